@@ -358,3 +358,43 @@ def test_twenty_thousand_models_and_copies_take_linear_time(tmp_path: Path) -> N
         patch.setattr(identity, "_is_copy", counting)
         assert len(read(path)) == 3_000
     assert calls == 0
+
+
+def _write_tree(folder: Path) -> None:
+    for model, passes in (("x", "10"), ("y", "11")):
+        for task, verdict in zip(("chrome/t1", "gimp/t1"), passes, strict=True):
+            path = folder / "out" / model / task / "result.txt"
+            path.parent.mkdir(parents=True)
+            path.write_text(f"{verdict}.0\n")
+
+
+def test_a_file_for_each_attempt_is_read_by_the_pattern_of_the_hint(tmp_path: Path) -> None:
+    _write_tree(tmp_path)
+    with pytest.raises(PasshatError) as caught:
+        read(tmp_path / "out")
+    (pattern,) = re.findall(r"--records '([^']+)'", str(caught.value.hint))
+    assert pattern == "{model}/{task}/result.txt"
+    assert _counts(tmp_path / "out", records=pattern) == {"x": (1, 2), "y": (2, 2)}
+    with pytest.raises(PasshatError, match="are one attempt by the pattern"):
+        read(tmp_path / "out", records="{model}/*/{task}/result.txt")
+    with pytest.raises(PasshatError, match=r"needs \{task\}"):
+        read(tmp_path / "out", records="{model}/*/*/result.txt")
+
+
+def test_models_around_records_are_all_in_the_hint(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    tasks = {"a": {"resolved": True, "cost": 1}, "b": {"resolved": False, "cost": 2}}
+    path.write_text(json.dumps({"x": tasks, "y": {**tasks, "b": {"resolved": True, "cost": 3}}}))
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert _counts(path, **_options(str(caught.value.hint), 0)) == {"x": (1, 2), "y": (2, 2)}
+
+
+def test_signs_and_words_of_a_markdown_report(tmp_path: Path) -> None:
+    path = tmp_path / "mine.md"
+    path.write_text(
+        "| ID | Prompt | Pass/Fail |\n|----|----|----|\n| 1 | x | ❌ FAIL |\n| 2 | y | ✅ PASS |\n"
+    )
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert _counts(path, **_options(str(caught.value.hint), 0)) == {"mine": (1, 2)}

@@ -135,6 +135,24 @@ def _run_lines(run: Run) -> Iterator[str]:
     counts = run.tally.sentences() if run.tally is not None else ()
     yield from (line for line in run.reading[1:] if line not in counts)
     yield from (f"decided: {line}" for line in run.decisions if line not in run.reading)
+    yield from _supports(run)
+
+
+def _supports(run: Run) -> Iterator[str]:
+    """Metrics that the attempts of a run allow, and the command that would give more."""
+    outcomes = run.outcomes
+    low, high = int(outcomes.n.min()), int(outcomes.n.max())
+    few = int((outcomes.n < high).sum())
+    if high <= 1:
+        yield "supports: pass^1 only; for pass@k and pass^k: several attempts at each task"
+    else:
+        order = ", first@k and window^w" if outcomes.order is not None else ""
+        some_tasks = f" ({counted(few, 'task')} up to {low})" if few else ""
+        yield f"supports: pass@k and pass^k up to k = {high}{some_tasks}{order}"
+    if high > 1 and outcomes.order is None and run.attempts is not None:
+        yield "for first@k, state the number of each attempt: --map trial=COLUMN"
+    if run.agent_guessed:
+        yield "to join it with other files, state the agent: --agent NAME"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -148,7 +149,7 @@ class _MappedFile:
         name = self._source.name
         raise InvalidValue(
             f"{missing}: no record of {name} has such a field.",
-            hint=f"See its fields with: passhat read {shorten(name, 60)} --guess",
+            hint=f"See its fields with: passhat read {shlex.quote(name)} --guess",
         )
 
     def _with_header_names(self, records: Iterator[Record], file: RecordFile) -> Iterator[Record]:

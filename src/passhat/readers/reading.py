@@ -23,6 +23,7 @@ from passhat.errors import (
 )
 from passhat.readers.base import Needs, Reader, ReadOptions, load_readers
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
+from passhat.readers.paths import is_path_pattern, read_paths, suggest_pattern
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run
@@ -207,7 +208,10 @@ class _Collected:
 
     def add(self, source: Source, *, several: bool) -> None:
         try:
-            if source.is_folder and self._reader_of(source) is None:
+            if source.is_folder and is_path_pattern(self._options.records):
+                runs = tuple(read_paths(source, self._options))
+                self.read.append(_ReadSource(source, self._table, runs))
+            elif source.is_folder and self._reader_of(source) is None:
                 self._add_folder(source)
             elif self._is_archive(source):
                 self._add_folder(unpack(source))
@@ -319,11 +323,14 @@ class _Collected:
             self._passed_over.append((folder.name, "a folder without any log"))
             return
         if not read and not (self.read and not skipped):
+            pattern = suggest_pattern(folder)
             raise ReadError(
                 "is a folder without any log or table that passhat can read"
                 + (f" ({counted(len(skipped), 'file')} looked at)." if skipped else "."),
                 source=folder.name,
-                hint=f"Name the files: '{folder.name}/*.csv'",
+                hint=f"Name the files: '{folder.name}/*.csv'"
+                if pattern is None
+                else f"If each file is an attempt: --records '{pattern}'",
             )
         if skipped:
             names = [name for name, _ in skipped]

@@ -7,6 +7,7 @@ A mapping is a small TOML file. passhat ships one for each format that needs no 
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from passhat.readers.records import (
     value_at,
 )
 from passhat.readers.sources import Source
-from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX
+from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = [
@@ -386,7 +387,7 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
             f"begins like JSON and is none{why}.",
             source=source.name,
             hint="Was it written to its end? If it holds several objects one after the other: "
-            f"jq -c . {shorten(source.name, 60)} | passhat read -",
+            f"jq -c . {shlex.quote(source.name)} | passhat read -",
         )
     keys = sorted(source.outline.keys)
     top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
@@ -410,7 +411,7 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
         f"is valid {kind}, but not of a format passhat knows{top}{has}.",
         source=source.name,
         hint=f"State what is what:{records} --map {','.join(pairs)} ; or start from: "
-        f"passhat read {shorten(source.name, 60)} --guess > mapping.toml",
+        f"passhat read {shlex.quote(source.name)} --guess > mapping.toml",
     )
 
 
@@ -437,7 +438,15 @@ def _containers(source: Source, options: ReadOptions) -> list[str]:
             candidates.append((objects, path + sign))
     # The shallow ones first, then the long ones.
     candidates.sort(key=lambda item: (item[1].count("."), -item[0]))
-    return [path for _, path in candidates] or [""]
+    paths = [path for _, path in candidates]
+    if isinstance(data, dict) and len(data) > 1:
+        # {"model-1": {"task-1": {...}}, "model-2": {...}}: all of them, by the key around each.
+        for sign in (".*", "[*]"):
+            if sum(
+                path.count(".") == sign.count(".") and path.endswith(sign) for path in paths
+            ) == len(data):
+                return [f"*{sign}", *paths]
+    return paths or [""]
 
 
 def _find_containers(data: object, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -528,6 +537,8 @@ def _guess_fields(
     verdict = "success" if "success" in fields_of else "c" if has_counts else ""
     for word in ("fails", "rate", *(("n", "c", "missing") if verdict == "success" else ())):
         fields_of.pop(word, None)
+    if path in ("*.*", "*[*]") and "model" not in fields_of:
+        fields_of["model"] = ("^@key",)
     mapping = RecordMap(
         name="mine",
         records=path,
@@ -543,7 +554,7 @@ def _find_field(
     word: str, aliases: Sequence[str], names: list[str], used: set[str]
 ) -> tuple[str, bool] | None:
     """The field that seems to be meant, and whether its name leaves no doubt."""
-    plain_names = {name: name.rpartition(".")[2].strip('"').strip().lower() for name in names}
+    plain_names = {name: fold_name(name.rpartition(".")[2].strip('"')) for name in names}
     for deep in (False, True):
         for alias in aliases:
             for name in names:

@@ -466,7 +466,8 @@ class MarkdownRows:
 
 def _markdown_cells(line: str) -> list[str]:
     cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
-    return [cell.strip().strip("*`_ ").replace("\\|", "|") for cell in cells]
+    plain = (_EMPHASIS.sub(r"\2", cell.strip()) for cell in cells)
+    return [cell.strip().replace("\\|", "|") for cell in plain]
 
 
 def is_markdown(head: bytes) -> bool:
@@ -474,6 +475,7 @@ def is_markdown(head: bytes) -> bool:
     return _MARKDOWN_TABLE.search(head) is not None
 
 
+_EMPHASIS = re.compile(r"^(\*\*|\*|__|_|`)(.+)\1$")
 _MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 _MARKDOWN_TABLE = re.compile(rb"(?m)^[^\n]*\|[^\n]*\n\s*\|?\s*:?-+:?\s*\|[\s:|-]*$")
 

@@ -384,7 +384,7 @@ class RivalVerdicts:
             self._rewards.setdefault(name, []).extend(numbers)
 
     def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
-        """What to say of the rivals; two that give different numbers are refused with both."""
+        """Sentences about the rivals; two that give different numbers are refused with both."""
         import numpy as np
 
         def verdicts(name: str) -> np.ndarray[tuple[int], np.dtype[np.int8]]:

@@ -60,7 +60,7 @@ MOST_RATIO = 50
 _ENDINGS = frozenset(
     {
         *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".eval", ".xlsx"),
-        *(".xml", ".gz", ".zst", ".db", ".sqlite", ".log"),
+        *(".xml", ".gz", ".zst", ".db", ".sqlite", ".log", ".md", ".zip"),
     }
 )
 """Endings of files. Anything else behind a dot belongs to the name: ``gpt-4.1``."""

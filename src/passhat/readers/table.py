@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -23,7 +22,7 @@ from passhat.readers.sources import Source
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Outcomes, Run, Tally
 from passhat.stats.outcomes.cells import RowError
-from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap
+from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
@@ -279,8 +278,8 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
             f"attempt: --map trial=@column ; if one of them is the verdict: --map "
             f"success={verdicts[0]}"
         )
-    answers = [name for name in names if _folded(name) in _PREDICTIONS]
-    keys = [name for name in names if _folded(name) in _KEYS and name not in answers]
+    answers = [name for name in names if fold_name(name) in _PREDICTIONS]
+    keys = [name for name in names if fold_name(name) in _KEYS and name not in answers]
     if answers and keys:
         task = "" if "task" in columns.meaning else f" --map task={names[0]}"
         return f"If an equal answer passes: --pass '{answers[0]} == @{keys[0]}'{task}"
@@ -298,10 +297,6 @@ _KEYS = (
     *("answer", "gold", "target", "label", "reference", "ground_truth", "expected"),
     *("correct_answer", "gold_answer"),
 )
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:

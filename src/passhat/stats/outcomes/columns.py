@@ -11,7 +11,7 @@ from types import MappingProxyType
 from passhat._display import some
 from passhat.errors import InvalidValue
 
-__all__ = ["ALIASES", "EVERY_COLUMN", "SLICE_PREFIX", "ColumnMap"]
+__all__ = ["ALIASES", "EVERY_COLUMN", "SLICE_PREFIX", "ColumnMap", "fold_name"]
 
 SLICE_PREFIX = "slice:"
 EVERY_COLUMN = "@column"
@@ -101,7 +101,7 @@ class ColumnMap:
         names = list(columns)
         overrides = overrides or {}
         _check_overrides(overrides, names)
-        by_alias = {_fold_name(name): name for name in reversed(names)}
+        by_alias = {fold_name(name): name for name in reversed(names)}
         meaning = dict(overrides)
         mapped_names = set(overrides.values())
         for word, aliases in ALIASES.items():
@@ -177,9 +177,9 @@ class ColumnMap:
         return tuple(lines)
 
 
-def _fold_name(name: str) -> str:
+def fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID``."""
-    return re.sub(r"[\s-]+", "_", name.lower().strip(" \t#?*:")).strip("_")
+    return re.sub(r"[\s/-]+", "_", name.lower().strip(" \t#?*:")).strip("_")
 
 
 def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:

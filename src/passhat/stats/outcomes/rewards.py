@@ -52,18 +52,25 @@ def _parse_reward(cell: object) -> float:
     if not isinstance(cell, str):
         raise ValueError(shorten(cell))
     word = cell.strip().lower()
-    if word in _NOTHING:
-        return math.nan
-    if word in _PASSED:
-        return 1.0
-    if word in _FAILED:
-        return 0.0
+    reward = _word_reward(word)
+    if reward is not None:
+        return reward
     if word.endswith("%"):
         return _finite(float(word[:-1]) / 100)
     # 0,5 as in tables from countries that write it so; 1,000 may be a thousand, and is refused.
     if len(word) <= 4 and word.startswith(("0,", "1,")):
         word = word.replace(",", ".")
     return _finite(float(word))
+
+
+def _word_reward(word: str) -> float | None:
+    """The reward behind a word, or behind a sign and a word such as ✅ PASS."""
+    if word in _NOTHING:
+        return math.nan
+    parts = {word} if word in _PASSED or word in _FAILED else set(word.split())
+    if parts <= _PASSED:
+        return 1.0
+    return 0.0 if parts <= _FAILED else None
 
 
 def _finite(reward: float) -> float:
