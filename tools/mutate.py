@@ -384,7 +384,7 @@ class Scratch:
         if (self.folder / "tree" / mirror_file).is_file():
             files.add(mirror_file)
         # Those that share a fixture with a caller, or run the code in another process.
-        targets = sorted(files) if mutant.function and files else [f"tests/{package}"]
+        targets = sorted(files) if mutant.function and callers else [f"tests/{package}"]
         yield ["-m", "not slow", *targets]
         if not self.quick:
             yield ["-m", "slow", *targets]

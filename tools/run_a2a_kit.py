@@ -39,8 +39,7 @@ def command(agent: str, port: int, python: str, folder: str) -> list[str]:
         return [python, "-m", "passhat", "serve", "--port", str(port), "--store", store]
     # The kit talks about nothing in particular; the demo agents answer at their desk only.
     Path(folder, "echo.py").write_text("def answer(text):\n    return f'You said: {text}'\n")
-    white = str(ROOT / "examples" / "white_agent.py")
-    return [python, white, "python:echo:answer", "--port", str(port)]
+    return [python, "-m", "passhat", "white", "python:echo:answer", "--port", str(port)]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pytest
 
 from passhat.cli.main import COMMANDS, EXAMPLES, cli, main
 
-SERVERS = ("view", "serve")
+SERVERS = ("view", "serve", "white")
 ELSEWHERE = {
     "demo": "takes seconds; tests/cli/test_demo.py runs both",
     "battle": "needs agents of a scenario; tests/integrations/agentbeats runs it",

@@ -94,3 +94,9 @@ def test_a_package_that_is_not_there(passhat: Callable[..., Any], tmp_path: Path
     assert "has no package no-such-package" in ended.err
     with pytest.raises(InvalidValue, match="not the name of a package"):
         find_interpreter(None, ["numpy>=2"])
+
+
+def test_no_shown_folder_lies_in_another_and_all_are_there() -> None:
+    shown = find_interpreter().shown
+    assert all(Path(path).exists() for path in shown)
+    assert not [(a, b) for a in shown for b in shown if a.startswith(f"{b}/")]

@@ -78,3 +78,8 @@ def test_one_costly_attempt_among_very_many_is_a_range_of_numbers() -> None:
     found = sum_of(1, seen)
     assert found is not None
     assert 0 < found.low < 5.0 / 200_000 < found.high < float("inf")
+
+
+def test_a_cost_that_was_seen_is_preferred_to_the_price_table() -> None:
+    seen = preview_run(40, 4, 30, [(2.0, 5.0, 0.01)] * 20, Range(5.0, 9.0))
+    assert seen == preview_run(40, 4, 30, [(2.0, 5.0, 0.01)] * 20)

@@ -67,3 +67,12 @@ def test_only_whole_tasks_count() -> None:
     for task in range(50):
         rule.take(f"t{task}", 2, Verdict.PASSED)
     assert rule.ask()
+
+
+def test_attempts_beyond_the_plan_do_not_make_a_task_whole() -> None:
+    rule = StopRule(["pass^2 >= 0.1"], ["a", "b"], attempts=2, seed=1)
+    for task in ("a", "b"):
+        rule.take(task, 1, Verdict.PASSED)
+        rule.take(task, 3, Verdict.PASSED)  # of an earlier, longer plan
+    assert not rule.ask()
+    assert rule.look is None

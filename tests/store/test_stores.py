@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, PlannedAttempts, RunRecord, Store, open_store
-from passhat.store.sqlite import SqliteStore
+from passhat.store.sqlite import SqliteStore, connect
 from passhat.suites.base import Judgement, Task
 
 TASKS = [Task(f"t{i}", "?", {"kind": "odd" if i % 2 else "even"}) for i in range(4)]
@@ -275,3 +276,25 @@ def test_eight_runners_share_the_work_without_overlap(store_place: str) -> None:
     for thread in threads:
         thread.join()
     assert sorted(one for block in got for one in block) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_damaged"),
+    [
+        (sqlite3.SQLITE_CORRUPT, "database disk image is malformed", True),
+        (sqlite3.SQLITE_CORRUPT | 1 << 8, "malformed", True),
+        (sqlite3.SQLITE_ERROR, "cannot decode a row", True),
+        (sqlite3.SQLITE_ERROR, "no such table", False),
+    ],
+)
+def test_a_damaged_file_is_named_as_such(
+    tmp_path: Path, code: int, message: str, is_damaged: bool
+) -> None:
+    path = str(tmp_path / "store.db")
+    with open_store(path):
+        connection = connect(path)
+        error = sqlite3.DatabaseError(message)
+        error.sqlite_errorcode = code
+        told = connection.translate_error(error)
+        connection.close()
+    assert ("The file is damaged" in str(told.hint)) == is_damaged

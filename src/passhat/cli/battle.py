@@ -130,6 +130,12 @@ def _create_and_follow(
         click.echo(result["message"])
     click.echo(f"winner: {result.get('winner') or 'none named'}")
     _write_result(dict(battle), f"battle-{battle.get('battle_id', '')}", output)
+    if not result.get("detail"):  # a result of the backend's own, when its time was over
+        raise InvalidValue(
+            "the battle ended without a report of the green agent: the backend ended it itself.",
+            hint="It may have a time limit: ask for fewer tasks or attempts. The history of the "
+            "battle is in the file above.",
+        )
     return ExitCode.OK
 
 

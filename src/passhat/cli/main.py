@@ -114,6 +114,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
             "passhat export latest --csv > attempts.csv",
         ),
         "serve": ("passhat serve", "passhat serve --port 0 --token SECRET"),
+        "white": (
+            "passhat white demo:careful",
+            "passhat white python:agent:answer --port 9211",
+        ),
         "battle": (
             "passhat battle scenario.toml",
             "passhat battle scenario.toml -o result.json",
@@ -151,6 +155,7 @@ COMMANDS = (
         "export",
         "validate",
         "serve",
+        "white",
         "battle",
     ),
     "completion",

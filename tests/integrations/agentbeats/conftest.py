@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,27 +13,16 @@ from passhat.dashboard.guard import Access
 from passhat.integrations.agentbeats.a2a_server import green_application, launcher_application
 from passhat.integrations.agentbeats.assessments import Rules
 from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
+from passhat.integrations.agentbeats.white_agent import WhiteAgent, white_application
 
 Serving = Callable[[Callable[[str], Any]], str]
 
 
-@pytest.fixture(scope="session")
-def white_module() -> ModuleType:
-    """examples/white_agent.py."""
-    path = Path(__file__).parents[3] / "examples" / "white_agent.py"
-    spec = importlib.util.spec_from_file_location("white_agent", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def white(serving: Serving, white_module: ModuleType) -> str:
-    """The example white agent with demo:careful in it."""
-    agent = white_module.WhiteAgent("demo:careful")
-    return serving(lambda url: white_module.application(agent, url))
+def white(serving: Serving) -> str:
+    """A white agent with demo:careful in it."""
+    agent = WhiteAgent("demo:careful")
+    return serving(lambda url: white_application(agent, url))
 
 
 @dataclass(frozen=True)

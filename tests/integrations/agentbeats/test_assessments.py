@@ -107,6 +107,22 @@ def test_a_battle_start_with_a_description_in_words() -> None:
     context = {"task_config": "Task description: be thorough"}
     asked = read_request(battle_start(green_battle_context=context), Rules())
     assert len(asked.tasks) == 24
+    assert "be thorough" in " ".join(asked.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "k", "tasks"),
+    [
+        ("Task index = 1", 4, ["retail/002"]),
+        ("k=2, task 5", 2, ["retail/006"]),
+        ("Please use K: 3 and task_id: 0", 3, ["retail/001"]),
+    ],
+)
+def test_a_battle_start_with_settings_in_words(words: str, k: int, tasks: list[str]) -> None:
+    context = {"task_config": words}
+    asked = read_request(battle_start(green_battle_context=context), Rules())
+    assert (asked.k, [task.id for task in asked.tasks]) == (k, tasks)
+    assert asked.notes == ()
 
 
 def test_tags() -> None:

@@ -46,10 +46,7 @@ def test_a_scenario_from_start_to_end(
     program = Path(sys.executable).parent / "passhat"
     note = tmp_path / "white.pid"
     wrapper = tmp_path / "white.sh"
-    wrapper.write_text(
-        f"echo $$ > {note}\n"
-        f"exec {sys.executable} {ROOT}/examples/white_agent.py demo:careful --port {white}\n"
-    )
+    wrapper.write_text(f"echo $$ > {note}\nexec {program} white demo:careful --port {white}\n")
     path = scenario(
         tmp_path,
         green=f"endpoint = 'http://127.0.0.1:{green}'\n"
@@ -192,3 +189,24 @@ def test_a_battle_without_a_result(
     )
     assert ended.code == 2
     assert words in ended.err
+
+
+def test_a_battle_that_its_backend_ended_is_no_success(
+    passhat: Any, tmp_path: Path, serving: Callable[[Callable[[str], Any]], str]
+) -> None:
+    async def create(_request: Request) -> JSONResponse:
+        return JSONResponse({"battle_id": "b"}, 201)
+
+    async def show(_request: Request) -> JSONResponse:
+        result = {"is_result": True, "winner": "draw", "reported_by": "system"}
+        return JSONResponse({"battle_id": "b", "state": "finished", "result": result})
+
+    routes = [Route("/battles", create, methods=["POST"]), Route("/battles/b", show)]
+    url = serving(lambda _: Starlette(routes=routes))
+    kept = tmp_path / "battle.json"
+    ended = passhat(
+        *("battle", "--backend", url, "--green", "g", "--opponent", "white=w", "-o", kept)
+    )
+    assert ended.code != 0
+    assert "without a report of the green agent" in ended.err
+    assert kept.is_file()

@@ -236,6 +236,29 @@ def test_a_backend_that_is_down_does_not_stop_the_evaluation(white: str, start_g
     assert found.completed
 
 
+def test_a_backend_that_has_ended_the_battle_ends_the_evaluation(
+    white: str, start_green: Any, serving: Serving
+) -> None:
+    taken: list[Any] = []
+
+    async def refuse(request: Request) -> Response:
+        taken.append(await request.json())
+        return JSONResponse({"detail": "battle is finished"}, 400)
+
+    backend = Starlette(routes=[Route("/battles/b", refuse, methods=["POST"])])
+    start = {
+        "type": "battle_start",
+        "battle_id": "b",
+        "backend_url": serving(lambda _: backend),
+        "opponent_infos": [{"name": "white", "agent_url": white}],
+        "config": {"k": 200, "jobs": 1},
+    }
+    found, _ = sent(start_green().url, json.dumps(start))
+    assert not found.completed
+    assert "its backend refuses reports" in found.said
+    assert len(taken) < 500  # of 4,800 attempts
+
+
 def test_signs_of_life_go_on_while_a_report_is_computed_and_taken(
     white: str, start_green: Any, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,26 +1,29 @@
-"""The example white agent: fresh contexts, bounded memory, a reset, and a whole run through it."""
+"""A white agent: fresh contexts, bounded memory, a reset, and a whole run through it."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
 import pytest
 
+from passhat.integrations.agentbeats.white_agent import WhiteAgent, white_application
 from passhat.suites.base import Turn
 
 Serving = Callable[[Callable[[str], Any]], str]
 
 
-def test_its_memory_is_bounded_and_the_longest_silent_go_first(
-    white_module: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_memory_is_bounded_and_the_longest_silent_go_first() -> None:
+    lines: list[str] = []
+
     async def whole() -> None:
-        agent = white_module.WhiteAgent("demo:careful")
+        agent = WhiteAgent("demo:careful", say=lines.append, most_conversations=100)
         for number in range(100):
             await agent.session(f"c{number}")
         await agent.session("c0")  # speaks again
@@ -30,13 +33,37 @@ def test_its_memory_is_bounded_and_the_longest_silent_go_first(
         assert "c1" not in agent.sessions
 
     asyncio.run(whole())
-    assert capsys.readouterr().err.count("new conversation") == 101
+    assert len(lines) == 101
 
 
-def test_a_reset_clears_its_memory(serving: Serving, white_module: ModuleType) -> None:
-    agent = white_module.WhiteAgent("demo:careful")
+def test_it_remembers_more_conversations_than_an_evaluator_has_attempts() -> None:
+    async def whole() -> None:
+        agent = WhiteAgent("demo:careful")
+        for number in range(300):
+            await agent.session(f"c{number}")
+        assert len(agent.sessions) == 300
+
+    asyncio.run(whole())
+
+
+def test_the_command_serves_until_it_is_stopped() -> None:
+    program = [sys.executable, "-m", "passhat", "white", "demo:careful", "--port", "0"]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline()
+            url = line.partition(" at ")[2].strip()
+            card = httpx.get(f"{url}.well-known/agent-card.json", timeout=60).json()
+            assert card["name"] == "demo:careful"
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+def test_a_reset_clears_its_memory(serving: Serving) -> None:
+    agent = WhiteAgent("demo:careful")
     asyncio.run(agent.session("c"))
-    url = serving(lambda url: white_module.application(agent, url))
+    url = serving(lambda url: white_application(agent, url))
     assert httpx.get(f"{url}/status", timeout=60).json()["conversations"] == 1
     assert httpx.post(f"{url}/reset", timeout=60).status_code == 415  # as a page could send it
     assert agent.sessions
@@ -46,7 +73,7 @@ def test_a_reset_clears_its_memory(serving: Serving, white_module: ModuleType) -
 
 
 def test_two_conversations_know_nothing_of_each_other(
-    white_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "counting.py").write_text(
         "class Counts:\n"
@@ -58,7 +85,7 @@ def test_two_conversations_know_nothing_of_each_other(
     monkeypatch.syspath_prepend(str(tmp_path))
 
     async def whole() -> list[str]:
-        agent = white_module.WhiteAgent("python:counting:Counts")
+        agent = WhiteAgent("python:counting:Counts")
         return [
             await (await agent.session(context)).answer(Turn("?")) for context in ("a", "a", "b")
         ]

@@ -1,6 +1,6 @@
 """A2A servers of both protocol versions, and the launcher that AgentBeats' older backends expect.
 
-``passhat serve`` and ``examples/white_agent.py`` are served by it. The A2A project's test kit is
+``passhat serve`` and ``passhat white`` are served by it. The A2A project's test kit is
 run against both (``tools/run_a2a_kit.py``); everything beyond the SDK is there because of the kit.
 """
 

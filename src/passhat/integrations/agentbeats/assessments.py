@@ -277,8 +277,8 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
     context = context if isinstance(context, dict) else {}
     config = data.get("config") or data.get("env_config") or context.get("task_config") or {}
     if isinstance(config, str):
-        json_text = _OBJECT.search(config)  # "Task description: {...}", or a description only
-        config = _json_object(json_text[0]) if json_text else {}
+        json_text = _OBJECT.search(config)  # "Task description: {...}", or words only
+        config = _json_object(json_text[0]) if json_text else _words_of_config(config)
     battle_id = data.get("battle_id") or context.get("battle_id")
     if not isinstance(battle_id, str | int) or not isinstance(config, dict):
         raise BadRequest('a battle_start needs a "battle_id", and its "config" should be an object')
@@ -289,6 +289,33 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
     }
     reported_by = str(context.get("agent_name") or "green_agent")
     return names, config, Battle(str(battle_id), str(backend).rstrip("/"), reported_by)
+
+
+_SETTING = re.compile(rf"\b({'|'.join(sorted(_WORDS))})\s*[=:]\s*([\w./-]+)", re.IGNORECASE)
+_TASK_NUMBER = re.compile(r"\btask(?:[ _](?:index|id|number))?\s*[=:#]?\s*(\d+)", re.IGNORECASE)
+
+
+def _words_of_config(text: str) -> dict[str, Any]:
+    """Read settings in words: ``k=2, task 5``, ``Task index = 1``.
+
+    Text without any becomes a setting that is not understood, which the notes name.
+    """
+    config: dict[str, Any] = {}
+    for name, value in _SETTING.findall(text):
+        number = _json_number(value)
+        config[name.lower()] = value if number is None else number
+    tasks = [int(number) for number in _TASK_NUMBER.findall(text)]
+    if tasks and "task_id" not in config and "task_ids" not in config:
+        config["task_id"] = tasks
+    return config if config or not text.strip() else {f"task_config {shorten(text, 60)}": None}
+
+
+def _json_number(text: str) -> float | int | None:
+    try:
+        number = json.loads(text)
+    except ValueError:
+        return None
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else None
 
 
 def _read_config(

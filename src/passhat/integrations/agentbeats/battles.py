@@ -25,10 +25,25 @@ _UNSENT = 500
 """Progress beyond this is dropped: a backend that is slow does not fill the memory."""
 
 
-class BackendReports:
-    """Sends progress and the result in order; a backend that is down is only logged."""
+_REFUSED_IN_A_ROW = 3
+"""Reports that a backend refuses (HTTP 4xx) before its battle counts as over."""
 
-    def __init__(self, battle: Battle, hosts: AllowedHosts) -> None:
+
+class BackendReports:
+    """Sends progress and the result in order; a backend that is down is only logged.
+
+    ``on_refused`` is called once when the backend refuses several reports in a row: it has ended
+    the battle, by its own time limit for example, and further attempts would be for nothing.
+    """
+
+    def __init__(
+        self,
+        battle: Battle,
+        hosts: AllowedHosts,
+        on_refused: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._on_refused = on_refused
+        self._refusals = 0
         self._battle = battle
         self._hosts = hosts
         self._waiting: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
@@ -69,26 +84,34 @@ class BackendReports:
             while (report := await self._waiting.get()) is not None:
                 # Progress is not worth waiting for; the result is.
                 tries = _TRIES if report["is_result"] else 1
-                if not await _send_report(http, url, report, tries):
+                status = await _send_report(http, url, report, tries)
+                if not 200 <= status < 300:
                     self.lost += 1
+                is_refusal = 400 <= status < 500 and status not in (408, 429)
+                self._refusals = self._refusals + 1 if is_refusal else 0
+                if self._refusals == _REFUSED_IN_A_ROW:
+                    self._on_refused()
 
 
 async def _send_report(
     http: httpx.AsyncClient, url: str, report: Mapping[str, object], tries: int
-) -> bool:
+) -> int:
+    """Return the HTTP status of the last try; 0 where there was no answer."""
     import httpx
 
+    status = 0
     for left in reversed(range(tries)):
         try:
             response = await http.post(url, json=dict(report))
         except (httpx.HTTPError, httpx.InvalidURL):
-            pass
+            status = 0
         else:
+            status = response.status_code
             if response.is_success:
-                return True
+                break
         if left:
             await asyncio.sleep(_PAUSE)
-    return False
+    return status
 
 
 _BATTLE_SECONDS = 30.0

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from a2a.helpers import (
     new_data_part,
@@ -243,7 +244,11 @@ class _Metered:
 
     def _over(self, name: str) -> None:
         cap = getattr(self._callers.caps, name)
-        self.reason = f": its caller has used its {cap:,.0f} {name} an hour (--cap {name}=NUMBER)"
+        self.end(f": its caller has used its {cap:,.0f} {name} an hour (--cap {name}=NUMBER)")
+
+    def end(self, reason: str) -> None:
+        """Stop the evaluation at once."""
+        self.reason = reason
         self.stop.ask()
         self.stop.ask()
 
@@ -333,7 +338,8 @@ class GreenAgent(AgentExecutor):
         lines: asyncio.Queue[str | None] = asyncio.Queue()
         reports = None
         if assessment.battle is not None and assessment.battle.backend_url:
-            reports = BackendReports(assessment.battle, self._settings.rules.hosts)
+            end = partial(metered.end, ": its backend refuses reports, so the battle is over there")
+            reports = BackendReports(assessment.battle, self._settings.rules.hosts, end)
 
         def report_line(line: str) -> None:
             line = self._settings.redact(line)

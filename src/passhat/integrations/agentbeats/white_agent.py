@@ -1,13 +1,9 @@
-"""An example white agent: any passhat agent behind an A2A endpoint. Needs passhat[a2a].
+"""A white agent: any passhat agent behind an A2A endpoint, to be evaluated by others."""
 
-Copy it, and put your own agent where ``answer`` is called.
-"""
+from __future__ import annotations
 
-import argparse
-import sys
-from urllib.parse import urlsplit
+from collections.abc import Callable
 
-import uvicorn
 from a2a.helpers import new_task_from_user_message, new_text_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -16,24 +12,46 @@ from a2a.types import AgentSkill
 from starlette.types import ASGIApp
 
 from passhat.agents import AttemptInfo, Session, load_agent
-from passhat.dashboard.guard import Access, is_loopback
+from passhat.dashboard.guard import Access
 from passhat.integrations.agentbeats.a2a_server import a2a_application, agent_card, launcher_routes
 from passhat.integrations.agentbeats.strangers import AllowedHosts
 from passhat.suites.base import Turn
 
+__all__ = ["WhiteAgent", "white_application"]
+
+_MOST_CONVERSATIONS = 10_000
+"""Conversations that are remembered: an evaluator keeps thousands of attempts open at most."""
+
 
 class WhiteAgent(AgentExecutor):
-    """One session per context id; what a conversation remembers ends with it."""
+    """One session per context id; what a conversation remembers ends with it.
 
-    def __init__(self, agent: str, reply: str = "task") -> None:
+    Parameters
+    ----------
+    agent : str
+        As in ``passhat run -a``.
+    reply : str
+        ``task``, or ``message`` for evaluators that take nothing else.
+    say : callable
+        Called with a line for every new conversation.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        reply: str = "task",
+        say: Callable[[str], object] = lambda _line: None,
+        most_conversations: int = _MOST_CONVERSATIONS,
+    ) -> None:
         self.agent, self.reply, self.started = load_agent(agent), reply, 0
+        self._say, self._most = say, most_conversations
         self.sessions: dict[str, Session] = {}  # the one that was silent longest is first
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        own, text = str(context.context_id), context.get_user_input()
-        if self.reply == "message":  # for evaluators that take nothing else
+        context_id, text = str(context.context_id), context.get_user_input()
+        if self.reply == "message":
             await event_queue.enqueue_event(
-                new_text_message(await self.answer(own, text), context_id=own)
+                new_text_message(await self.answer(context_id, text), context_id=context_id)
             )
             return
         assert context.message is not None
@@ -43,41 +61,46 @@ class WhiteAgent(AgentExecutor):
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work()
         try:
-            answer = await self.answer(own, text)
+            answer = await self.answer(context_id, text)
         except Exception as error:  # of the agent; the server goes on
-            why = new_text_message(f"{type(error).__name__}: {error}", context_id=own)
+            why = new_text_message(f"{type(error).__name__}: {error}", context_id=context_id)
             await updater.failed(why)
             return
         await updater.add_artifact([new_text_part(answer)], name="answer")
         await updater.complete()
 
-    async def answer(self, own: str, text: str) -> str:
+    async def answer(self, context_id: str, text: str) -> str:
+        """Answer a message of a conversation."""
         if '"battle_info"' in text:  # from a backend of AgentBeats 1
             return "ready"
-        return str(await (await self.session(own)).answer(Turn(text)))
+        return str(await (await self.session(context_id)).answer(Turn(text)))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
-    async def session(self, own: str) -> Session:
-        if own not in self.sessions:
+    async def session(self, context_id: str) -> Session:
+        """Return the session of a conversation; a new one begins with its first message."""
+        if context_id not in self.sessions:
             self.started = number = self.started + 1
-            print(f"new conversation {number}: {own}", file=sys.stderr, flush=True)
-            self.sessions[own] = await self.agent.session(AttemptInfo("", number, seed=number))
-            await self.forget_all_but(100)
-        self.sessions[own] = session = self.sessions.pop(own)
+            self._say(f"new conversation {number}: {context_id}")
+            info = AttemptInfo("", number, seed=number)
+            self.sessions[context_id] = await self.agent.session(info)
+            await self.forget_all_but(self._most)
+        self.sessions[context_id] = session = self.sessions.pop(context_id)
         return session
 
     async def forget_all_but(self, most: int) -> None:
+        """Close the sessions that were silent longest."""
         while len(self.sessions) > most:
             await self.sessions.pop(next(iter(self.sessions))).close()
 
     async def reset(self) -> dict[str, object]:
+        """Forget every conversation."""
         await self.forget_all_but(0)
         return {}
 
 
-def application(
+def white_application(
     agent: WhiteAgent, url: str, access: Access | None = None, hosts: AllowedHosts | None = None
 ) -> ASGIApp:
     """A2A at ``/`` for clients of protocol versions 1.0 and 0.3, and ``POST /reset``."""
@@ -92,23 +115,7 @@ def application(
         card,
         access or Access(),
         server="agent",
-        command="white_agent.py",
+        command="passhat white",
         name_option="--card-url",
         routes=routes,
     )
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("agent", nargs="?", default="demo:careful", help="as in passhat run -a")
-    parser.add_argument("--port", type=int, default=9210)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--card-url", help="the address on the card, where it differs")
-    parser.add_argument("--reply", choices=["task", "message"], default="task")
-    parser.add_argument("--backend", default="", metavar="HOST", help="may reset it from elsewhere")
-    told = parser.parse_args()
-    url = told.card_url or f"http://{told.host}:{told.port}/"
-    access = Access(told.host, names=[urlsplit(url).hostname or ""])
-    hosts = AllowedHosts.of(filter(None, [told.backend]), loopback=is_loopback(told.host))
-    app = application(WhiteAgent(told.agent, told.reply), url, access, hosts)
-    uvicorn.run(app, host=told.host, port=told.port, log_level="warning")
