@@ -12,7 +12,9 @@ import pytest
 
 from passhat.agents.base import AgentFault, Meter, Usage
 from passhat.agents.frameworks import read_answer
+from passhat.agents.function import agent_from_object
 from passhat.agents.prices import Price, PriceTable
+from passhat.errors import InvalidValue
 from passhat.store import open_store
 
 Passhat = Callable[..., Any]
@@ -136,3 +138,16 @@ def test_usage_with_input_and_output_only_counts_both() -> None:
     meter = Meter()
     meter.settle(Usage(input_tokens=10, output_tokens=2))
     assert meter.usage == Usage(12, None)
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [("dspy.primitives", "DSPy"), ("google.adk.agents", "ADK"), ("smolagents", "smolagents")],
+)
+def test_an_object_of_a_framework_that_is_not_run_is_refused_before_any_attempt(
+    package: str, name: str
+) -> None:
+    program = type("Program", (), {"__module__": package, "__call__": lambda _self, **_: "yes"})
+    with pytest.raises(InvalidValue, match=name) as refused:
+        agent_from_object(program())
+    assert "def answer(prompt)" in str(refused.value.hint)

@@ -158,3 +158,18 @@ def test_the_refusal_says_what_to_do(tmp_path: Path, data: bytes, hint: str) -> 
     with pytest.raises(PasshatError) as caught:
         read(path)
     assert hint in str(caught.value)
+
+
+def test_entries_without_a_verdict_are_no_attempts(tmp_path: Path) -> None:
+    tasks = {"a": {"success": True}, "b": {"success": False}, "notes": {"by": "somebody"}}
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"participants": {"x": "http://x"}, "results": [{"tasks": tasks}]}))
+    (run,) = read(path)
+    assert sorted(run.outcomes.tasks) == ["a", "b"]
+
+
+def test_a_file_that_only_begins_like_json_is_refused_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    path.write_text('{"rows": [')
+    with pytest.raises(PasshatError, match=r"begins like JSON and is none \(.+\)"):
+        read(path)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.runner.attempt import Canary
+from passhat.runner.run_spec import RunSpec
 
 Passhat = Callable[..., Any]
 
@@ -69,3 +70,15 @@ def test_the_attempt_that_leaked_is_named() -> None:
     assert canary.stray(f"mine: {canary.token('a', 1)}", "a", 1) == ""
     assert canary.stray("ref-000000000000 is nobody's", "a", 1) == ""
     assert Canary("another", ["a", "b"], 2).stray(other, "a", 1) == ""
+
+
+@pytest.mark.parametrize("word", ["orderdesk/retail", "jsonl:tasks.jsonl"])
+@pytest.mark.parametrize("choice", [None, True, False])
+def test_references_are_for_suites_that_take_them_unless_the_user_says_otherwise(
+    word: str, choice: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tasks.jsonl").write_text('{"id": "t", "prompt": "yes?", "answer": "yes"}\n')
+    spec = RunSpec(suite=word, agent="demo:careful", attempts=1, canary=choice)
+    takes = word.startswith("orderdesk")
+    assert spec.plan().canary == (takes if choice is None else choice)

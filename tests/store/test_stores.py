@@ -15,7 +15,7 @@ from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, PlannedAttempts, RunRecord, Store, open_store
-from passhat.store.sqlite import SqliteStore, connect
+from passhat.store.sqlite import SqliteConnection, SqliteStore
 from passhat.suites.base import Judgement, Task
 
 TASKS = [Task(f"t{i}", "?", {"kind": "odd" if i % 2 else "even"}) for i in range(4)]
@@ -292,7 +292,7 @@ def test_a_damaged_file_is_named_as_such(
 ) -> None:
     path = str(tmp_path / "store.db")
     with open_store(path):
-        connection = connect(path)
+        connection = sqlite3.connect(path, factory=SqliteConnection)
         error = sqlite3.DatabaseError(message)
         error.sqlite_errorcode = code
         told = connection.translate_error(error)

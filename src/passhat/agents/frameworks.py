@@ -29,10 +29,11 @@ from passhat.agents.base import (
 )
 from passhat.agents.prices import PriceTable, TokenCount, read_count
 from passhat.agents.provider_tables import stop_reason
+from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
-__all__ = ["FrameworkAgent", "framework_of", "read_answer"]
+__all__ = ["FrameworkAgent", "framework_of", "read_answer", "refuse_unknown"]
 
 
 def framework_of(thing: object) -> type[FrameworkSession] | None:
@@ -43,6 +44,26 @@ def framework_of(thing: object) -> type[FrameworkSession] | None:
             if package == name and kind.__name__ in classes:
                 return session
     return None
+
+
+def refuse_unknown(thing: object) -> None:
+    """Refuse an object of a framework that is known but not run directly, before any attempt.
+
+    Some of them can be called, but not with a prompt alone: every attempt would fail.
+
+    Raises
+    ------
+    InvalidValue
+        The hint says how to wrap the object in a function.
+    """
+    for kind in type(thing).__mro__:
+        for package, (name, call) in _WRAPPED_FRAMEWORKS.items():
+            if f"{kind.__module__}.".startswith(f"{package}."):
+                raise InvalidValue(
+                    f"an object of {name} is not run directly.",
+                    hint="Wrap it in a function that makes a new one for every attempt: def "
+                    f"answer(prompt): return {call}",
+                )
 
 
 class FrameworkAgent(Agent):
@@ -230,6 +251,23 @@ _FRAMEWORKS: Mapping[tuple[str, tuple[str, ...]], type[FrameworkSession]] = {
     ("pydantic_ai", ("AbstractAgent", "Agent")): PydanticAiSession,
     ("crewai", ("Crew", "Agent")): CrewAiSession,
 }
+
+
+_WRAPPED_FRAMEWORKS: Mapping[str, tuple[str, str]] = {
+    "agno": ("agno", "make_agent().run(prompt).content"),
+    "autogen": ("AG2", "make_agent().run(message=prompt, max_turns=1).summary"),
+    "autogen_agentchat": (
+        "AutoGen",
+        "asyncio.run(make_agent().run(task=prompt)).messages[-1].content",
+    ),
+    "claude_agent_sdk": ("the Claude Agent SDK", "the text of query(prompt=prompt)"),
+    "dspy": ("DSPy", "make_program()(question=prompt).answer"),
+    "google.adk": ("Google's ADK", "the text of the last event of InMemoryRunner(make_agent())"),
+    "llama_index": ("LlamaIndex", "str(asyncio.run(make_agent().run(prompt)))"),
+    "smolagents": ("smolagents", "str(make_agent().run(prompt))"),
+    "strands": ("Strands", "str(make_agent()(prompt))"),
+}
+"""Frameworks by package: their name, and the call that answers a prompt."""
 
 
 # -- return values of functions --------------------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import Any
 
 from passhat._plugins import check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
-from passhat.agents.frameworks import FrameworkAgent, framework_of, read_answer
+from passhat.agents.frameworks import FrameworkAgent, framework_of, read_answer, refuse_unknown
 from passhat.agents.prices import PriceTable
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
@@ -59,6 +59,7 @@ def agent_from_object(thing: object, name: str = "") -> Agent:
     if (session := framework_of(thing)) is not None:
         kind = type(thing)
         return FrameworkAgent(thing, session, name or f"python:{kind.__module__}:{kind.__name__}")
+    refuse_unknown(thing)
     # Every class can be called; its instances only if it has a __call__ of its own.
     if not callable(thing) or (
         isinstance(thing, type) and not any("__call__" in vars(kind) for kind in thing.__mro__)
