@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from passhat.agents.a2a import A2AAgent
+from passhat.agents.command import CommandAgent
 from passhat.agents.prices import read_prices
 from passhat.runner import run_attempts, spans, telemetry
 from passhat.runner.run import Stop
@@ -589,3 +590,26 @@ def a2a_application(executor: Any, url: str) -> Any:
     handler = DefaultRequestHandler(executor, InMemoryTaskStore(), card)
     routes = create_agent_card_routes(card)
     return Starlette(routes=routes + create_jsonrpc_routes(handler, rpc_url="/"))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_run_that_could_have_had_spans_and_got_none_says_so(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    lines: list[str] = []
+
+    async def play() -> None:
+        agent = CommandAgent(f"{sys.executable} -V")
+        running = telemetry.telemetry_for(
+            agent, otlp=None, port=None, prices=None, tell=lines.append
+        )
+        assert running is not None
+        inbox = await running.begin()
+        monkeypatch.setattr(type(inbox), "spans", lambda _self: [span(1)] * count)
+        await running.collect_calls(inbox)
+        running.end(inbox)
+        await running.close()
+
+    asyncio.run(play())
+    assert any("no spans received" in line for line in lines) == (count == 0)

@@ -166,7 +166,7 @@ def test_a_limit_is_reached_above_it_and_not_at_it(monkeypatch: pytest.MonkeyPat
 
     def reached(cpu: float, wall: float) -> str:
         monkeypatch.setattr(server, "_cpu_time", lambda _pid: cpu)
-        return server._limit_reached(1, {"cpu": 2.0, "wall": 10.0}, Roomy(), wall)  # type: ignore[arg-type]
+        return str(server._limit_reached(1, {"cpu": 2.0, "wall": 10.0}, Roomy(), wall))
 
     assert reached(2.0, 10.0) == ""
     assert reached(2.01, 10.0) == "cpu"

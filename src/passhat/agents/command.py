@@ -114,6 +114,9 @@ def _environment(attempt: AttemptInfo) -> dict[str, str] | None:
     if attempt.otlp_endpoint:
         environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
         environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+        # Variables for traces alone would win over these, and no span would come here.
+        for name in ("ENDPOINT", "PROTOCOL", "HEADERS"):
+            environment.pop(f"OTEL_EXPORTER_OTLP_TRACES_{name}", None)
         for name, value in (
             ("OTEL_BSP_SCHEDULE_DELAY", "200"),
             ("OTEL_METRICS_EXPORTER", "none"),

@@ -88,6 +88,8 @@ class Telemetry:
         is_free = not any(os.environ.get(name) for name in _OWN_ENDPOINT)
         self._for_programs = isinstance(agent, CommandAgent) and is_free
         self._waits = port is not None and isinstance(agent, A2AAgent)
+        self._attempt_count = self._span_count = 0
+        self._elsewhere = isinstance(agent, CommandAgent) and not is_free
         self._receiver: SpanReceiver | None = None
         if port is not None:
             self._receiver = SpanReceiver(port)  # a port that is taken is an error before the run
@@ -125,6 +127,8 @@ class Telemetry:
         if self._waits:
             await inbox.wait_until_complete(_LATE_SECONDS)
         self._dropped += inbox.dropped
+        self._attempt_count += 1
+        self._span_count += len(inbox.spans())
         try:
             return calls_in(inbox.spans(), self._prices)
         except Exception as error:  # anything may be in a stranger's spans; the verdict stays
@@ -155,6 +159,8 @@ class Telemetry:
             await asyncio.to_thread(self._receiver.close)
         if self._trouble:
             self._tell(self._trouble)
+        if self._attempt_count and not self._span_count:
+            self._tell_of_silence()
         if self._dropped:
             self._tell(
                 f"{counted(self._dropped, 'span')} of the agent not kept: an attempt has room for "
@@ -167,6 +173,20 @@ class Telemetry:
                     f"{counted(self._sender.lost, 'span')} could not be sent to "
                     f"{self._sender.url}; the attempts themselves are stored"
                 )
+
+    def _tell_of_silence(self) -> None:
+        """Say that no spans came, where the user can expect some."""
+        if self._elsewhere:
+            self._tell(
+                "no spans received: OTEL_EXPORTER_OTLP_ENDPOINT is set, so the agent sends its "
+                "spans there; unset it, and tokens and calls are recorded with the attempts"
+            )
+        elif self._waits:
+            self._tell(
+                f"no spans received at {self.url}: the agent should send OTLP over HTTP "
+                "(OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, not gRPC) to this address, and "
+                "continue the trace of the traceparent header"
+            )
 
 
 class _InProcess:
