@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.judging.inside import server, wire
+from passhat.judging.inside import wire
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 KEYS = st.integers() | st.text() | st.tuples(st.integers(), st.text())
@@ -157,17 +157,3 @@ def test_any_bytes_are_a_frame_or_refused(content: bytes) -> None:
     finally:
         os.close(reading)
     assert isinstance(wire.frames(content), list)
-
-
-def test_a_limit_is_reached_above_it_and_not_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Roomy:
-        def too_much(self) -> bool:
-            return False
-
-    def reached(cpu: float, wall: float) -> str:
-        monkeypatch.setattr(server, "_cpu_time", lambda _pid: cpu)
-        return str(server._limit_reached(1, {"cpu": 2.0, "wall": 10.0}, Roomy(), wall))
-
-    assert reached(2.0, 10.0) == ""
-    assert reached(2.01, 10.0) == "cpu"
-    assert reached(2.0, 10.01) == "wall"
