@@ -66,12 +66,13 @@ def command(
 
     from passhat._serialize import as_json
     from passhat.readers.base import COUNTS_ONLY
-    from passhat.reporting.forecast_terminal import (
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.forecast import (
         default_words,
         forecast_data,
-        render_forecast,
-        render_summary,
+        forecast_document,
     )
+    from passhat.reporting.terminal import render_terminal
     from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
 
     run = how.read_one(source, run_name, needs=COUNTS_ONLY)
@@ -87,6 +88,7 @@ def command(
         data = forecast_data(run, forecasts, inverse, users)
         click.echo(as_json(data), nl=False)
     else:
-        render = render_forecast if full else render_summary
-        click.echo(render(run, forecasts, inverse, Console(), users=users), nl=False)
+        document = forecast_document(run, forecasts, inverse, users=users)
+        level = Level.FULL if full else Level.SHORT
+        click.echo(render_terminal(document, Console(), level), nl=False)
     return ExitCode.OK

@@ -102,8 +102,13 @@ def command(
 
     SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
     """
+    from rich.console import Console
+
     from passhat._serialize import as_json
     from passhat.readers import Needs
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.forecast import plan_document
+    from passhat.reporting.terminal import render_terminal
     from passhat.stats import plan as plans
     from passhat.stats.terms import Population
 
@@ -154,7 +159,8 @@ def command(
     if as_json_text:
         click.echo(as_json(made), nl=False)
     elif output != "-":
-        click.echo(str(made))
+        document = plan_document(made)
+        click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
         if output is not None and made.allocation is not None:
             click.echo(f"\nmake the attempts with: passhat run --attempts {output} ...")
     return ExitCode.OK

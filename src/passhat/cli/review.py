@@ -12,7 +12,6 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 
 if TYPE_CHECKING:
-    from passhat.reporting.review import Review
     from passhat.stats.terms import Terms
 
 
@@ -40,8 +39,12 @@ def command(
     By rule, no model. Ends with 0 when nothing was found and with 1 otherwise.
     """
 
+    from rich.console import Console
+
     from passhat._serialize import as_json
+    from passhat.reporting.documents.review import review_document
     from passhat.reporting.review import review
+    from passhat.reporting.terminal import render_terminal
 
     text = _text(claim)
     runs = how.read(sources) if sources else []
@@ -49,7 +52,7 @@ def command(
     if as_json_text:
         click.echo(as_json(result), nl=False)
     else:
-        _print(result)
+        click.echo(render_terminal(review_document(result), Console()), nl=False)
     return ExitCode.REFUTED if result.findings else ExitCode.OK
 
 
@@ -71,31 +74,3 @@ def _text(claim: str) -> str:
     if claim.endswith((".md", ".txt")) and " " not in claim:
         raise InvalidValue(f"{claim}: there is no such file.", hint="Or give the claim itself.")
     return claim
-
-
-def _print(result: Review) -> None:
-    from rich.console import Console
-
-    from passhat.reporting.terminal import captured, facts, plain
-
-    def parts() -> list[object]:
-        shown: list[object] = []
-        for claim in result.claims:
-            shown.append(plain(f"line {claim.line}: {claim.text}", "italic"))
-            entries = [
-                (finding.rule, f"{finding.message}. {finding.fix}") for finding in claim.findings
-            ]
-            entries += [
-                ("supported" if offer.supported else "not supported", offer.sentence)
-                for offer in claim.offers
-            ]
-            shown += [facts(entries or [("clean", "nothing found")]), plain("")]
-        return shown
-
-    if not result.claims:
-        click.echo("no claim about pass rates was found: no metric, share or comparison.")
-        return
-    click.echo(captured(Console(), parts), nl=False)  # type: ignore[arg-type]
-    claims = f"{len(result.claims)} claim{'s' if len(result.claims) != 1 else ''}"
-    what = f"{result.findings} finding{'s' if result.findings != 1 else ''}"
-    click.echo(f"{claims}, {what}")

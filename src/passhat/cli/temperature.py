@@ -43,7 +43,8 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.reporting.temperature_terminal import render_study
+    from passhat.reporting.documents.temperature import study_document
+    from passhat.reporting.terminal import render_terminal
     from passhat.stats.temperature import study
 
     result = study(family)
@@ -54,7 +55,7 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     if as_json_text:
         click.echo(as_json(result), nl=False)
     elif html != "-":
-        click.echo(render_study(result, Console()), nl=False)
+        click.echo(render_terminal(study_document(result), Console()), nl=False)
     return ExitCode.OK
 
 
@@ -89,7 +90,9 @@ def fit(
 
     from passhat._serialize import as_json
     from passhat.readers.base import COUNTS_ONLY
-    from passhat.reporting.temperature_terminal import render_fit, render_summary
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.temperature import fit_document
+    from passhat.reporting.terminal import render_terminal
     from passhat.stats.temperature import fit_temperatures
 
     runs = how.read(sources, needs=COUNTS_ONLY)
@@ -101,6 +104,6 @@ def fit(
     if as_json_text:
         click.echo(as_json(fitted), nl=False)
     elif html != "-":
-        render = render_fit if full else render_summary
-        click.echo(render(fitted, Console()), nl=False)
+        level = Level.FULL if full else Level.SHORT
+        click.echo(render_terminal(fit_document(fitted), Console(), level), nl=False)
     return ExitCode.OK

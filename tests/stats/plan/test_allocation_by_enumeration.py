@@ -136,7 +136,7 @@ def test_an_allocation_reads_as_its_numbers() -> None:
         "16 attempts at 3 tasks, 2 to 12 each: as certain about pass^2 on these tasks as 32 "
         "spread evenly (50% saved)."
     )
-    lines = list(made.lines())
+    lines = list(made.remarks())
     assert [line.split() for line in lines[1:3]] == [
         ["2", "2", "4", "0%", "to", "100%"],
         ["12", "1", "12", "50%"],
@@ -189,7 +189,7 @@ def test_the_two_ends_of_likeness() -> None:
 def test_shares_and_levels_are_not_rounded_to_none_or_all() -> None:
     table = (Level(2, 3, (0.0, 0.004)), Level(9, 1, (0.996, 1.0)))
     made = replace(_made((2, 2, 2, 9), 3_500, table=table), level=0.995)
-    text = "\n".join(made.lines())
+    text = "\n".join(made.remarks())
     assert "of pass^2 at 99.5%: 0.100" in text
     assert [line.split()[3:] for line in text.splitlines()[1:3]] == [
         ["0%", "to", "0.4%"],
@@ -202,4 +202,4 @@ def test_shares_and_levels_are_not_rounded_to_none_or_all() -> None:
 
 def test_a_mean_that_is_nearly_one_is_not_assumed_to_be_one() -> None:
     made = plan_tasks(half_width=0.01, mean=0.996, icc=0.3)
-    assert any("99.6% of attempts pass" in line for line in made.lines())
+    assert any("99.6% of attempts pass" in line for line in made.remarks())

@@ -175,7 +175,7 @@ def test_one_or_two_tasks_are_a_pilot_without_redraws(tasks: int) -> None:
     found = plan_tasks(Outcomes.from_counts(4, [2, 4][:tasks]), half_width=0.1)
     assert found.cheapest.tasks >= 2
     assert (found.tasks_range, found.power_range) == (None, None)
-    assert not any("redraws" in line for line in found.lines())
+    assert not any("redraws" in line for line in found.remarks())
 
 
 def test_missing_attempts_do_not_count_as_difficulty() -> None:

@@ -13,7 +13,14 @@ from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.errors import PasshatError
-from passhat.reporting.forecast_terminal import default_words, forecast_data
+from passhat.reporting.document import Heading, Level, Note
+from passhat.reporting.documents.forecast import (
+    default_words,
+    forecast_data,
+    forecast_document,
+    plan_document,
+)
+from passhat.reporting.html.blocks import render_blocks
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps, reaches
@@ -63,7 +70,9 @@ def planned(state: AppState, request: PageRequest) -> Answer:
     if request.form == "csv":
         rows = to_data(result.rows)
         return Csv([*rows[0]], [[*row.values()] for row in rows])
-    return Html("plan.html.j2", context | {"plan": result})
+    blocks = list(plan_document(result).blocks(Level.SHORT))
+    shown = {"lead": render_blocks(blocks[:1]), "rest": render_blocks(blocks[1:], "stack")}
+    return Html("plan.html.j2", context | {"plan": result} | shown)
 
 
 def _plan(state: AppState, request: PageRequest) -> Plan:
@@ -102,8 +111,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         "chosen": None,
         "asked": {name: request.text(name) for name in ("reach", "keep", "users")},
         "words": words,
-        "results": (),
-        "inverse": (),
+        "parts_of": None,
         "trouble": "",
         "hint": "",
         "plot": "",
@@ -143,16 +151,20 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
             for band in forecasts
         ]
         return Csv(("metric", "low", "high", "observed", "in_words"), rows)
+    document = forecast_document(run, forecasts, inverse, users=users)
+    parts = {
+        name: render_blocks(
+            block
+            for section in document.sections
+            if section.name == name
+            for block in section.blocks
+            if Level.SHORT in block.level and not isinstance(block, Heading | Note)
+        )
+        for name in ("lead", "bands", "next")
+    }
     return Html(
         "forecast.html.j2",
-        context
-        | {
-            "words": words,
-            "results": [(band, band.users(users)) for band in forecasts],
-            "inverse": inverse,
-            "plot": plot,
-            "run": run,
-        },
+        context | {"words": words, "parts_of": parts, "plot": plot, "run": run},
     )
 
 

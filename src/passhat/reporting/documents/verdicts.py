@@ -24,9 +24,8 @@ from passhat.reporting.document import (
 from passhat.reporting.documents.report import named_warnings
 from passhat.reporting.task_changes import TaskChange, largest_changes, paired_cells
 from passhat.reporting.view import run_labels, short_labels
-from passhat.stats.compare import Comparison, Comparisons, Result
-from passhat.stats.compare.claims import Claim, points
-from passhat.stats.compare.claims import headline as claim_headline
+from passhat.stats.compare import Comparison, Comparisons
+from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
 from passhat.stats.gate import GateResult
 from passhat.stats.outcomes import Run
 from passhat.stats.terms import Population
@@ -34,7 +33,7 @@ from passhat.stats.terms import Population
 __all__ = [
     "comparison_document",
     "gate_document",
-    "headline_result",
+    "lead_verdict",
     "pair_table",
     "result_table",
     "verdict_sentence",
@@ -59,10 +58,10 @@ def comparison_document(
     labels = tuple(run_labels(runs)) if runs else names
     short = tuple(short_labels(runs)) if runs else names
     sections = {
-        "lead": _lead(comparison, names, labels, short, runs),
-        "claims": _claims(comparison),
+        "lead": _lead(comparison, labels, short, runs),
+        "claims": _claims(comparison, labels),
         "results": _results(comparison, short),
-        "tasks": _tasks(runs, changes, short),
+        "tasks": _tasks(comparison, runs, changes, short),
         "next": _next_steps(comparison),
         "slices": _slices(comparison),
         "curves": _curves(comparison),
@@ -73,99 +72,135 @@ def comparison_document(
     return Document(title, tuple(Section(name, tuple(part)) for name, part in sections.items()))
 
 
-def verdict_sentence(comparison: Comparison, a: str, b: str) -> str:
-    """The result in one sentence; ``a`` and ``b`` are the labels of the runs."""
-    result = headline_result(comparison)
-    text = claim_headline(replace(result.evidence, a=a, b=b))
-    return text if result.tasks > 1 else f"{text} One task says nothing about other tasks."
+def lead_verdict(comparison: Comparison, a: str = "", b: str = "") -> PairVerdict:
+    """The verdict on the most demanding metric that is settled, else on the most demanding one.
+
+    ``a`` and ``b`` are the labels of the runs, where they have shorter ones than their names.
+    """
+    settled = [each for each in comparison.verdicts if each.claim is not Claim.INCONCLUSIVE]
+    return _relabel((settled or list(comparison.verdicts))[-1], a, b)
 
 
-def headline_result(comparison: Comparison) -> Result:
-    """The result that is settled with the most demanding metric, else the most demanding one."""
-    settled = [each for each in comparison.results if each.claim is not Claim.INCONCLUSIVE]
-    return (settled or list(comparison.results))[-1]
+def _relabel(verdict: PairVerdict, a: str, b: str) -> PairVerdict:
+    lead = verdict.lead
+    label_of = {lead.a: a or lead.a, lead.b: b or lead.b}
+    return PairVerdict(
+        *(
+            None
+            if evidence is None
+            else replace(
+                evidence,
+                a=a or evidence.a,
+                b=b or evidence.b,
+                unjudged=tuple(label_of[name] for name in evidence.unjudged),
+            )
+            for evidence in (verdict.these, verdict.new)
+        )
+    )
+
+
+def verdict_sentence(comparison: Comparison, a: str = "", b: str = "") -> str:
+    """The result in words; ``a`` and ``b`` are the labels of the runs."""
+    return lead_verdict(comparison, a, b).sentence
 
 
 def _lead(
     comparison: Comparison,
-    names: tuple[str, ...],
     labels: tuple[str, ...],
     short: tuple[str, ...],
     runs: Sequence[Run],
 ) -> Iterator[Block]:
-    yield Heading(f"{names[1]} (B) against {names[0]} (A)", level=Level.FULL)
+    yield Heading(f"{comparison.b} (B) against {comparison.a} (A)", level=Level.FULL)
     yield Sentence(comparison.pairing_text, level=Level.FULL)
     yield from first_warning(named_warnings(short, runs) if runs else [])
     yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
 
 
-def _claims(comparison: Comparison) -> Iterator[Block]:
-    for result in (*comparison.results, *comparison.differing):
-        yield Sentence(result.sentence, level=Level.FULL)
+def _claims(comparison: Comparison, labels: tuple[str, ...]) -> Iterator[Block]:
+    """The verdicts on the other metrics, and remarks on all of them."""
+    lead = lead_verdict(comparison).lead.metric
+    for verdict in comparison.verdicts:
+        if verdict.lead.metric != lead:
+            yield Sentence(_relabel(verdict, *labels).sentence, level=Level.FULL)
+    evidence = comparison.results[0].evidence
+    if evidence.looked.count > 1:
+        yield Sentence(str(evidence.looked), level=Level.FULL)
+    if evidence.missing:
+        verb = "is" if evidence.missing == 1 else "are"
+        missing = counted(evidence.missing, "attempt")
+        text = f"{missing} without a verdict {verb} counted against the claim."
+        yield Sentence(text, level=Level.FULL)
 
 
 def _results(comparison: Comparison, short: tuple[str, ...]) -> Iterator[Block]:
-    rows = tuple(
-        (
-            str(result.metric),
-            percent(result.value_a, 0),
-            percent(result.value_b, 0),
-            _lift_text(result, unit=""),
-            str(result.claim),
-        )
-        for result in comparison.results[:_MOST_ROWS]
-    )
-    header = ("metric", *short, "lift in points", "")
-    yield Table(header, rows, left=(0, 4), level=Level.SHORT)
+    sides = _sides(comparison.verdicts[0])
+    rows = []
+    for verdict in comparison.verdicts[:_MOST_ROWS]:
+        lead = verdict.lead
+        cells = ["–"] * (2 + len(sides))
+        if not lead.unjudged:
+            values = (lead.value_a, lead.value_b)
+            cells = [f"{100 * value:.{lead.digits}f}%" for value in values]
+            cells += [_lift_text(evidence) for evidence in _sides(verdict)]
+        rows.append((str(lead.metric), *cells))
+    header = ("metric", *short, *(f"points, {evidence.population}" for evidence in sides))
+    yield Table(header, tuple(rows), level=Level.SHORT)
     yield result_table(comparison)
-    if comparison.differing:
-        text = f"On exactly these tasks: {_these_tasks(comparison.differing[-1])}"
-        yield Sentence(text, one_line=True, level=Level.SHORT)
+
+
+def _sides(verdict: PairVerdict) -> list[Evidence]:
+    return [evidence for evidence in (verdict.these, verdict.new) if evidence is not None]
 
 
 def result_table(comparison: Comparison) -> Table:
-    """A row per metric."""
-    rows = tuple(
-        (
-            str(result.metric),
-            percent(result.value_a, 1),
-            percent(result.value_b, 1),
-            points(result.lift),
-            result.interval_text(),
-            result.p_text(),
-            f"{result.wins}/{result.losses}/{result.ties}",
-            str(result.claim),
-        )
-        for result in comparison.results
-    )
-    header = ("metric", "A", "B", "lift", "interval", "p", "won/lost/tied", "claim")
+    """A row per metric and population."""
+    rows = []
+    for verdict, result in zip(comparison.verdicts, comparison.results, strict=True):
+        for evidence in _sides(verdict):
+            cells = ("–", "–", "–", "–", "–", "nothing judged")
+            if not evidence.unjudged:
+                cells = (
+                    percent(evidence.value_a, 1),
+                    percent(evidence.value_b, 1),
+                    points(evidence.lift),
+                    _interval_text(evidence),
+                    f"{result.wins}/{result.losses}/{result.ties}",
+                    str(evidence.claim),
+                )
+            rows.append((str(evidence.metric), str(evidence.population), *cells))
+    header = ("metric", "about", "A", "B", "lift", "interval", "w/l/t", "claim")
     caption = "Lifts are B minus A, in points"
-    return Table(header, rows, caption, (0, 7), level=Level.FULL)
+    return Table(header, tuple(rows), caption, (0, 1, 7), level=Level.FULL)
 
 
-def _these_tasks(result: Result) -> str:
-    """The result on these tasks, where it differs from that on new tasks."""
-    parts = [f"{result.metric} {_lift_text(result)}, {result.claim}"]
-    evidence = result.evidence
-    for tasks, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved")):
-        if tasks:
-            parts.append(f"{len(tasks)} {verb}: {tasks[0]}{' ...' if len(tasks) > 1 else ''}")
-    return "; ".join(parts)
+def _interval_text(evidence: Evidence) -> str:
+    """The interval in points; an end that was not requested is omitted."""
+    low, high = points(evidence.interval.low), points(evidence.interval.high)
+    if evidence.alternative == "greater":
+        return f"at least {low}"
+    return f"at most {high}" if evidence.alternative == "less" else f"{low} to {high}"
 
 
 def _tasks(
-    runs: Sequence[Run], changes: Sequence[TaskChange], short: tuple[str, ...]
+    comparison: Comparison,
+    runs: Sequence[Run],
+    changes: Sequence[TaskChange],
+    short: tuple[str, ...],
 ) -> Iterator[Block]:
     cells = paired_cells(runs[0].outcomes, runs[1].outcomes) if runs else None
     if cells is not None:
         yield Sentence(cells.text(*short))
+    lead = lead_verdict(comparison).lead
     for title, tasks in largest_changes(changes).items():
-        yield Listing(f"{title}:", tasks)
+        shown = lead.fixed if title == "Gained" else lead.broken
+        # A move that no test shows is not called a gain or a loss.
+        unshown = f"Largest moves {'up' if title == 'Gained' else 'down'}, none shown"
+        yield Listing(f"{title if shown else unshown}:", tasks)
 
 
 def _next_steps(comparison: Comparison) -> Iterator[Block]:
-    step = _next_step(headline_result(comparison))
+    step = _next_step(lead_verdict(comparison))
     if step:
         yield NextStep(f"{step}.", one_line=False)
     differences = len(comparison.agreement.differences)
@@ -175,17 +210,22 @@ def _next_steps(comparison: Comparison) -> Iterator[Block]:
     yield Note("More: --full, --html FILE, --json", level=Level.SHORT)
 
 
-def _next_step(result: Result) -> str:
-    """A step that would settle the headline; empty where it is settled."""
-    evidence = result.evidence
-    if evidence.claim is not Claim.INCONCLUSIVE:
+def _next_step(verdict: PairVerdict) -> str:
+    """A step that would settle the lead; empty where it is settled."""
+    evidence = verdict.lead
+    if evidence.unjudged:
+        return "judge the missing attempts, or repeat them with passhat run --only-missing"
+    if verdict.claim is not Claim.INCONCLUSIVE:
         return ""
     if evidence.undecided:
         return "judge or repeat the missing attempts; they alone could turn the result around"
     if evidence.needed is None:
         return "no number of tasks would settle this lift; look at single tasks instead"
     if evidence.population is Population.THESE_TASKS:
-        return f"about {evidence.needed:,} attempts per task would settle this lift"
+        return (
+            f"about {evidence.needed:,} attempts per task would settle this lift "
+            f"({evidence.attempts:,} now)"
+        )
     return (
         f"about {evidence.needed:,} paired tasks like these would settle this lift "
         f"({evidence.tasks:,} now)"
@@ -242,6 +282,11 @@ def _use(comparison: Comparison) -> Iterator[Block]:
 def _evidence(comparison: Comparison) -> Iterator[Block]:
     entries = [("Flips", str(flip)) for flip in comparison.flips]
     entries += [("Evidence", str(result.method)) for result in comparison.results[:1]]
+    entries += [
+        ("Test", f"{result.metric}: p = {result.p_text()} for no difference on any of these tasks")
+        for result in comparison.results
+        if result.p_value is not None
+    ]
     entries += [("Protocol", line) for line in _protocol_lines(comparison)]
     entries += [("Note", note) for note in comparison.notes]
     yield Facts(tuple(entries), level=Level.FULL)
@@ -263,27 +308,20 @@ def _unverified_lines(comparison: Comparison) -> list[str]:
     return [f"unverified, not recorded on both sides ({count}): {', '.join(unverified)}"]
 
 
-def _lift_text(result: Result, unit: str = " points") -> str:
-    """``+39 points (11 to 63)``; only one end where the test has a direction."""
-    width = result.high - result.low
-    digits = 0 if width >= 0.05 or width == 0 else 1
-    lift, low, high = (_points(share, digits) for share in (result.lift, result.low, result.high))
-    sign = "+" if result.lift > 0 and not lift.startswith("0") else ""
-    if result.alternative == "greater":
-        interval = f"at least {low}"
-    elif result.alternative == "less":
-        interval = f"at most {high}"
-    else:
-        interval = f"{low} to {high}"
-    return f"{sign}{lift}{unit} ({interval})"
+def _lift_text(evidence: Evidence) -> str:
+    """``+39 (11 to 63)`` in points; only one end where the test has a direction."""
+    digits = evidence.digits
+    # The difference of the printed values, so that the row adds up.
+    lift = round(100 * evidence.value_b, digits) - round(100 * evidence.value_a, digits)
+    low, high = (_points(end, digits) for end in (evidence.interval.low, evidence.interval.high))
+    ends = {"two-sided": f"{low} to {high}", "greater": f"at least {low}"}
+    sign = "+" if round(lift, digits) > 0 else ""
+    interval = ends.get(evidence.alternative, f"at most {high}")
+    return f"{sign}{_points(lift / 100, digits)} ({interval})"
 
 
 def _points(share: float, digits: int) -> str:
-    """A share in points; a number that is not zero never reads as zero."""
-    value = 100 * share
-    while value and digits < 3 and round(abs(value), digits) == 0:
-        digits += 1
-    text = f"{value:.{digits}f}"
+    text = f"{100 * share:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 

@@ -16,7 +16,7 @@ from passhat._serialize import to_data
 from passhat._version import __version__
 from passhat.reporting.document import Block, Document, Heading, Level, NextStep, Section, Table
 from passhat.reporting.documents.report import report_document
-from passhat.reporting.documents.verdicts import comparison_document, headline_result
+from passhat.reporting.documents.verdicts import comparison_document, lead_verdict
 from passhat.reporting.figures import Figure, Material, make_figure, page_svg
 from passhat.reporting.figures.base import MOST_RUNS, labels_of
 from passhat.reporting.html.blocks import build_cards, render_blocks, render_sections
@@ -102,7 +102,7 @@ def html_report(
     ]
     return template("report.html.j2").render(
         title=(compared or document).title,
-        badge=str(headline_result(comparison).claim) if isinstance(comparison, Comparison) else "",
+        badge=str(lead_verdict(comparison).claim) if isinstance(comparison, Comparison) else "",
         lead=_lead(document, compared, few=few),
         facts=list(dict.fromkeys(str(run.outcomes) for run in runs))[:MOST_ON_CARDS],
         cards=list(build_cards(report.runs, labels if len(labels) > 1 else [""], measures))

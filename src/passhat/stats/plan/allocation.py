@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -226,18 +226,16 @@ class Allocation(Plain):
             f"({percent(self.saving, 0)} saved)."
         )
 
-    def lines(self) -> Iterator[str]:
-        """The allocation as text: attempts by group of tasks, and the gain."""
-        yield from _table(self.table)
-        yield ""
+    def remarks(self) -> Iterator[str]:
+        """Yield what goes with the design: its gain, tasks that are new, notes."""
         if not self.is_uniform:
             yield (
-                f"- expected half-width of {self.metric} at {100 * self.level:g}%: "
+                f"expected half-width of {self.metric} at {100 * self.level:g}%: "
                 f"{self.half_width:.3f}; {self.compared_total:,} attempts spread evenly: "
                 f"{self.uniform_half_width:.3f}"
             )
-        yield f"- tasks that {self.earlier} does not have: {counted(self.others, 'attempt')} each"
-        yield from (f"- {note}" for note in self.notes)
+        yield f"tasks that {self.earlier} does not have: {counted(self.others, 'attempt')} each"
+        yield from self.notes
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Allocation:
@@ -276,17 +274,6 @@ class Allocation(Plain):
 
 def _number(value: object, otherwise: float) -> float:
     return float(value) if isinstance(value, int | float) else otherwise
-
-
-def _table(levels: Sequence[Level]) -> Iterator[str]:
-    rows = [("attempts each", "tasks", "attempts in all", "passed before")]
-    for level in levels:
-        low, high = (percent(share, 0) for share in level.passed_before)
-        shares = low if low == high else f"{low} to {high}"
-        rows.append((f"{level.attempts:,}", f"{level.tasks:,}", f"{level.total:,}", shares))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
 
 
 def settled_share(outcomes: Outcomes) -> float:

@@ -271,16 +271,12 @@ class Plan(Plain):
             f"{'is' if self.fewest_tasks == 1 else 'are'} needed, however many attempts each"
         )
 
-    def lines(self) -> Iterator[str]:
-        """The plan as text."""
-        yield self.sentence
-        yield ""
+    def remarks(self) -> Iterator[str]:
+        """Yield what goes with the answer: limits, uncertainty, assumptions."""
         if self.allocation is not None:
-            yield from self.allocation.lines()
+            yield from self.allocation.remarks()
         else:
-            yield from _table(self.rows)
-            yield ""
-            yield f"- {self.attempts_text}"
+            yield self.attempts_text
         if self.tasks_range is not None:
             low, high = self.tasks_range
             power = ""
@@ -288,30 +284,13 @@ class Plan(Plain):
                 ends = [percent(end, 0) for end in self.power_range]
                 power = f", power {ends[0]} to {ends[1]}"
             yield (
-                f"- uncertainty of the pilot's variance: {low:,} to {high:,} tasks{power} "
+                f"uncertainty of the pilot's variance: {low:,} to {high:,} tasks{power} "
                 "(from 1 to 9 redraws in 10)"
             )
         if self.pilot_reaches is not None:
             what = "a lift of" if self.goal == "detect" else "a half-width of"
-            yield f"- a run of the pilot's size gives {what} {self.pilot_reaches:.3f}"
-        yield from (f"- {assumption}" for assumption in self.assumptions)
+            yield f"a run of the pilot's size gives {what} {self.pilot_reaches:.3f}"
+        yield from self.assumptions
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-
-def _table(rows: tuple[PlanRow, ...]) -> Iterator[str]:
-    """The rows as a table, without columns that were not recorded."""
-    columns = [
-        ("attempts per task", [f"{row.attempts:,}" for row in rows]),
-        ("tasks", [f"{row.tasks:,}" for row in rows]),
-        ("attempts in all", [f"{row.total_attempts:,}" for row in rows]),
-    ]
-    if rows[0].cost is not None:
-        columns.append(("cost", [f"{row.cost:,.2f}" for row in rows]))
-    if rows[0].seconds is not None:
-        columns.append(("hours in a row", [f"{(row.seconds or 0) / 3600:,.1f}" for row in rows]))
-    widths = [max(len(name), *map(len, cells)) for name, cells in columns]
-    names = [name for name, _ in columns]
-    for line in (names, *zip(*(cells for _, cells in columns), strict=True)):
-        yield "  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
+        return "\n".join((self.sentence, *(f"- {remark}" for remark in self.remarks())))

@@ -1,20 +1,29 @@
-"""Temperature fits and the toy study as text for a terminal."""
+"""Temperature fits, and the toy study."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, RenderableType
-from rich.text import Text
-
 from passhat._display import counted, number, percent, percent_range
-from passhat.reporting.terminal import captured, facts, plain, plain_table
+from passhat.reporting.document import (
+    Block,
+    Document,
+    Facts,
+    Heading,
+    Level,
+    NextStep,
+    Note,
+    Section,
+    Sentence,
+    Table,
+    upper_first,
+)
 from passhat.stats.temperature import AgentFit, RankingFlip, Study, TemperatureFit
 from passhat.stats.temperature.laws import POWER_FROM_K
 from passhat.stats.temperature.peak import FEWEST
 from passhat.stats.temperature.temperature_result import BestTemperature
 
-__all__ = ["render_fit", "render_study", "render_summary"]
+__all__ = ["fit_document", "study_document"]
 
 _SHOWN_KS = (2, 4, 16, 64, 256, 1024, 4096)
 _MOST_FLIPS = 6
@@ -23,21 +32,19 @@ _MOST_ROWS = 6
 _NAMES = {"gaussian": "Gaussian", "exponential": "exponential", "power": "power-law"}
 
 
-def render_study(study: Study, console: Console) -> str:
-    """The laws first, then T* by spread and k."""
-    return captured(console, lambda: _study(study))
+def study_document(study: Study) -> Document:
+    """Build the document of the toy study: the laws first, then T* by spread and k."""
+    return Document.of("Toy model", _study(study))
 
 
-def _study(study: Study) -> Iterator[RenderableType]:
-    law = study.law
-    yield Text(f"Toy model, {_NAMES[study.family]} task sets", style="bold")
+def _study(study: Study) -> Iterator[Block]:
+    yield Heading(f"Toy model, {_NAMES[study.family]} task sets")
     from_k = f", k >= {POWER_FROM_K}" if study.family == "power" else ""
-    yield plain(f"{law}{from_k}", "italic")
-    yield Text("")
-    yield Text("T* by spread and k; * outside the scaling regime 0.03 < pass@k < 0.98")
-    yield plain_table(("tasks", *(f"k = {k:,}" for k in _SHOWN_KS)), _study_rows(study))
-    yield Text("")
-    yield facts(_study_facts(study))
+    yield Sentence(f"{study.law}{from_k}", "lead")
+    caption = "T* by spread and k; * outside the scaling regime 0.03 < pass@k < 0.98"
+    header = ("tasks", *(f"k = {k:,}" for k in _SHOWN_KS))
+    yield Table(header, tuple(map(tuple, _study_rows(study))), caption)
+    yield Facts(tuple(_study_facts(study)))
 
 
 def _study_rows(study: Study) -> Iterator[Sequence[str]]:
@@ -84,37 +91,75 @@ def _misses(study: Study) -> str:
     )
 
 
-def render_summary(fit: TemperatureFit, console: Console) -> str:
-    """A fit in at most 15 lines: the advice, the best temperature by k, and a next step."""
-    return captured(console, lambda: _summary(fit))
+def fit_document(fit: TemperatureFit) -> Document:
+    """Build the document of a fit: the advice, the best temperature by k, and a next step."""
+    parts: list[Section] = []
+    several = len(fit.agents) > 1
+    if several:
+        parts.append(Section("overview", tuple(_overview(fit))))
+    for agent in fit.agents:
+        subject = agent.agent if several else ""
+        parts.append(Section("agent", tuple(_agent_blocks(agent, alone=not several)), subject))
+    flips = [block for flip in fit.flips[:_MOST_FLIPS] for block in _lead_table(flip)]
+    parts.append(Section("rankings", tuple(flips)))
+    parts.append(Section("method", tuple(_method(fit))))
+    return Document("Which temperature for which k?", tuple(parts))
 
 
-def _summary(fit: TemperatureFit) -> Iterator[RenderableType]:
-    if len(fit.agents) == 1:
-        yield from _agent_summary(fit.agents[0])
-    else:
-        yield from _agents_summary(fit)
-    yield plain("All temperatures, changes and method: --full. Charts: --html FILE.", "grey50")
+def _method(fit: TemperatureFit) -> Iterator[Block]:
+    entries = [("%", "the share of redraws in which this temperature is the best of those tried")]
+    if len(fit.agents) > 1:
+        entries.append(("Rankings", _rankings(fit)))
+    entries += [("Limits", note) for note in fit.notes]
+    yield Facts((*entries, ("Method", fit.method)), level=Level.FULL)
+    text = "All temperatures, changes and method: --full. Charts: --html FILE."
+    yield Note(text, level=Level.SHORT)
 
 
-def _agent_summary(agent: AgentFit) -> Iterator[RenderableType]:
-    tried = ", ".join(f"{t:g}" for t in agent.temperatures)
+def _agent_blocks(agent: AgentFit, *, alone: bool) -> Iterator[Block]:
+    """Advice, pass@k by temperature and T*(k); on one screen the best temperature by k."""
+    tasks = counted(agent.tasks, "task")
+    if alone:
+        yield Heading(agent.agent, f"{tasks}, T = {_tried(agent)}", level=Level.SHORT)
+        yield Sentence(upper_first(str(agent.advice)), "lead", level=Level.SHORT)
+        yield _best_table(agent)
+        yield NextStep(_next_step(agent), one_line=False, level=Level.SHORT)
+    yield Heading(agent.agent, tasks, level=Level.FULL)
+    yield Sentence(upper_first(str(agent.advice)), "lead", level=Level.FULL)
+    ks = _some_of(agent.ks, _MOST_COLUMNS)
+    header = ("T", *(f"pass@{k}" for k in ks))
+    cells = tuple(map(tuple, _cell_rows(agent, ks)))
+    yield Table(header, cells, "pass@k by temperature", (), level=Level.FULL)
+    if rows := agent.best_rows():
+        header = ("k", "best tried", "T*", "interval", "")
+        caption = "The best temperature for each k"
+        yield Table(header, tuple(map(tuple, rows)), caption, (4,), level=Level.FULL)
+    entries = [("Changes", str(change)) for change in agent.changes]
+    if agent.exponent is not None:
+        entries.append(("Exponent", str(agent.exponent)))
+    entries += [("Note", note) for note in agent.notes]
+    if entries:
+        yield Facts(tuple(entries), level=Level.FULL)
+
+
+def _tried(agent: AgentFit) -> str:
     if len(agent.temperatures) > _MOST_ROWS:
         low, high = agent.temperatures[0], agent.temperatures[-1]
-        tried = f"{low:g} to {high:g} ({len(agent.temperatures)} temperatures)"
-    tasks = counted(agent.tasks, "task")
-    yield Text.assemble(plain(agent.agent, "bold"), f"   {tasks}, T = {tried}")
-    yield plain(f"{str(agent.advice)[0].upper()}{str(agent.advice)[1:]}", "italic")
-    shown = {best.k: best for best in agent.best if best.k in _some_of(agent.ks, _MOST_ROWS)}
+        return f"{low:g} to {high:g} ({len(agent.temperatures)} temperatures)"
+    return ", ".join(f"{t:g}" for t in agent.temperatures)
+
+
+def _best_table(agent: AgentFit) -> Table:
+    shown = [best for best in agent.best if best.k in _some_of(agent.ks, _MOST_ROWS)]
     rows = []
-    for k, best in shown.items():
-        cell = agent.find(k, best.tried)
+    for best in shown:
+        cell = agent.find(best.k, best.tried)
         if cell is None:  # pragma: no cover - every k has a cell at every temperature
             continue
         estimate = cell.estimate
         rows.append(
             (
-                str(k),
+                str(best.k),
                 f"{best.tried:g}",
                 f"{percent(estimate.value)} ({percent_range(estimate.low, estimate.high)})",
                 percent(cell.share_best, 0),
@@ -123,14 +168,13 @@ def _agent_summary(agent: AgentFit) -> Iterator[RenderableType]:
             )
         )
     header = ("k", "best T tried", "pass@k there", "of redraws", "T*", "interval")
-    yield plain_table(header, rows, left=())
-    yield plain(_next_step(agent))
+    return Table(header, tuple(rows), left=(), level=Level.SHORT)
 
 
-def _agents_summary(fit: TemperatureFit) -> Iterator[RenderableType]:
-    yield Text(f"{counted(len(fit.agents), 'agent')}, fitted one by one", style="bold")
+def _overview(fit: TemperatureFit) -> Iterator[Block]:
+    yield Heading(f"{counted(len(fit.agents), 'agent')}, fitted one by one", level=Level.SHORT)
     rows = []
-    for agent in fit.agents[:_MOST_ROWS]:
+    for agent in fit.agents:
         first, last = agent.best[0], agent.best[-1]
         gain = next((g for g in agent.advice.best if g.k == last.k), None)
         rows.append(
@@ -142,68 +186,34 @@ def _agents_summary(fit: TemperatureFit) -> Iterator[RenderableType]:
                 "–" if gain is None else f"{gain}",
             )
         )
-    yield plain_table(("agent", "tasks", "best T", "best T", "gain"), rows, left=(0,))
-    hidden = len(fit.agents) - _MOST_ROWS
-    if hidden > 0:
-        yield plain(f"and {counted(hidden, 'more agent')}")
-    yield plain(f"{_rankings(fit)[0].upper()}{_rankings(fit)[1:]}.")
+    header = ("agent", "tasks", "best T", "best T", "gain")
+    yield Table(header, tuple(rows), most=_MOST_ROWS, level=Level.SHORT)
+    yield Sentence(f"{upper_first(_rankings(fit))}.", level=Level.SHORT)
 
 
 def _next_step(agent: AgentFit) -> str:
     """A step that would make the answer more precise."""
     if len(agent.temperatures) < FEWEST:
-        return "Next: try a third temperature; from three on there is a T* between them."
+        return "try a third temperature; from three on there is a T* between them."
     top = max(agent.temperatures)
     edges = [best for best in agent.best if best.edge]
     if edges:
         side = "higher" if edges[-1].tried == top else "lower"
         return (
-            f"Next: try {side} temperatures; at k = {edges[-1].k} the best is the "
+            f"try {side} temperatures; at k = {edges[-1].k} the best is the "
             f"{'highest' if side == 'higher' else 'lowest'} one tried."
         )
     unclear = [best for best in agent.best if _share(agent, best) < 0.5]
     if unclear:
         return (
-            f"Next: more tasks; at k = {unclear[-1].k} no temperature is the best in half of the "
-            "redraws."
+            f"more tasks; at k = {unclear[-1].k} no temperature is the best in half of the redraws."
         )
-    return "Next: more temperatures next to the best ones narrow T*."
+    return "more temperatures next to the best ones narrow T*."
 
 
 def _share(agent: AgentFit, best: BestTemperature) -> float:
     cell = agent.find(best.k, best.tried)
     return 0.0 if cell is None else cell.share_best
-
-
-def render_fit(fit: TemperatureFit, console: Console) -> str:
-    """Agent by agent: advice, pass@k by temperature, T*(k); then rankings, then the caveats."""
-    return captured(console, lambda: _fit(fit))
-
-
-def _fit(fit: TemperatureFit) -> Iterator[RenderableType]:
-    for agent in fit.agents:
-        yield from _agent(agent)
-    for flip in fit.flips[:_MOST_FLIPS]:
-        yield from _lead_table(flip)
-    entries = [("%", "the share of redraws in which this temperature is the best of those tried")]
-    if len(fit.agents) > 1:
-        entries.append(("Rankings", _rankings(fit)))
-    entries += [("Limits", note) for note in fit.notes]
-    yield facts([*entries, ("Method", fit.method)])
-
-
-def _agent(agent: AgentFit) -> Iterator[RenderableType]:
-    yield Text.assemble(plain(agent.agent, "bold"), f"   {counted(agent.tasks, 'task')}")
-    yield plain(str(agent.advice), "italic")
-    ks = _some_of(agent.ks, _MOST_COLUMNS)
-    yield plain_table(("T", *(f"pass@{k}" for k in ks)), _cell_rows(agent, ks), left=())
-    if rows := agent.best_rows():
-        yield plain_table(("k", "best tried", "T*", "interval", ""), rows, left=(4,))
-    entries = [("Changes", str(change)) for change in agent.changes]
-    if agent.exponent is not None:
-        entries.append(("Exponent", str(agent.exponent)))
-    yield facts([*entries, *(("Note", note) for note in agent.notes)])
-    yield Text("")
 
 
 def _some_of(ks: Sequence[int], most: int) -> list[int]:
@@ -228,19 +238,18 @@ def _cell_rows(agent: AgentFit, ks: Sequence[int]) -> Iterator[Sequence[str]]:
         )
 
 
-def _lead_table(flip: RankingFlip) -> Iterator[RenderableType]:
+def _lead_table(flip: RankingFlip) -> Iterator[Block]:
     """The leader at each (k, T), A or B, and the share of redraws in which it leads."""
-    yield Text.assemble("A ", plain(flip.a, "bold"), "   B ", plain(flip.b, "bold"))
     temperatures = list(dict.fromkeys(lead.temperature for lead in flip.leads))
     at = {(lead.k, lead.temperature): lead for lead in flip.leads}
     mark = {flip.a: "A", flip.b: "B", "": "="}
-    rows = [
+    rows = tuple(
         (str(k), *(f"{mark[at[k, t].leader]} {percent(at[k, t].share, 0)}" for t in temperatures))
         for k in dict.fromkeys(lead.k for lead in flip.leads)
-    ]
-    yield plain_table(("k", *(f"T = {t:g}" for t in temperatures)), rows, left=())
-    yield plain(str(flip), "italic")
-    yield Text("")
+    )
+    header = ("k", *(f"T = {t:g}" for t in temperatures))
+    yield Table(header, rows, f"A {flip.a}   B {flip.b}", (), level=Level.FULL)
+    yield Sentence(str(flip), level=Level.FULL)
 
 
 def _rankings(fit: TemperatureFit) -> str:

@@ -1,0 +1,190 @@
+"""Forecasts beyond the attempts that were made, and plans for the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from passhat._display import counted, number, percent, percent_range
+from passhat.reporting.document import (
+    Block,
+    Document,
+    Facts,
+    Heading,
+    Level,
+    NextStep,
+    Note,
+    Section,
+    Sentence,
+    Table,
+    upper_first,
+)
+from passhat.stats.estimate.grammar import metric as parse
+from passhat.stats.forecast import FORMULAS, SCHEMA, Forecast, Reach
+from passhat.stats.outcomes import Run
+from passhat.stats.plan import Plan
+from passhat.stats.plan.allocation import Allocation
+
+__all__ = ["default_words", "forecast_data", "forecast_document", "plan_document"]
+
+_MOST_ROWS = 6
+
+_SHORT = {
+    "zero-inflated beta-binomial": "inflated",
+    "one-inflated beta-binomial": "inflated",
+    "beta-binomial": "beta",
+    "logit-normal": "normal",
+}
+
+
+def default_words(run: Run) -> tuple[str, str]:
+    """The metrics of a forecast by default: pass@k at ten times n, pass^k at four times n."""
+    n = max(int(run.outcomes.n.max()), 1)
+    return f"pass@{10 * n}", f"pass^{4 * n}"
+
+
+def forecast_data(
+    run: Run, forecasts: Sequence[Forecast], inverse: Sequence[Reach], users: int
+) -> dict[str, object]:
+    """The forecasts under their schema, with every digit."""
+    return {
+        "schema": SCHEMA,
+        "run": run.name,
+        "results": [each.to_dict() | {"in_words": each.users(users)} for each in forecasts],
+        "reach": inverse,
+    }
+
+
+def forecast_document(
+    run: Run, forecasts: Sequence[Forecast], inverse: Sequence[Reach], *, users: int = 10_000
+) -> Document:
+    """Build the document of a run's forecasts: their meaning, the bands, and how to narrow them."""
+    sections = {
+        "lead": _lead(run, forecasts, inverse, users),
+        "bands": _bands(forecasts),
+        "next": _next_steps(forecasts),
+        "method": _method(forecasts, users),
+    }
+    return Document(run.name, tuple(Section(name, tuple(part)) for name, part in sections.items()))
+
+
+def _lead(
+    run: Run, forecasts: Sequence[Forecast], inverse: Sequence[Reach], users: int
+) -> Iterator[Block]:
+    outcomes = run.outcomes
+    size = f"{counted(len(outcomes), 'task')}, {outcomes.attempts_text()} each"
+    yield Heading(run.name, size, level=Level.SHORT)
+    yield Heading(run.name, run.source, level=Level.FULL)
+    yield Sentence(str(outcomes), level=Level.FULL)
+    for place, reach in enumerate(inverse):
+        yield Sentence(f"{reach}.", "lead", level=Level.BOTH if place < 3 else Level.FULL)
+    for each in _last_of_each_family(forecasts)[:2]:
+        yield Sentence(f"{upper_first(each.users(users))}.", "lead")
+
+
+def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:
+    if not forecasts:
+        return
+    level = f"{100 * forecasts[0].level:g}%"
+    most = _MOST_ROWS if len(_last_of_each_family(forecasts)) < 2 else _MOST_ROWS - 1
+    rows = tuple(
+        (str(each.metric), percent(each.observed), percent_range(each.low, each.high))
+        for each in _some_of(forecasts, most)
+    )
+    yield Table(("metric", "observed", f"{level} band"), rows, level=Level.SHORT)
+    models = list(
+        dict.fromkeys(_SHORT.get(name, name) for each in forecasts for name in each.lines)
+    )
+    full = []
+    for each in forecasts:
+        drawn = {_SHORT.get(name, name): value for name, value in each.lines.items()}
+        cells = [number(drawn.get(name)) for name in models]
+        band = (number(each.observed), each.band_text())
+        full.append((str(each.metric), *band, *cells))
+    caption = f"{level} band for new tasks, and lines inside it"
+    yield Table(("metric", "seen", "band", *models), tuple(full), caption, level=Level.FULL)
+
+
+def _next_steps(forecasts: Sequence[Forecast]) -> Iterator[Block]:
+    """Whether more attempts or more tasks would narrow the widest band."""
+    if forecasts:
+        widest = max(_last_of_each_family(forecasts), key=lambda each: each.high - each.low)
+        text = "more tasks; the band is as narrow as an interval for new tasks can be."
+        if widest.observed is None:
+            text = (
+                f"more attempts per task; {widest.metric} is beyond those made, so its band is "
+                "wide however many tasks there are."
+            )
+        yield NextStep(text, one_line=False)
+    text = "Model lines, notes and method: --full. Every digit: --json."
+    yield Note(text, level=Level.SHORT)
+
+
+def _method(forecasts: Sequence[Forecast], users: int) -> Iterator[Block]:
+    if not forecasts:
+        return
+    last = _last_of_each_family(forecasts)
+    entries = [("In words", each.users(users)) for each in last[2:]]
+    for title, texts in (
+        ("Warning", (text for each in last for text in each.warnings)),
+        ("Note", (text for each in last for text in each.notes)),
+        (
+            "Lines",
+            (f"{_SHORT.get(name, name)}: {FORMULAS[name]}" for each in last for name in each.lines),
+        ),
+    ):
+        entries += [(title, text) for text in dict.fromkeys(texts)]
+    yield Facts((*entries, ("Method", forecasts[-1].method)), level=Level.FULL)
+
+
+def _some_of(forecasts: Sequence[Forecast], most: int) -> list[Forecast]:
+    """At most so many of them, the last among them."""
+    step = -(-len(forecasts) // most)
+    return list(forecasts[::-1][::step][::-1])
+
+
+def _last_of_each_family(forecasts: Sequence[Forecast]) -> list[Forecast]:
+    """The forecast with the largest k of every family of metrics, in their order."""
+    last = {type(parse(each.metric)): each for each in forecasts}
+    return list(last.values())
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+def plan_document(plan: Plan) -> Document:
+    """Build the document of a plan: the answer, the ways to reach it, and what it rests on."""
+    return Document.of("Plan", _plan_blocks(plan))
+
+
+def _plan_blocks(plan: Plan) -> Iterator[Block]:
+    yield Sentence(plan.sentence, "lead")
+    yield _plan_table(plan) if plan.allocation is None else _allocation_table(plan.allocation)
+    yield Facts(tuple(("Remarks", upper_first(remark)) for remark in plan.remarks()))
+
+
+def _plan_table(plan: Plan) -> Table:
+    """The ways to reach the goal, without columns that were not recorded."""
+    header = ["attempts per task", "tasks", "attempts in all"]
+    header += ["cost"] if plan.rows[0].cost is not None else []
+    header += ["hours in a row"] if plan.rows[0].seconds is not None else []
+    rows = []
+    for row in plan.rows:
+        cells = [f"{row.attempts:,}", f"{row.tasks:,}", f"{row.total_attempts:,}"]
+        cells += [] if row.cost is None else [f"{row.cost:,.2f}"]
+        cells += [] if row.seconds is None else [f"{row.seconds / 3600:,.1f}"]
+        rows.append(tuple(cells))
+    return Table(tuple(header), tuple(rows), "Ways to reach it", ())
+
+
+def _allocation_table(allocation: Allocation) -> Table:
+    rows = tuple(
+        (
+            f"{level.attempts:,}",
+            f"{level.tasks:,}",
+            f"{level.total:,}",
+            percent_range(*level.passed_before, 0),
+        )
+        for level in allocation.table
+    )
+    header = ("attempts each", "tasks", "attempts in all", "passed before")
+    return Table(header, rows, "Attempts by group of tasks", ())
