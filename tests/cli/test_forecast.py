@@ -38,7 +38,14 @@ def test_json(passhat: Passhat, suite: Path) -> None:
 def test_terminal_with_a_curve(passhat: Passhat, suite: Path) -> None:
     ended = passhat("forecast", suite, "--run", "B", "--metric", "pass^100", "--curve", "--full")
     assert ended.code == 0
-    for word in ("pass^1 ", "pass^64", "pass^100", "Warning", "In words", "p = 1 with chance z"):
+    for word in (
+        "pass^1 ",
+        "pass^64",
+        "pass^100",
+        "Warning",
+        "Of 10,000 users",
+        "p = 1 with chance z",
+    ):
         assert word in ended.out
     assert "never see a failure" in ended.out
 

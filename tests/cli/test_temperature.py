@@ -64,7 +64,7 @@ def test_toy_writes_figures_that_need_nothing_from_elsewhere(
 def test_fit(passhat: Passhat, table: Callable[[str], Path]) -> None:
     ended = passhat("temperature", "fit", table(TABLE), "-k", "1,4", "--full")
     assert ended.code == 0
-    assert "raise T from 0.2 to 0.8 for k >= 4: +50.0 points" in ended.out
+    assert "Raise T from 0.2 to 0.8 for k >= 4: +50.0 points" in ended.out
     assert "do not carry over to token temperature" in re.sub(r"\s+", " ", ended.out)
     assert "A a   B b" in ended.out
     assert "the ranking depends on k and T" in ended.out

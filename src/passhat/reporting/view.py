@@ -440,9 +440,8 @@ def estimates_over_k(
     """The estimates of pass^k, of pass@k and of delta^k, each by its k."""
     by_family: dict[type[Metric], dict[int, Estimate]] = {PassHat: {}, PassAt: {}, Delta: {}}
     for estimate in estimates:
-        of_estimate = metric(estimate.metric)
-        if type(of_estimate) in by_family:
-            by_family[type(of_estimate)][of_estimate.k] = estimate
+        if type(estimate.metric) in by_family:
+            by_family[type(estimate.metric)][estimate.metric.k] = estimate
     return by_family[PassHat], by_family[PassAt], by_family[Delta]
 
 

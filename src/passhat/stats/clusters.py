@@ -50,7 +50,7 @@ class TaskClusters:
         name, share = self.largest
         safe = (
             "Treat a claim about new tasks as a hint, add tasks from other clusters, or ask about "
-            "these tasks (--about these-tasks), which needs no clusters."
+            "these tasks, which needs no clusters."
         )
         if self.count < ENOUGH:
             return (

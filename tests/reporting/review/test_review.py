@@ -333,6 +333,6 @@ def test_the_command(passhat: Passhat) -> None:
     good = passhat("review", GOOD[1])
     assert (good.code, "clean" in good.out) == (0, True)
     nothing = passhat("review", "The sky is blue.")
-    assert (nothing.code, "no claim" in nothing.out) == (0, True)
+    assert (nothing.code, "No claim" in nothing.out) == (0, True)
     absent = passhat("review", "blog.md")
     assert (absent.code, "no such file" in absent.err) == (2, True)

@@ -18,13 +18,19 @@ from passhat.reporting.document import (
     Table,
     upper_first,
 )
-from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.forecast import FORMULAS, SCHEMA, Forecast, Reach
 from passhat.stats.outcomes import Run
 from passhat.stats.plan import Plan
 from passhat.stats.plan.allocation import Allocation
 
-__all__ = ["default_words", "forecast_data", "forecast_document", "plan_document"]
+__all__ = [
+    "allocation_table",
+    "default_words",
+    "forecast_data",
+    "forecast_document",
+    "plan_document",
+    "plan_table",
+]
 
 _MOST_ROWS = 6
 
@@ -144,7 +150,7 @@ def _some_of(forecasts: Sequence[Forecast], most: int) -> list[Forecast]:
 
 def _last_of_each_family(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """The forecast with the largest k of every family of metrics, in their order."""
-    last = {type(parse(each.metric)): each for each in forecasts}
+    last = {type(each.metric): each for each in forecasts}
     return list(last.values())
 
 
@@ -158,11 +164,11 @@ def plan_document(plan: Plan) -> Document:
 
 def _plan_blocks(plan: Plan) -> Iterator[Block]:
     yield Sentence(plan.sentence, "lead")
-    yield _plan_table(plan) if plan.allocation is None else _allocation_table(plan.allocation)
-    yield Facts(tuple(("Remarks", upper_first(remark)) for remark in plan.remarks()))
+    yield plan_table(plan) if plan.allocation is None else allocation_table(plan.allocation)
+    yield Facts(tuple(("Remarks", remark) for remark in plan.remarks()))
 
 
-def _plan_table(plan: Plan) -> Table:
+def plan_table(plan: Plan) -> Table:
     """The ways to reach the goal, without columns that were not recorded."""
     header = ["attempts per task", "tasks", "attempts in all"]
     header += ["cost"] if plan.rows[0].cost is not None else []
@@ -176,7 +182,7 @@ def _plan_table(plan: Plan) -> Table:
     return Table(tuple(header), tuple(rows), "Ways to reach it", ())
 
 
-def _allocation_table(allocation: Allocation) -> Table:
+def allocation_table(allocation: Allocation) -> Table:
     rows = tuple(
         (
             f"{level.attempts:,}",

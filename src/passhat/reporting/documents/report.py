@@ -6,6 +6,7 @@ A part of the report is a :class:`ReportSection`: its facts, which JSON writes, 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -93,7 +94,8 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     runs = report.runs
     if len(runs) == 1 and not left_out:
         (run,) = runs
-        more: tuple[Block, ...] = (NextStep(_next_step(run), level=Level.SHORT), _more(run))
+        step = NextStep(_next_step(run), one_line=False, level=Level.SHORT)
+        more: tuple[Block, ...] = (step, _more(run))
         sections = (*_run_sections(run), Section("more", more))
         return Document(run.run.agent or run.name, sections)
     labels = run_labels([run.run for run in runs])
@@ -229,7 +231,7 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
                 bound = None if delta is None or delta.bounds is None else delta.bounds[1]
                 row += ["–" if delta is None else estimate_text(delta), percent(bound, 1)]
             rows.append(tuple(row))
-        header = ("k", "pass^k", "pass@k", "delta^k", "at most")[: len(rows[0])]
+        header = ("k", "pass^k", "pass@k", "delta^k", "most at this pass^1")[: len(rows[0])]
         yield Table(header, tuple(rows), caption, left=(), level=Level.FULL)
     beside = {id(each) for k in ks for each in (hats[k], ats[k], deltas.get(k))}
     others = [each for each in estimates if id(each) not in beside]
@@ -406,8 +408,9 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if all(len(run.run.outcomes) == 1 for run in runs):
         yield Sentence("One task says nothing about other tasks.")
-    text = "passhat compare with the same sources says which differences are real."
-    yield NextStep(text, level=Level.SHORT)
+    words = " ".join(dict.fromkeys(_source_word(run) for run in plain_runs))
+    text = f"passhat compare {words} says which differences are real"
+    yield NextStep(text, one_line=False, level=Level.SHORT)
     yield Note("More: --full, --tasks, --html FILE, --json", level=Level.SHORT)
 
 
@@ -453,12 +456,19 @@ def _next_step(run: RunReport) -> str:
     outcomes = run.run.outcomes
     if outcomes.total_missing:
         missing = counted(outcomes.total_missing, "missing attempt")
-        return f"judge or repeat the {missing}; passhat run --only-missing does"
+        again = "; the same passhat run with --only-missing does" if run.run.id else ""
+        return f"judge or repeat the {missing}{again}"
     if len(outcomes) == 1:
         return "add tasks; one task says nothing about others"
     if int(outcomes.n.max()) == 1:
         return "make several attempts at each task, as in passhat run -n 8"
-    return f"passhat plan says how many tasks bring pass^{run.top_k} within 5 points"
+    options = f"--metric pass^{run.top_k} --half-width 0.05"
+    return f"passhat plan {_source_word(run.run)} {options} says how many tasks are enough"
+
+
+def _source_word(run: Run) -> str:
+    """The run as a command takes it: its id in a store, or its file; SOURCE where it has none."""
+    return shlex.quote(run.id or run.source) if run.id or run.source else "SOURCE"
 
 
 def _more(run: RunReport) -> Note:
