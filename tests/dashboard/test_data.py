@@ -95,11 +95,14 @@ def test_a_comparison(client: TestClient, stored: Stored, passhat: Passhat, metr
     asked = f"run={stored.a}&run={stored.b}&metric={metric.replace('^', '%5E')}"
     found = client.get(f"/compare.json?{asked}").json()
     assert _numbers(found) == _numbers(json.loads(told.out))
-    (row,) = _rows(client.get(f"/compare.csv?{asked}").text)
-    assert row["metric"] == metric
-    assert found["results"][0]["sentence"] in client.get(f"/compare?{asked}").text.replace(
-        "&lt;", "<"
-    ).replace("&gt;", ">")
+    rows = _rows(client.get(f"/compare.csv?{asked}").text)
+    assert [(row["metric"], row["about"]) for row in rows] == [
+        (metric, "these tasks"),
+        (metric, "new tasks"),
+    ]
+    # The page calls the runs by their labels, so the part before the names is looked for.
+    change = found["verdicts"][0]["sentence"].partition(", from ")[0]
+    assert change in client.get(f"/compare?{asked}").text
 
 
 @pytest.mark.usefixtures("here")

@@ -39,12 +39,21 @@ def render_blocks(blocks: Iterable[Block], table_class: str = "") -> Markup:
     return Markup("\n").join(_render(block, table_class) for block in blocks)
 
 
-def render_sections(sections: Iterable[Section]) -> Markup:
-    """Lay out sections, those about the same run together under its name."""
+def render_sections(sections: Iterable[Section], inner: str = "", *, fold: bool = False) -> Markup:
+    """Lay out sections, those about the same run together under its name.
+
+    ``inner`` is a class for what is below the name; ``fold`` puts lists of facts behind a click.
+    """
     parts = []
     for subject, group in groupby(sections, lambda section: section.subject):
         title = Markup("<h3>{}</h3>").format(subject) if subject else ""
-        body = render_blocks(block for section in group for block in section.blocks)
+        blocks = [block for section in group for block in section.blocks]
+        shown = [block for block in blocks if not (fold and isinstance(block, Facts))]
+        body = Markup('<div class="{}">{}</div>').format(inner, render_blocks(shown))
+        if len(shown) < len(blocks):
+            facts = render_blocks(block for block in blocks if isinstance(block, Facts))
+            summary = "Notes, reading and methods"
+            body += Markup("<details><summary>{}</summary>{}</details>").format(summary, facts)
         parts.append(Markup('<div class="run">{}\n{}</div>').format(title, body))
     return Markup("\n").join(parts)
 
