@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from passhat._display import percent
 from passhat.cli import main
 from passhat.readers import base
 from passhat.reporting.build import ReportOptions, build_report
@@ -130,7 +131,7 @@ def test_the_headline_the_cards_and_the_command(browser_page: Page, two: Path) -
             )
             text = shown.inner_text()
             assert f"{100 * found['value']:.1f}" in text
-            assert f"{100 * found['low']:.1f}% to {100 * found['high']:.1f}%" in text
+            assert f"{percent(found['low'], 1)} to {percent(found['high'], 1)}" in text
             assert f"{found['tasks']} tasks, {found['attempts']} attempts" in text
     assert own.page.inner_text("footer code").startswith("passhat compare ")
     assert "passhat 0." in own.page.inner_text("footer")

@@ -128,7 +128,7 @@ def html_report(
     )
 
 
-_COMPARED = ("results", "tasks", "slices", "curves", "use")
+_COMPARED = ("results", "tasks", "slices", "use")
 # The task list of the page shows every task with its attempts, and charts show the curve.
 _PLACED = (
     *("heading", "headline", "screen", "overview", "estimates", "slices", "curve", "tasks"),
