@@ -292,3 +292,67 @@ def test_the_plug_in_imports_neither_numpy_nor_scipy() -> None:
         "sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_xfail_is_about_the_rule(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.xfail(reason="known to be bad")
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.9")
+        def test_bad():
+            assert False
+
+        @pytest.mark.xfail(reason="fixed")
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.1")
+        def test_good():
+            pass
+
+        @pytest.mark.xfail(reason="fixed", strict=True)
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.1")
+        def test_strict():
+            pass
+
+        @pytest.mark.xfail(reason="hangs", run=False)
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.1")
+        def test_not_run():
+            raise SystemExit
+        """
+    )
+    result = pytester.runpytest("-rxX")
+    result.assert_outcomes(xfailed=2, xpassed=1, failed=1)
+    result.stdout.fnmatch_lines(["*XPASS(strict)*fixed*"])
+
+
+def test_a_wrong_mark_under_xdist_is_an_error_of_that_test(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.passhat(attempts=0, rule="pass^1 >= 0.9")
+        def test_wrong():
+            pass
+
+        def test_other():
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess("-n", "1")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*attempts must be a whole number from 1, not 0*"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_the_headline_names_the_rule(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.9")
+        def test_bad():
+            assert False
+        """
+    )
+    pytester.runpytest().stdout.fnmatch_lines(["*test_bad: Refuted: pass^1 >= 0.9."])

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.runner import runtestprotocol
+from _pytest.skipping import evaluate_xfail_marks
 
 if TYPE_CHECKING:
     from passhat.stats.gate import GateResult
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _MARK = "passhat"
+_XPASS = "[XPASS(strict)]"
 _PROPERTY = "passhat"
 _HELP = (
     "passhat(attempts, rule, suite=None, level=0.95, allow_unsettled=False, about=None): run the "
@@ -84,6 +86,7 @@ class _Suites:
 
 
 _ASKED = pytest.StashKey[_MarkOptions]()
+_MISTAKE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,19 +97,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Read the marks before anything is paid for, so that a mistake costs no attempt."""
     for item in items:
         mark = item.get_closest_marker(_MARK)
-        if mark is not None:
+        if mark is None:
+            continue
+        try:
             item.stash[_ASKED] = _read_mark(item, mark)
+        except pytest.UsageError as error:
+            # In a worker of xdist a usage error would be an INTERNALERROR of the whole session.
+            if not hasattr(item.config, "workerinput"):
+                raise
+            item.stash[_MISTAKE] = str(error)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run the attempts and report them as one test."""
-    options = item.stash.get(_ASKED, None)
-    if options is None:
+    options, mistake = item.stash.get(_ASKED, None), item.stash.get(_MISTAKE, None)
+    if options is None and mistake is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    attempts = _make_attempts(item, options, nextitem)
-    for report in _reports(item, options, attempts):
+    if options is None:
+        failed = _report(item, "setup", "failed", longrepr=mistake)
+        reports = [failed, _report(item, "teardown", "passed")]
+    else:
+        reports = _reports(item, options, _make_attempts(item, options, nextitem))
+    for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
@@ -124,7 +138,7 @@ def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _MarkOptions:
     try:
         options = _MarkOptions(*mark.args, **mark.kwargs)
     except TypeError as error:
-        reason = str(error).replace("_Asked.__init__()", "the mark")
+        reason = str(error).replace("_MarkOptions.__init__()", "the mark")
         raise pytest.UsageError(f"{item.nodeid}: {reason}. It reads {_HELP}") from None
     attempts: object = options.attempts
     if not isinstance(attempts, int) or attempts < 1:
@@ -168,7 +182,7 @@ def _make_attempts(
         after: Any = nextitem if number == options.attempts else item.parent
         reports = runtestprotocol(item, log=False, nextitem=after)
         attempts.append(_Attempt(number, _ended(reports), reports))
-        if number == 1 and attempts[0].ended == "skipped":
+        if number == 1 and (attempts[0].ended == "skipped" or hasattr(reports[0], "wasxfail")):
             _tear_down_rest(item, nextitem)
             break
         if item.session.shouldstop or item.session.shouldfail:
@@ -188,7 +202,9 @@ def _ended(reports: Sequence[pytest.TestReport]) -> str:
         return "skipped"
     if call is None:
         return "missing"
-    return "passed" if call.passed else "failed"
+    # A strict xfail turns a pass into a failure; the mark is about the rule, not one attempt.
+    is_strict_pass = call.failed and str(call.longrepr).startswith(_XPASS)
+    return "passed" if call.passed or is_strict_pass else "failed"
 
 
 def _function_parameters(item: pytest.Item) -> dict[str, object]:
@@ -222,7 +238,8 @@ def _refresh(item: pytest.Item, parameters: dict[str, object]) -> None:
 def _reports(
     item: pytest.Item, options: _MarkOptions, attempts: Sequence[_Attempt]
 ) -> list[pytest.TestReport]:
-    if attempts[0].ended == "skipped":
+    is_not_run = attempts[0].ended == "missing" and hasattr(attempts[0].reports[0], "wasxfail")
+    if attempts[0].ended == "skipped" or is_not_run:  # xfail(run=False)
         return list(attempts[0].reports)
     counts = {
         "n": sum(attempt.ended in ("passed", "failed") for attempt in attempts),
@@ -244,6 +261,8 @@ def _reports(
         sections=[] if worst is None else list(worst.failing_report.sections),
         duration=sum(report.duration for attempt in attempts for report in attempt.reports),
     )
+    if options.suite is None:
+        _apply_xfail(item, call)
     call.user_properties.append((_PROPERTY, json.dumps(_record(item, options, counts))))
     broken = [
         report
@@ -252,6 +271,19 @@ def _reports(
         if report.when == "teardown" and report.failed
     ]
     return [setup, call, *(broken[:1] or [_report(item, "teardown", "passed")])]
+
+
+def _apply_xfail(item: pytest.Item, call: pytest.TestReport) -> None:
+    """Report a rule that is expected to fail as pytest reports such a test."""
+    xfail = evaluate_xfail_marks(item)
+    if xfail is None:
+        return
+    if call.failed:
+        call.outcome, call.wasxfail = "skipped", xfail.reason
+    elif xfail.strict:
+        call.outcome, call.longrepr = "failed", f"{_XPASS} {xfail.reason}"
+    else:
+        call.wasxfail = xfail.reason
 
 
 def _record(item: pytest.Item, options: _MarkOptions, counts: dict[str, int]) -> dict[str, object]:

@@ -176,3 +176,14 @@ def test_attempts_that_differ_by_task_cannot_be_watched() -> None:
     run = Run("new", "new", outcomes, planned=np.array([2, 3]))
     with pytest.raises(InvalidValue, match="of its own for every task"):
         Watcher(["pass^1 >= 0.5"], tasks=["a", "b"], attempts=2, seed=1).look(run)
+
+
+def test_a_watch_names_its_population_and_refuses_a_claim_about_these_tasks() -> None:
+    """At the threshold itself the mean of this run is above it half of the time."""
+    watcher = Watcher(["rate >= 0.5"], tasks=["a", "b"], attempts=2, seed=1)
+    outcomes = Outcomes.from_counts(2, [2, 2], ["a", "b"])
+    look = watcher.look(Run("r", "r", outcomes))
+    assert look.result.results[0].about == "this run"
+    options = GateOptions(Terms(population=Population.THESE_TASKS))
+    with pytest.raises(InvalidValue, match="bounds what this run will read"):
+        Watcher(["rate >= 0.5"], tasks=2, attempts=2, options=options, seed=1)

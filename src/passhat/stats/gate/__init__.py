@@ -10,6 +10,7 @@ from passhat.stats.gate.decision import gate, judge
 from passhat.stats.gate.each_task import EachTaskRule
 from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
+from passhat.stats.gate.regression import GatePower, NoRegression, simulate_power
 from passhat.stats.gate.rules import (
     LimitRule,
     RuleText,
@@ -24,6 +25,7 @@ __all__ = [
     "Case",
     "EachTaskRule",
     "GateOptions",
+    "GatePower",
     "GateResult",
     "GateVerdict",
     "LiftRule",
@@ -32,6 +34,7 @@ __all__ = [
     "MeasureRule",
     "MetricRule",
     "MissingRule",
+    "NoRegression",
     "Rule",
     "RuleResult",
     "RuleText",
@@ -41,5 +44,6 @@ __all__ = [
     "judge",
     "parse_rule",
     "register_rule",
+    "simulate_power",
     "verdict_of",
 ]

@@ -98,8 +98,10 @@ class Watcher:
         Draws the order of tasks; a fresh one for every run, such as its id, since a fixed one
         repeats the same unlucky beginning in every build. The result names it.
 
-    The population of the terms decides the question: the value of all planned tasks once they
-    have run (these tasks, the default), or the value of tasks like them (new tasks).
+    The population of the terms decides the question: the value that this run will read once all
+    planned tasks are in (this run, the default), or the value of tasks like them (new tasks). A
+    value of *these tasks* keeps the noise of attempts that this run's does not have, so a bound of
+    this run is none of theirs; that question is for the gate of the complete run.
     """
 
     def __init__(
@@ -117,7 +119,13 @@ class Watcher:
         self._tasks = tasks if isinstance(tasks, int) else len(tasks)
         self._attempts = attempts
         self._base = against
-        self._about = self._options.terms.about(Population.THESE_TASKS)
+        self._about = self._options.terms.about(Population.THIS_RUN)
+        if self._about is Population.THESE_TASKS:
+            raise InvalidValue(
+                "a watched gate bounds what this run will read, without the noise of attempts that "
+                "a claim about these tasks has.",
+                hint=_WHEN_OVER,
+            )
         self._seed = seed
         self._order = None if isinstance(tasks, int) else consumption_order(tasks, self._seed)
         self._used = 0
@@ -128,7 +136,7 @@ class Watcher:
                 "clusters cannot be watched: tasks are taken one by one.",
                 hint=_WHEN_OVER,
             )
-        total = self._tasks if self._about is Population.THESE_TASKS else None
+        total = self._tasks if self._about is Population.THIS_RUN else None
         self._tracks = [
             _Track(
                 rule,
@@ -226,7 +234,7 @@ class Watcher:
         low, value, high = track.bounds
         verdict = track.verdict
         advice = Advice("finish", f"{self._tasks - self._used:,} planned tasks are still to come")
-        if self._used == self._tasks and self._about is Population.THESE_TASKS:
+        if self._used == self._tasks and self._about is Population.THIS_RUN:
             # The mean of a suite that is complete is known, but for attempts without a verdict.
             missing = counted(self._missing, "attempt")
             advice = Advice(

@@ -1,0 +1,60 @@
+"""The power of a gate by simulation: it grows with the drop, and a tiny drop is rarely called."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passhat import Outcomes
+from passhat.stats.estimate.metrics import PassHat
+from passhat.stats.gate import simulate_power
+from passhat.stats.gate.regression import GatePower, _lower_rates
+
+RNG = np.random.default_rng(3)
+BASE = Outcomes.from_counts(8, RNG.binomial(8, RNG.beta(2.2, 0.7, 30)))
+EIGHT = np.full(30, 8)
+
+
+def _caught(drop: float, attempts: int = 8) -> int:
+    power = simulate_power(BASE, np.full(30, attempts), PassHat(1), drop, runs=12)
+    assert power is not None
+    assert power.runs == 12
+    return power.caught
+
+
+def test_power_grows_with_the_drop_and_with_attempts() -> None:
+    tiny, large = _caught(0.002), _caught(0.25)
+    assert tiny <= 2
+    assert large >= 11
+    assert tiny <= _caught(0.1) <= large
+    assert _caught(0.1, 2) <= _caught(0.1, 32)
+
+
+def test_the_same_seed_gives_the_same_power() -> None:
+    powers = [simulate_power(BASE, EIGHT, PassHat(1), runs=4, seed=7) for _ in range(2)]
+    assert powers[0] == powers[1]
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_lowered_rates_have_the_drop(k: int) -> None:
+    rates = np.array([0.2, 0.9, 1.0, 0.7])
+    metric = PassHat(k)
+    lowered = _lower_rates(rates, metric, 0.1)
+    assert lowered is not None
+    drop = metric.value_at_rate(rates).mean() - metric.value_at_rate(lowered).mean()
+    assert drop == pytest.approx(0.1, abs=1e-6)
+    assert _lower_rates(np.array([0.01]), metric, 0.5) is None
+
+
+def test_where_nothing_can_be_said() -> None:
+    once = Outcomes.from_counts(1, [1, 0, 1])
+    assert simulate_power(once, np.full(3, 1), PassHat(1)) is None
+    assert simulate_power(BASE, np.full(30, 2), PassHat(4)) is None
+    never = Outcomes.from_counts(8, [0] * 5)
+    assert simulate_power(never, np.full(5, 8), PassHat(1), 0.9) is None
+
+
+def test_in_words() -> None:
+    assert str(GatePower(0.1, 16, 20)) == (
+        "power: this gate would have caught a drop of 10 points in 16 of 20 simulated runs"
+    )
