@@ -122,7 +122,7 @@ def test_a_full_disk_is_waited_for_and_nothing_made_is_lost() -> None:
 def test_a_disk_that_stays_full_ends_the_run_with_a_reason_and_it_goes_on_later(
     passhat: Passhat, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(running, "RETRY_SECONDS", 0.1)
     command = ["run", "-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:long", "-n", "4"]
     connect = sqlite3.connect
 

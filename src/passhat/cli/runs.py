@@ -80,7 +80,8 @@ def _cut(text: str, most: int) -> str:
 @click.argument("run")
 @store_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def rm_command(run: str, store_path: str, yes: bool) -> ExitCode:
+@click.option("--force", is_flag=True, help="Delete a run that a runner is making; it then ends.")
+def rm_command(run: str, store_path: str, yes: bool, force: bool) -> ExitCode:
     """Delete a stored RUN with all its attempts."""
     from passhat.store import open_store
 
@@ -89,6 +90,6 @@ def rm_command(run: str, store_path: str, yes: bool) -> ExitCode:
         what = f"{stored.id}: {stored.agent} on {stored.suite}, {stored.attempts:,} attempts"
         if not yes:
             click.confirm(f"Delete {what}?", abort=True)
-        store.remove(stored.id)
+        store.remove(stored.id, force=force)
         click.echo(f"deleted {what}", err=True)
     return ExitCode.OK

@@ -44,6 +44,7 @@ from passhat.store import AttemptRecord, AttemptSet, PlannedAttempts, RunRecord,
 from passhat.suites.base import Episode, Suite, Task
 
 __all__ = [
+    "RETRY_SECONDS",
     "AttemptLimits",
     "Harness",
     "Progress",
@@ -55,7 +56,7 @@ __all__ = [
     "stop_on_account",
 ]
 
-_RETRY_SECONDS = 120.0
+RETRY_SECONDS = 120.0
 """How long store calls are retried while the database is locked, full or unreachable."""
 _RELEASE_SECONDS = 10.0
 _HURRIED_SECONDS = 1.0
@@ -306,7 +307,7 @@ class _Execution:
         # Rules that cannot be evaluated are refused here, before the run is stored; the order is
         # drawn once it is.
         self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, "")
-        self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
+        self._retry = StoreRetry(RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = SpendingWatch(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
         self._silent = 0

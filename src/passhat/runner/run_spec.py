@@ -18,12 +18,22 @@ from pathlib import Path
 from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import PriceTable, read_prices
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import AGENT_CODE, Protocol, Scalar
 from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
-from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
+from passhat.runner.run import (
+    RETRY_SECONDS,
+    Harness,
+    Progress,
+    RunPlan,
+    Seen,
+    Stop,
+    Work,
+    run_attempts,
+    silent,
+)
 from passhat.runner.spending import Spending, budget_for, prepare
 from passhat.runner.task_choice import (
     Shard,
@@ -48,6 +58,8 @@ from passhat.store import (
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings
 from passhat.suites.jsonl import QuestionSuite
+
+_PAUSE_SECONDS = 0.5
 
 __all__ = ["Loaded", "RunResult", "RunSpec", "arun", "run"]
 
@@ -441,7 +453,7 @@ async def arun(
     with ExitStack() as stack:
         store = spec.store
         if isinstance(store, str):
-            store = stack.enter_context(open_store(store, lease_seconds=spec.lease_seconds))
+            store = stack.enter_context(await _open_store(spec, store, stop, tell))
         refuse_other_attempts(plan, store)
         free_count = store.release(plan.record.id, missing=spec.only_missing, account=True)
         if before is not None:
@@ -468,6 +480,23 @@ async def arun(
                 for line in model.notices():
                     tell(line)
         return load_result(plan, store, counts, stopped=stop.asked)
+
+
+async def _open_store(spec: RunSpec, place: str, stop: Stop, tell: Callable[[str], None]) -> Store:
+    """Open the store of a run; a server that is starting is waited for, like one that restarts."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + RETRY_SECONDS
+    is_announced = False
+    while True:
+        try:
+            return await asyncio.to_thread(open_store, place, lease_seconds=spec.lease_seconds)
+        except StoreUnavailable as error:
+            if clock() >= end or stop.asked:
+                raise
+            if not is_announced:
+                tell(f"{error.message} Trying again for {RETRY_SECONDS:g} s.")
+            is_announced = True
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def load_result(

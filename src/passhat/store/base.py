@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from passhat._display import counted
-from passhat.errors import InvalidValue, PasshatError
+from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Verdict
 from passhat.store import counting
@@ -98,6 +98,7 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
+        self._generations: dict[str, str] = {}
         # Two stores of one process are two runners.
         self._token = new_token()
         self._queries = Queries(self)
@@ -228,7 +229,13 @@ class Store(ABC):
                     planned.text or None,
                 ),
             )
-            key = self._key(run.id)
+            self._db.execute(
+                "UPDATE runs SET generation = ? WHERE id = ? AND generation IS NULL",
+                (new_token(), run.id),
+            )
+            key, generation = self._db.execute(
+                "SELECT key, generation FROM runs WHERE id = ?", (run.id,)
+            ).fetchone()
             self._task_keys.pop(run.id, None)
             self._db.executemany(
                 "INSERT INTO tasks (run, position, task, labels) VALUES (?, ?, ?, ?) "
@@ -239,6 +246,7 @@ class Store(ABC):
                 ),
             )
             self._tell(run.id)
+        self._generations[run.id] = generation
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
         """Write the results of claimed attempts, all of them in one transaction.
@@ -248,7 +256,7 @@ class Store(ABC):
         already there from an earlier call (its answer was lost with the connection) is kept.
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        key, tasks = self._key(run), self._tasks(run)
+        key, tasks = self._own_key(run), self._tasks(run)
         records = list(attempts)
         rows = [
             (
@@ -359,8 +367,22 @@ class Store(ABC):
             )
             self._tell(run)
 
-    def remove(self, run: str) -> None:
-        """Delete a run with everything that belongs to it."""
+    def remove(self, run: str, *, force: bool = False) -> None:
+        """Delete a run with everything that belongs to it.
+
+        Raises
+        ------
+        InvalidValue
+            A runner is making attempts of it. With ``force`` it is deleted all the same; the
+            runner then ends, and nothing of it is mixed with a run that is begun later.
+        """
+        claims = sum(held.claims for held in self.list_claims(run) if not held.expired)
+        if claims and not force:
+            raise InvalidValue(
+                f"run {run} is being made: another runner has claimed "
+                f"{counted(claims, 'attempt')}.",
+                hint="Stop that runner first, or delete the run all the same with --force.",
+            )
         with self._transaction():
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
             self._tell(run)
@@ -554,6 +576,21 @@ class Store(ABC):
         if key is None:
             raise InvalidValue(f"{self.path}: there is no run {run!r}.")
         return key
+
+    def _own_key(self, run: str) -> int:
+        """The key of the run that this store has begun; refuses a run that was begun anew."""
+        generation = self._generations.get(run)
+        if generation is None:
+            return self._key(run)
+        row = self._db.execute(
+            "SELECT key FROM runs WHERE id = ? AND generation = ?", (run, generation)
+        ).fetchone()
+        if row is None:
+            raise RunStopped(
+                f"run {run} was removed from {self.path} while this runner was at work.",
+                hint="Its attempts are gone. The same command begins the run anew.",
+            )
+        return int(row[0])
 
     def _tasks(self, run: str) -> dict[str, int]:
         """The short number of every task of a run; tasks are only ever added."""

@@ -114,7 +114,8 @@ class PostgresStore(Store):
         self._db.interrupt()
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        key, tasks = self._key(run), self._tasks(run)
+        # Keys are never used twice here: a run removed after this look-up breaks a foreign key.
+        key, tasks = self._own_key(run), self._tasks(run)
         rows = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
         values = (self._token, self._lease_seconds, key, *rows)
         got = set(self._db.execute(_CLAIM, values).fetchall())

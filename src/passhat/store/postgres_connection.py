@@ -6,6 +6,7 @@ statement under way, never the store. Every error is one of passhat's errors.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import socket
@@ -81,6 +82,25 @@ def _with_percent(sql: str) -> str:
     return sql.replace("%", "%%").replace("?", "%s")
 
 
+class _Stream:
+    """A cursor on the server, or the rows that were left when it had to be closed."""
+
+    def __init__(self, cursor: Any, owns_transaction: bool) -> None:
+        self.cursor = cursor
+        self.owns_transaction = owns_transaction
+        self._rest: list[tuple[Any, ...]] | None = None
+
+    def take(self, size: int) -> list[tuple[Any, ...]]:
+        if self._rest is None:
+            block: list[tuple[Any, ...]] = self.cursor.fetchmany(size)
+            return block
+        block, self._rest = self._rest[:size], self._rest[size:]
+        return block
+
+    def take_rest(self) -> None:
+        self._rest = self.cursor.fetchall()
+
+
 class PostgresConnection:
     """A connection that reconnects after it broke.
 
@@ -97,6 +117,8 @@ class PostgresConnection:
         self._read_only = read_only
         self.name = without_password(address)
         self._open: psycopg.Connection[Any] | None = None
+        self._cursors = itertools.count()
+        self._streams: dict[str, _Stream] = {}
         if not is_well_formed(address):
             raise InvalidValue(
                 f"{self.name} is not the address of a database.",
@@ -125,6 +147,9 @@ class PostgresConnection:
         return self._open is not None and self._open.info.transaction_status != idle
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
+        if self._read_only and not _READING.match(sql):
+            raise InvalidValue(f"{self.name} is open to read only.")
+        self._drain(sql)
         with self._translating_errors() as connection:
             # Without parameters several statements may be in one text, and % is itself.
             if not parameters:
@@ -138,20 +163,44 @@ class PostgresConnection:
     def stream(
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows some at a time; the server keeps the others, and no transaction stays open."""
+        """Rows some at a time; the server keeps the others.
+
+        A cursor lives in one transaction, also behind a pooler. A transaction that begins before
+        all rows were read takes the rest of them first: see :meth:`_drain`.
+        """
+        owns_transaction = not self.in_transaction
+        if owns_transaction:
+            self.execute("BEGIN READ ONLY")
         with self._translating_errors() as connection:
-            cursor = connection.cursor(name="passhat", withhold=True)
+            cursor = connection.cursor(name=f"passhat_{next(self._cursors)}")
             cursor.execute(_with_percent(sql), parameters)
+        stream = self._streams[cursor.name] = _Stream(cursor, owns_transaction)
         try:
             while True:
                 with self._translating_errors():
-                    block = cursor.fetchmany(size)
+                    block = stream.take(size)
                 if not block:
                     return
                 yield block
         finally:
-            with suppress(psycopg.Error):
-                cursor.close()
+            self._end_stream(stream)
+
+    def _drain(self, sql: str) -> None:
+        """Before another transaction begins, read the rest of the rows that are being streamed."""
+        if not self._streams or not sql.startswith("BEGIN"):
+            return
+        for stream in list(self._streams.values()):
+            with self._translating_errors():
+                stream.take_rest()
+            self._end_stream(stream)
+
+    def _end_stream(self, stream: _Stream) -> None:
+        if self._streams.pop(stream.cursor.name, None) is None:
+            return
+        with suppress(psycopg.Error, PasshatError):
+            stream.cursor.close()
+            if stream.owns_transaction and not self._streams and self.in_transaction:
+                self.execute("COMMIT")
 
     def notifies(self, seconds: float) -> int:
         """Number of notices; waits for the first at most so many seconds."""
@@ -171,6 +220,7 @@ class PostgresConnection:
                 duplicate.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        self._streams.clear()
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -182,11 +232,12 @@ class PostgresConnection:
                 self._open = psycopg.connect(
                     self._address,
                     autocommit=True,
+                    # A transaction pooler (PgBouncer) gives each transaction another session, in
+                    # which what was prepared before does not exist.
+                    prepare_threshold=None,
                     **{"connect_timeout": _CONNECT_SECONDS, **_TCP, **self._given},
                 )
                 self._open.adapters.register_dumper(str, _Text)
-                if self._read_only:
-                    self._open.execute("SET default_transaction_read_only = on")
             yield self._open
         except psycopg.Error as error:
             if self._open is None or self._open.broken or self._open.closed:
@@ -194,14 +245,20 @@ class PostgresConnection:
             raise self._translate_error(error) from None
 
     def _translate_error(self, error: psycopg.Error) -> PasshatError:
+        if error.sqlstate == "25006":
+            self.close()  # a read-only server: the next connection may find the main one
         passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        if not passing or _never_works(error):
+        if error.sqlstate not in _PASSING and (not passing or _never_works(error)):
             return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)
         return StoreUnavailable(
             f"cannot be reached ({_first_line(error)}).", source=self.name, hint=_HINT
         )
 
 
+_READING = re.compile(r"\s*(?:SELECT|WITH|BEGIN|COMMIT|ROLLBACK|LISTEN)\b")
+_PASSING = ("25006", "40001", "40P01", "53300", "57P01", "57P02", "57P03")
+"""Trouble that ends by itself: a standby that becomes the main server, a deadlock, a full or
+restarting server."""
 _FOR_GOOD = ("28", "3D", "42")
 """Classes of trouble that waiting does not end: who you are, which database, what you may do."""
 _REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|could not trans")

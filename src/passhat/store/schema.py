@@ -119,6 +119,11 @@ _MIGRATIONS = (
     ALTER TABLE runs ADD COLUMN total BIGINT;
     ALTER TABLE runs ADD COLUMN allocation TEXT;
     """,
+    # Which beginning of a run this is. A run that is removed and begun again has the same id, and
+    # in SQLite perhaps the same key: claims and results of a runner of the first are refused.
+    """
+    ALTER TABLE runs ADD COLUMN generation TEXT;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
@@ -229,10 +234,11 @@ def migrate_postgres(
             hint="Reading changes nothing. Update it, when no older runner is at work, with: "
             "passhat store vacuum --store URL",
         )
-    # Locked before the transaction begins, which then sees the tables another process just made.
-    database.execute(f"SELECT pg_advisory_lock({_LOCK})")
     database.execute("BEGIN")
     try:
+        # A lock of the transaction, not of the session: a pooler may hand the session to others.
+        # Statements after it see the tables that another process just made.
+        database.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         version = postgres_version(database, name)
         if version is None:
             database.execute("CREATE TABLE passhat_store (version INTEGER NOT NULL)")
@@ -241,7 +247,6 @@ def migrate_postgres(
             database.execute(for_postgres(_MIGRATIONS[step]))
         database.execute(f"UPDATE passhat_store SET version = {VERSION}")
         database.execute("COMMIT")
-        database.execute(f"SELECT pg_advisory_unlock({_LOCK})")
     except BaseException:
         database.close()  # which releases the lock, and rolls back
         raise

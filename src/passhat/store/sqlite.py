@@ -124,9 +124,10 @@ class SqliteStore(Store):
         self._db.interrupt()
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        key, tasks = self._key(run), self._tasks(run)
-        rows = [(key, tasks[task], number, self._token) for task, number in attempts]
         with self._transaction():
+            # Inside the transaction: nobody can remove the run and begin it anew in between.
+            key, tasks = self._own_key(run), self._tasks(run)
+            rows = [(key, tasks[task], number, self._token) for task, number in attempts]
             self._renew(self._db)
             before = self._db.total_changes
             self._db.executemany(_CLAIM, rows)
