@@ -156,7 +156,9 @@ def test_a_store_of_a_newer_version_is_refused_and_an_older_one_brought_up(
         with pytest.raises(ReadError, match="newer passhat"):
             open_store(postgres_address)
         other.execute("DROP TABLE leases, calls")
-        other.execute("ALTER TABLE runs DROP COLUMN total, DROP COLUMN allocation")
+        other.execute(
+            "ALTER TABLE runs DROP COLUMN total, DROP COLUMN allocation, DROP COLUMN generation"
+        )
         other.execute("CREATE TABLE owners (owner TEXT PRIMARY KEY, seen DOUBLE PRECISION)")
         other.execute("UPDATE passhat_store SET version = 6")  # that of passhat 0.1.0
         with pytest.raises(ReadError, match="has store version 6"):

@@ -387,6 +387,7 @@ class Store(ABC):
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
             self._tell(run)
         self._task_keys.pop(run, None)
+        self._generations.pop(run, None)
 
     # -- reading -------------------------------------------------------------------------------
 

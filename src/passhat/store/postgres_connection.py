@@ -148,7 +148,7 @@ class PostgresConnection:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         if self._read_only and not _READING.match(sql):
-            raise InvalidValue(f"{self.name} is open to read only.")
+            raise ReadError("was opened read-only.", source=self.name)
         self._drain(sql)
         with self._translating_errors() as connection:
             # Without parameters several statements may be in one text, and % is itself.

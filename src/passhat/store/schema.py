@@ -237,8 +237,10 @@ def migrate_postgres(
     database.execute("BEGIN")
     try:
         # A lock of the transaction, not of the session: a pooler may hand the session to others.
-        # Statements after it see the tables that another process just made.
         database.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        # Reading a table takes note of what others changed in the catalog during the wait;
+        # to_regclass alone would still find no tables.
+        database.execute("SELECT 1 FROM pg_class LIMIT 1")
         version = postgres_version(database, name)
         if version is None:
             database.execute("CREATE TABLE passhat_store (version INTEGER NOT NULL)")
