@@ -125,7 +125,7 @@ class SqliteStore(Store):
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         with self._transaction():
-            # Inside the transaction: nobody can remove the run and begin it anew in between.
+            # Inside the transaction: the run cannot be removed and begun anew in between.
             key, tasks = self._own_key(run), self._tasks(run)
             rows = [(key, tasks[task], number, self._token) for task, number in attempts]
             self._renew(self._db)
