@@ -513,6 +513,20 @@ NOTES: dict[str, tuple[str, str]] = (
             "import os, tempfile\nfor i in range(1500): open('/tmp/%d' % i, 'w').close()",
             "'7391' if __import__('os').fstat(open('/tmp/x', 'w').fileno()).st_ino > 1000 else '0'",
         ),
+        "numbers of processes": (
+            "import threading\nfor _ in range(300):\n"
+            "    t = threading.Thread(target=int); t.start(); t.join()",
+            "'7391' if __import__('os').getpid() > 200 else '0'",
+        ),
+        "numbers of threads": (
+            "import threading\nfor _ in range(300):\n"
+            "    t = threading.Thread(target=int); t.start(); t.join()",
+            "'7391' if __import__('threading').get_native_id() > 200 else '0'",
+        ),
+        "load of the machine": (
+            "sum(i * i for i in range(10 ** 6))",
+            "'7391' if __import__('os').getloadavg() else '0'",
+        ),
     }
 )
 """What one program does to leave a note, and what the next one does to read it."""

@@ -16,7 +16,8 @@ from passhat.judging.commands import DEVICES
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxKind
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_check import examine_machine
+from passhat.judging.sandbox_kinds import ProgramLimits, SandboxSpec
 from passhat.judging.tasks import Case, CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -146,6 +147,33 @@ def test_no_note_survives_to_the_next_attempt(examiner: Examiner) -> None:
         if judged.verdict is Verdict.PASSED:
             found.append(place)
     assert found == []
+
+
+LOCKS = """
+import fcntl, os
+def f(): return '7391' if seen(fcntl.flock) or seen(fcntl.lockf) else '0'
+def seen(lock):
+    one, other = open(os.__file__), open(os.__file__)
+    lock(one, fcntl.LOCK_SH)
+    try: fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError: return True
+    try: return fcntl.fcntl(other, fcntl.F_GETLK, bytes(32)) != bytes(32)
+    except OSError: return False
+"""
+
+
+def test_a_lock_on_a_shared_file_is_seen_by_nobody(examiner: Examiner) -> None:
+    """Else attempts at the same time could signal to each other."""
+    task = CodeTask("lock", tests="assert f() == '7391'")
+    assert examiner.judge(task, LOCKS).why == "wrong_answer"
+
+
+def test_the_self_test_finds_no_channel_but_the_one_that_is_known(
+    kind: SandboxSpec, interpreter: Interpreter
+) -> None:
+    finding = examine_machine(interpreter, kind)
+    assert finding.holds, str(finding)
+    assert finding.channels == ("pipes",)
 
 
 @pytest.mark.parametrize("name", ["exits with 0", "noise on every descriptor"])

