@@ -186,7 +186,8 @@ def _options(hint: str, choice: int) -> dict[str, Any]:
     """The options that a hint prints, as arguments of read()."""
     if "--pass '" in hint:
         (rule,) = re.findall(r"--pass '([^']+)'", hint)
-        return {"passes": rule}
+        records = re.findall(r"--records '([^']+)'", hint)
+        return {"passes": rule, "records": records[0] if records else None}
     pairs = re.findall(r"--map (\S+?)[,.;]?(?:\s|$)", hint)[choice]
     options: dict[str, Any] = {"columns": dict(pair.split("=") for pair in pairs.split(","))}
     for records in re.findall(r"--records '([^']+)'", hint):
@@ -302,6 +303,18 @@ def test_a_zip_of_tables_is_a_folder(tmp_path: Path) -> None:
         archive.writestr("../outside.csv", "model,task,success\nz,a,1\n")
         archive.writestr("__MACOSX/._x.csv", "junk")
     assert _counts(path) == {"x": (1, 2), "y": (1, 2)}
+
+
+def test_a_zip_of_answers_is_read_by_the_hint(tmp_path: Path) -> None:
+    rows = [{"question_id": i, "answer": "A", "pred": p} for i, p in enumerate(["A", "B", None])]
+    path = tmp_path / "outputs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mine.json", json.dumps(rows))
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    options = _options(str(caught.value.hint), 0) | {"columns": {"task": "question_id"}}
+    (run,) = read(path, **options)
+    assert (run.outcomes.passes, run.outcomes.scored, run.outcomes.total_missing) == (1, 2, 1)
 
 
 def test_a_field_that_no_record_has_is_refused(tmp_path: Path) -> None:

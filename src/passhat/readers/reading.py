@@ -228,7 +228,7 @@ class _Collected:
 
     def _is_archive(self, source: Source) -> bool:
         """Whether this is a zip file that no reader takes as a log of its own."""
-        if not is_zip(source.head) or self._reader_of(source) is not None:
+        if not is_zip(source.head) or any(r.recognizes(source) for r in self._readers):
             return False
         return any(name.strip("\0") for name in Members(source).names())
 
@@ -299,6 +299,7 @@ class _Collected:
         read: list[_ReadSource] = []
         skipped: list[tuple[str, str]] = []
         errors: list[PasshatError] = []
+        not_logs: list[PasshatError] = []
         refused: list[tuple[str, str]] = []
         for source in files_inside(folder, lambda s: self._reader_of(s) is not None, skipped):
             if self._is_known(source):
@@ -312,11 +313,13 @@ class _Collected:
                 why = error.message.removeprefix(f"{source.name}: ")
                 if reader is None or reader.general:
                     skipped.append((source.name, why))
+                    not_logs.append(error)
                 else:  # a log that cannot be read costs itself, and the command says so
                     errors.append(error)
                     refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
-        if errors and not read:
-            raise errors[0]
+        only = not_logs if not self.read and len(not_logs) == len(skipped) == 1 else []
+        if not read and (errors or only):
+            raise (errors or only)[0]  # the only file in a folder says best what is wrong
         self._refused += refused
         if not read and folder.found:
             # A glob also matches folders the user did not mean.
@@ -328,9 +331,9 @@ class _Collected:
                 "is a folder without any log or table that passhat can read"
                 + (f" ({counted(len(skipped), 'file')} looked at)." if skipped else "."),
                 source=folder.name,
-                hint=f"Name the files: '{folder.name}/*.csv'"
-                if pattern is None
-                else f"If each file is an attempt: --records '{pattern}'",
+                hint=f"If each file is an attempt: --records '{pattern}'"
+                if pattern
+                else f"Name the files: '{folder.name}/*.csv'",
             )
         if skipped:
             names = [name for name, _ in skipped]

@@ -42,6 +42,7 @@ __all__ = [
     "describe_structure",
     "guess_mapping",
     "parse_rule",
+    "suggest_rule",
     "unknown_format",
     "value_of",
 ]
@@ -399,6 +400,10 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     records = f" --records {mapping.records!r}" if mapping.records else ""
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
     pairs += [f"{word}=FIELD" for word in lacking]
+    rule = suggest_rule([s.path for s in fields])
+    if rule and "success" not in mapping.fields:
+        pairs.remove("success=FIELD")
+        records += f" --pass '{rule}'"
     verdicts = ("list", "true or false", "number")
     if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
         # {"task-1": [true, false], "task-2": [true, true]}
@@ -413,6 +418,20 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
         hint=f"State what is what:{records} --map {','.join(pairs)} ; or start from: "
         f"passhat read {shlex.quote(source.name)} --guess > mapping.toml",
     )
+
+
+_PREDICTIONS = ("pred", "prediction", "predicted", "predicted_answer", "model_answer", "extracted")
+_KEYS = (
+    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected"),
+    *("correct_answer", "gold_answer"),
+)
+
+
+def suggest_rule(names: Sequence[str]) -> str | None:
+    """A rule for files that hold an answer and the right one: an equal answer passes."""
+    answer = next((name for name in names if fold_name(name) in _PREDICTIONS), None)
+    key = next((name for word in _KEYS for name in names if fold_name(name) == word), None)
+    return None if answer is None or key is None else f"{answer} == @{key}"
 
 
 def _containers(source: Source, options: ReadOptions) -> list[str]:

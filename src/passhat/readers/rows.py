@@ -475,7 +475,8 @@ def is_markdown(head: bytes) -> bool:
     return _MARKDOWN_TABLE.search(head) is not None
 
 
-_EMPHASIS = re.compile(r"^(\*\*|\*|__|_|`)(.+)\1$")
+_EMPHASIS = re.compile(r"^(\*\*|\*|`)(.+)\1$")
+"""Not the underscore: names of tasks begin and end with it."""
 _MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 _MARKDOWN_TABLE = re.compile(rb"(?m)^[^\n]*\|[^\n]*\n\s*\|?\s*:?-+:?\s*\|[\s:|-]*$")
 

@@ -14,7 +14,7 @@ from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
-from passhat.readers.record_map import RecordMap, guess_mapping, unknown_format
+from passhat.readers.record_map import RecordMap, guess_mapping, suggest_rule, unknown_format
 from passhat.readers.records import RecordRows, content_kind
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import RivalVerdicts, find_shape, verdict_columns
@@ -22,7 +22,7 @@ from passhat.readers.sources import Source
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Outcomes, Run, Tally
 from passhat.stats.outcomes.cells import RowError
-from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap, fold_name
+from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
@@ -278,11 +278,10 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
             f"attempt: --map trial=@column ; if one of them is the verdict: --map "
             f"success={verdicts[0]}"
         )
-    answers = [name for name in names if fold_name(name) in _PREDICTIONS]
-    keys = [name for name in names if fold_name(name) in _KEYS and name not in answers]
-    if answers and keys:
+    rule = suggest_rule(names)
+    if rule:
         task = "" if "task" in columns.meaning else f" --map task={names[0]}"
-        return f"If an equal answer passes: --pass '{answers[0]} == @{keys[0]}'{task}"
+        return f"If an equal answer passes: --pass '{rule}'{task}"
     mapping, _ = guess_mapping(source, options)
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
     pairs += [f"{word}=COLUMN" for word in ("task", "success") if word not in mapping.fields]
@@ -290,13 +289,6 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
         f"Say which column is which: --map {','.join(pairs)} ; if several columns hold an attempt "
         "each: --trials PATTERN, as in 'run_*'"
     )
-
-
-_PREDICTIONS = ("pred", "prediction", "predicted", "predicted_answer", "model_answer", "extracted")
-_KEYS = (
-    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected"),
-    *("correct_answer", "gold_answer"),
-)
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
