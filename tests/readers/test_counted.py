@@ -180,9 +180,11 @@ def test_every_command_says_the_same_of_counts_and_of_attempts(
         for command in COMMANDS:
             ended = passhat(*(word.format(**names) for word in command))
             words = " ".join(ended.out.split()).replace(", order known", "")
-            found.append(
-                (ended.code, re.sub(r"(;|·) \S+ attempts were counted.*?by one", "", words))
-            )
+            words = re.sub(r"(;|·|-) \S+ attempts were counted.*?by one", "", words)
+            # Several lines of one kind are a list, a single one is not.
+            for mark, plain in (("· ", ""), ("**: ", "** "), ("** - ", "** ")):
+                words = words.replace(mark, plain)
+            found.append((ended.code, words))
         return found
 
     read_one_by_one = said()
@@ -341,7 +343,8 @@ def test_every_command_works_on_counts(passhat: Passhat, tmp_path: Path) -> None
     two = table(tmp_path, TABLES["booleans and two models"])
     assert passhat("compare", two, "--allow", "--metric", "pass^2").code == 0
     path = table(tmp_path, TABLES["numbers"])
-    assert passhat("gate", path, "pass^2 >= 0.01", "seconds <= 100").code in (0, 3)
+    # 9 of 60 attempts have no verdict: the gate calls that incomplete.
+    assert passhat("gate", path, "pass^2 >= 0.01", "seconds <= 100").code == 4
     assert passhat("forecast", path, "--metric", "pass^10").code == 0
     ended = passhat("report", path, "--metric", "window^2")
     assert ended.code == 2
