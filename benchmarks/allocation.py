@@ -181,7 +181,7 @@ class Cell:
             lambda size, passes: chosen.values(np.full(len(passes), size), passes),
             chosen.value_at_rate,
         )
-        return holds(parts, Calibration.at(Terms().level), truth)
+        return holds(parts, Calibration.at(Terms().level, len(n)), truth)
 
     def _interval(self, n: Ints, c: Ints) -> tuple[float, float]:
         cells = cells_of(n, c)

@@ -116,7 +116,7 @@ class Simulated:
         Then the interval holds the truth, and needs not be computed: its ends are outer bounds
         over the region. The largest likelihood is at most that of the observed shares.
         """
-        calibration, tasks = Calibration.at(0.95), len(self.rates)
+        calibration, tasks = Calibration.at(0.95, len(self.rates)), len(self.rates)
         rates, how_many = np.unique(self.rates, return_counts=True)
         u = chosen.values(np.full(self.n + 1, self.n), np.arange(self.n + 1))
         chance = _binomial(self.n, rates)
@@ -147,7 +147,7 @@ def _holds(cells: Histogram, chosen: Metric, truth: float) -> bool:
             lambda n, c: chosen.values(np.full(len(c), n), c),
             chosen.value_at_rate,
         )
-        return holds([statistic], Calibration.at(0.95), truth)
+        return holds([statistic], Calibration.at(0.95, cells.size), truth)
     low, high = ends_of(cells, chosen.name)
     return low - 1e-9 <= truth <= high + 1e-9
 

@@ -81,7 +81,7 @@ def test_warnings_at_the_edge_of_enough() -> None:
     assert half.warnings() == ()
     most = TaskClusters("repo", (*["big"] * 21, *(f"r{i}" for i in range(20))))
     assert "repo big holds 51% of the tasks" in most.warnings()[0]
-    assert "--about these-tasks" in most.warnings()[0]
+    assert "ask about these tasks" in most.warnings()[0]
 
 
 def test_labels_of_pairs_come_from_the_side_that_has_them() -> None:

@@ -124,7 +124,7 @@ def _interval_python(chosen: Metric, cells: Histogram, terms: Terms) -> str:
         return _GAFFKE.format(cell=chosen.cell_python, tail=f"{tail:.6g}", rest=f"{1 - tail:.6g}")
     if cells.size == 1 or int(cells.n.min()) < int(cells.n.max()):
         return ""
-    constants = Calibration.at(terms.level)
+    constants = Calibration.at(terms.level, cells.size)
     return _FRONTIER.format(
         cell=chosen.cell_python,
         b=f"{constants.surprise:.6g}",

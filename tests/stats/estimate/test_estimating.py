@@ -97,8 +97,8 @@ def test_k_beyond_n_is_refused_and_the_short_tasks_are_named() -> None:
     error = caught.value
     assert (error.k, error.largest_k, error.tasks) == (10, 5, ("retail/012",))
     assert "retail/012 has 5" in str(error)
-    assert "-k 5" in str(error)
-    assert "--drop-short" in str(error)
+    assert "k up to 5" in str(error)
+    assert "drop_short=True" in str(error)
 
 
 def test_n5_c0_k10_is_never_answered() -> None:

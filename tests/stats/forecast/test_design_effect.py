@@ -129,7 +129,7 @@ def test_one_cluster_is_refused_after_tasks_without_a_verdict_are_left_out() -> 
     lossy = _suite([4, 4, 0], [4, 1, 0], "aab", missing=[0, 0, 2])
     with pytest.raises(InvalidValue, match="all tasks share one repo") as error:
         design_effect(lossy, Terms(cluster="repo", missing=MissingPolicy.EXCLUDE))
-    assert "Leave --cluster out" in str(error.value)
+    assert "Leave out cluster" in str(error.value)
     assert design_effect(lossy, BY_REPO) > 1
 
 
@@ -150,7 +150,7 @@ def test_nothing_scored_is_refused_with_what_to_do() -> None:
     nothing = Outcomes.from_counts(0, [0, 0], missing=[3, 2])
     with pytest.raises(InvalidValue, match="no attempt has a verdict") as error:
         cells_for(nothing, MissingPolicy.EXCLUDE)
-    assert "--missing bound or fail" in str(error.value)
+    assert "With missing='bound'" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from passhat._display import counted, some
-from passhat.errors import InvalidValue, OrderUnknown, TooFewAttempts, UnequalAttempts
+from passhat.errors import Hint, InvalidValue, OrderUnknown, TooFewAttempts, UnequalAttempts
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes
@@ -59,9 +59,13 @@ class FilledOutcomes:
             if self.outcomes.order is None:
                 raise OrderUnknown(
                     "the order of the attempts is not known, and this metric needs it.",
-                    hint="Give the attempts a whole number each in a column 'trial', or ask for "
-                    "pass@k or pass^k, which need no order. Of more than a million attempts in a "
-                    "store or Parquet file only counts are kept, unless read with --one-by-one.",
+                    hint=Hint(
+                        "Give the attempts a whole number each in a column 'trial', or ask for "
+                        "pass@k or pass^k, which need no order. Of more than a million attempts in "
+                        "a store or Parquet file only counts are kept, unless read with "
+                        "{one_by_one}.",
+                        one_by_one=True,
+                    ),
                 )
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences
@@ -143,12 +147,12 @@ def _too_few(
     largest = int(n.min())
     ways = []
     if largest >= 1:
-        ways.append(f"ask for k up to {largest} (-k {largest})")
+        ways.append(f"ask for k up to {largest}")
     if len(short) < len(outcomes):
-        ways.append("leave the short tasks out (--drop-short, or drop_short=True)")
+        ways.append("leave the short tasks out ({drop_short})")
     ways.append("make more attempts")
     if isinstance(metric, CountMetric):
-        ways.append(f"ask what more would do (passhat forecast SOURCE --metric {metric})")
+        ways.append(f"forecast {metric}")
     return TooFewAttempts(
         f"{metric} needs {counted(metric.k, kind)} on every task; {counted(len(short), 'task')} of "
         f"{len(outcomes):,} {'has' if len(short) == 1 else 'have'} fewer: "
@@ -157,7 +161,7 @@ def _too_few(
         k=metric.k,
         largest_k=largest,
         tasks=[outcomes.tasks[i] for i in short.tolist()],
-        hint=f"You can {', or '.join(ways)}.",
+        hint=Hint(f"You can {', or '.join(ways)}.", drop_short=True),
     )
 
 

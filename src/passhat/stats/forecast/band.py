@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, on_one_thread
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
@@ -179,6 +179,7 @@ class Admissible:
     weights: FloatArray  # of the most likely distribution
 
     @classmethod
+    @on_one_thread
     def of(cls, cells: Histogram, metrics: Sequence[CountMetric]) -> Admissible:
         """Prepare the grid and the most likely distribution; every cell needs an attempt."""
         n = int(cells.n.max())
@@ -205,6 +206,7 @@ class Admissible:
         """The largest value that is not rejected, or a little more."""
         return -self._smallest(lambda rates: -metric.value_at_rate(rates), cutoff)
 
+    @on_one_thread
     def _smallest(self, theta: _Theta, cutoff: float) -> float:
         """Search for the tau at which the likelihood has fallen to the threshold.
 

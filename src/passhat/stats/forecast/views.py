@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.errors import InvalidValue
+from passhat.errors import Hint, InvalidValue
 from passhat.stats.clusters import task_clusters
 from passhat.stats.digits import round_outward
 from passhat.stats.estimate.grammar import metric as parse
@@ -59,7 +59,7 @@ def _attempted(cells: Histogram) -> Histogram:
     if not kept.any():
         raise InvalidValue(
             "no attempt has a verdict, so there is nothing to forecast from.",
-            hint="With --missing bound or fail, missing attempts are filled in.",
+            hint=Hint("With {missing}, missing attempts are filled in.", missing="bound"),
         )
     return cells if kept.all() else Histogram(cells.n[kept], cells.c[kept], cells.tasks[kept])
 
@@ -117,7 +117,9 @@ def design_effect(outcomes: Outcomes, terms: Terms) -> float:
     if len(sizes) < 2:
         raise InvalidValue(
             f"all tasks share one {clusters.column}, so nothing is known about others.",
-            hint="Leave --cluster out to speak about tasks of this one cluster.",
+            hint=Hint(
+                "Leave out {cluster} to speak about tasks of this one cluster.", cluster=None
+            ),
         )
     tasks, count = int(kept.sum()), len(sizes)
     k = int(n[kept].min())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat._display import counted
-from passhat.errors import InvalidValue, shorten
+from passhat.errors import Hint, InvalidValue, shorten
 from passhat.stats.arrays import FloatArray, VerdictArray
 
 __all__ = ["REWARD_TOLERANCE", "RewardWords", "Verdicts", "verdicts_from_rewards"]
@@ -105,8 +105,7 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
     elif pass_at is None and np.nanmax(rewards) > 1 + REWARD_TOLERANCE:
         raise InvalidValue(
             f"rewards go up to {np.nanmax(rewards):g}, so what counts as a pass must be stated.",
-            hint="State the reward from which an attempt passes: --pass-at REWARD, or pass_at in "
-            "Python.",
+            hint=Hint("State the reward from which an attempt passes, as {pass_at}.", pass_at=0.5),
         )
     threshold = 1.0 if pass_at is None else pass_at
     if not binary.all():

@@ -90,7 +90,7 @@ def test_the_certificate_is_close_to_what_a_distribution_attains(word: str) -> N
 
     chosen, n = _count(word), 4
     cells = Histogram(np.full(4, n), np.array([0, 1, 3, 4]), np.array([6, 3, 5, 10]))
-    calibration = Calibration.at(0.95)
+    calibration = Calibration.at(0.95, cells.size)
     u = chosen.values(np.full(n + 1, n), np.arange(n + 1))
     tried = Attempted.of(cells)
     low, high = frontier(

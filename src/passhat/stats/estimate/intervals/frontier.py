@@ -16,10 +16,10 @@ correction of half the largest step of u. Every such condition is linear in G. T
 interval are the smallest and largest :math:`E_G f(p)` over all G that are kept: a linear objective,
 linear constraints and one concave constraint.
 
-Where tasks have different n, each number of attempts has a distribution of its own (numbers that
-few tasks have are joined, see :func:`strata`), because n may say something about the rate. It does
-when an earlier run chose it, and one common G would then describe no task: at pass^4 on 590 tasks
-of a language model, with n from 4 to 24, the interval of a common G was 1.5 times as wide.
+Where tasks have different n, each number of attempts has a distribution of its own, because n may
+say something about the rate. It does when an earlier run chose it, when timeouts are left out, and
+when a suite grew. One common G would then describe no task: with 99 tasks at rate .5 and n = 1
+among 500 at rate 1 and n = 40 or 80, joining sizes covered .38 at 95%.
 
 The problem is solved on a grid of rates by a primal-dual interior-point method that starts from the
 most likely distribution and stays inside the constraints, so it always has an answer. What is
@@ -68,8 +68,8 @@ _TILT_RATIO = 1.5  # a tilt between two of the grid loses at most 5% of the expo
 _FINER = 3
 _LARGEST_DENSE = 400
 _LET_IN = 0.02  # of the largest surprise
-_MOST_STRATA = 6
-_FEWEST_IN_STRATUM = 10
+_MOST_STRATA = 24
+_FEW_TASKS = 10
 _MOST_COUNTED = 2_000
 _MOST_KEPT = 10_000_000  # probabilities, 80 MB
 
@@ -78,8 +78,9 @@ _MOST_KEPT = 10_000_000  # probabilities, 80 MB
 class Calibration:
     """The constants of the frontier at one confidence level.
 
-    Tuned by ``benchmarks/fixed_rates.py`` on a grid of fixed rates: the narrowest that keep every
-    cell at .93 or more. ``surprise`` is b, ``fit`` is kappa; ``step`` is d in steps of u.
+    ``surprise`` is b, ``fit`` is kappa; ``step`` is d in steps of u. Tuned by
+    ``benchmarks/these_tasks_exact.py``, which searches for the rates with the largest chance of a
+    miss.
     """
 
     surprise: float
@@ -87,10 +88,16 @@ class Calibration:
     step: float = 0.5
 
     @classmethod
-    def at(cls, level: float) -> Calibration:
-        """For a two-sided interval of this level."""
-        half_square = float(ndtri((1 + level) / 2)) ** 2 / 2
-        return cls(half_square, 3.0 / 1.9207294 * half_square)
+    def at(cls, level: float, tasks: int) -> Calibration:
+        """For a two-sided interval of this level, each of whose ends holds at (1 + level) / 2.
+
+        kappa is the log of 1 / tail: attempts that all pass at rates where that happens with chance
+        ``tail`` must keep those rates, and their likelihood is that chance of the largest one. Few
+        tasks make the mean of u jump in large steps, for which half a step is not enough.
+        """
+        tail = (1 - level) / 2
+        step = 0.5 + 0.25 * min(1.0, _FEW_TASKS / tasks)
+        return cls(float(ndtri(tail)) ** 2 / 2, -math.log(tail), step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,26 +212,19 @@ def frontier(statistics: Sequence[Statistic], calibration: Calibration) -> tuple
 def strata(cells: Histogram) -> list[tuple[Histogram, float]]:
     """The tasks by their number of attempts, and the share of the tasks in each part.
 
-    At most ``_MOST_STRATA`` parts of neighboring n, none with very few tasks unless its n stands
-    alone at an end: the fewer tasks, the less is known about their rates.
+    Every n has a part of its own, however few tasks have it: n may say something about the rate
+    (timeouts left out, a suite that grew), and tasks of different n that are joined hide it. Of
+    more than ``_MOST_STRATA`` different n the nearest by ratio are joined.
     """
     sizes, member = np.unique(cells.n, return_inverse=True)
-    tasks = np.bincount(member, weights=cells.tasks)
-    if len(sizes) == 1:
-        return [(cells, 1.0)]
-    enough = max(tasks.sum() / _MOST_STRATA, _FEWEST_IN_STRATUM)
-    label, held = np.zeros(len(sizes), np.int64), 0.0
-    for place, count in enumerate(tasks):
-        if place:
-            begins = held >= enough or count >= enough
-            label[place] = label[place - 1] + begins
-            held = 0.0 if begins else held
-        held += count
+    apart = np.sort(np.diff(np.log(np.maximum(sizes, 0.5))))[::-1]
+    least = apart[_MOST_STRATA - 1] if len(sizes) > _MOST_STRATA else -1.0
+    label = np.concatenate([[0], np.cumsum(np.diff(np.log(np.maximum(sizes, 0.5))) > least)])
     parts = []
     for part in range(int(label[-1]) + 1):
-        own = label[member] == part
-        chosen = Histogram(cells.n[own], cells.c[own], cells.tasks[own])
-        parts.append((chosen, chosen.size / cells.size))
+        here = label[member] == part
+        stratum = Histogram(cells.n[here], cells.c[here], cells.tasks[here])
+        parts.append((stratum, stratum.size / cells.size))
     return parts
 
 

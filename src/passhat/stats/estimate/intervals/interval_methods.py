@@ -118,7 +118,8 @@ def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Inter
 
 def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms) -> _Named:
     labels = view.outcomes.label(asked.terms.cluster or "")
-    weighed = f"weights per {asked.terms.cluster} ({counted(len(set(labels)), 'cluster')})"
+    count = counted(len(set(labels)), "cluster")
+    weighed = f"weights per {asked.terms.cluster} ({count}; sizes not seen are not covered)"
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
     if averages:
         rows = np.stack([view.per_task(metric) for metric in averages])

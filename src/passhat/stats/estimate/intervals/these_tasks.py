@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv
 
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, on_one_thread
 from passhat.stats.estimate.intervals.frontier import (
     Attempted,
     Calibration,
@@ -147,6 +147,7 @@ class TheseTasks:
             for tried, share in self._strata
         ]
 
+    @on_one_thread
     def interval(self, metric: CountMetric | Delta) -> Ends | None:
         """Both ends; None where the metric is not defined on a single task."""
         if isinstance(metric, Delta):
@@ -179,7 +180,8 @@ class TheseTasks:
         return int(self.cells.n.max()) == 1
 
     def _frontier(self, values: _Values, target: Callable[[FloatArray], FloatArray]) -> Ends:
-        return frontier(self.statistics(values, target), Calibration.at(self.terms.level))
+        calibration = Calibration.at(self.terms.level, self.cells.size)
+        return frontier(self.statistics(values, target), calibration)
 
     def _rate(self) -> Ends:
         """The ends of pass^1, which every delta^k needs too."""
