@@ -6,12 +6,13 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
 import pytest
 from tests.integrations.agentbeats.test_green_agent import asked_of
+
+from passhat.integrations.agentbeats.white_agent import WhiteAgent, white_application
 
 Serving = Callable[[Callable[[str], Any]], str]
 ROOT = Path(__file__).parents[3]
@@ -20,9 +21,7 @@ V1 = {"a2a-version": "1.0"}
 
 
 @pytest.fixture
-def echo(
-    serving: Serving, white_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> str:
+def echo(serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The white agent with an agent that answers everything but "fail"."""
     (tmp_path / "kit_echo.py").write_text(
         "def answer(text):\n"
@@ -30,8 +29,8 @@ def echo(
         "    return f'You said: {text}'\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    agent = white_module.WhiteAgent("python:kit_echo:answer")
-    return serving(lambda url: white_module.application(agent, url))
+    agent = WhiteAgent("python:kit_echo:answer")
+    return serving(lambda url: white_application(agent, url))
 
 
 @pytest.fixture(params=["serve", "white"])
@@ -156,11 +155,9 @@ def test_an_agent_that_raises_fails_its_task_not_the_server(echo: str, http: htt
     assert http.get(f"{echo}/health").json() == {"status": "ok"}
 
 
-def test_a_white_agent_that_answers_by_messages(
-    serving: Serving, white_module: ModuleType, http: httpx.Client
-) -> None:
-    agent = white_module.WhiteAgent("demo:careful", "message")
-    url = serving(lambda url: white_module.application(agent, url))
+def test_a_white_agent_that_answers_by_messages(serving: Serving, http: httpx.Client) -> None:
+    agent = WhiteAgent("demo:careful", "message")
+    url = serving(lambda url: white_application(agent, url))
     hello = early_message('{"type": "battle_info"}')
     answer = http.post(url, json=call("message/send", hello)).json()["result"]
     assert (answer["kind"], answer["parts"][0]["text"]) == ("message", "ready")
