@@ -231,7 +231,7 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
                 bound = None if delta is None or delta.bounds is None else delta.bounds[1]
                 row += ["–" if delta is None else estimate_text(delta), percent(bound, 1)]
             rows.append(tuple(row))
-        header = ("k", "pass^k", "pass@k", "delta^k", "most at this pass^1")[: len(rows[0])]
+        header = ("k", "pass^k", "pass@k", "delta^k", "limit")[: len(rows[0])]
         yield Table(header, tuple(rows), caption, left=(), level=Level.FULL)
     beside = {id(each) for k in ks for each in (hats[k], ats[k], deltas.get(k))}
     others = [each for each in estimates if id(each) not in beside]
@@ -262,7 +262,9 @@ def _missing(run: RunReport) -> Iterator[Block]:
     if run.run.outcomes.total_missing:
         text = f"Missing: {run.missing_text}"
         yield Sentence(text, one_line=True, level=Level.SHORT)
-    lines = (run.missing_text, *run.missing_effect_lines)
+    # The table of policies says the same with intervals.
+    effects = run.missing_effect_lines if run.details is None else ()
+    lines = (run.missing_text, *effects)
     yield Facts(tuple(("Missing", line) for line in lines), level=Level.FULL)
 
 

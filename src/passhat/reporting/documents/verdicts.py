@@ -111,10 +111,10 @@ def _lead(
     runs: Sequence[Run],
 ) -> Iterator[Block]:
     yield Heading(f"{comparison.b} (B) against {comparison.a} (A)", level=Level.FULL)
-    yield Sentence(comparison.pairing_text, level=Level.FULL)
     yield from first_warning(named_warnings(short, runs) if runs else [])
     yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
+    yield Sentence(comparison.pairing_text, level=Level.FULL)
 
 
 def _claims(comparison: Comparison, labels: tuple[str, ...]) -> Iterator[Block]:

@@ -54,7 +54,8 @@ def render_sections(sections: Iterable[Section], inner: str = "", *, fold: bool 
             facts = render_blocks(block for block in blocks if isinstance(block, Facts))
             summary = "Notes, reading and methods"
             body += Markup("<details><summary>{}</summary>{}</details>").format(summary, facts)
-        parts.append(Markup('<div class="run">{}\n{}</div>').format(title, body))
+        kind = "run" if fold else "part"
+        parts.append(Markup('<div class="{}">{}\n{}</div>').format(kind, title, body))
     return Markup("\n").join(parts)
 
 
@@ -78,7 +79,9 @@ def _render(block: Block, table_class: str) -> Markup:
         return _render_table(block, table_class)
     if isinstance(block, Facts):
         groups = groupby(block.entries, lambda entry: entry[0])
-        return _definitions((title, [text for _, text in group]) for title, group in groups)
+        return _definitions(
+            ((title, [text for _, text in group]) for title, group in groups), "long"
+        )
     if isinstance(block, Properties):
         return _definitions((name, [value]) for name, value in block.entries)
     if isinstance(block, Finding):
@@ -89,14 +92,14 @@ def _render(block: Block, table_class: str) -> Markup:
     return Markup("")
 
 
-def _definitions(groups: Iterable[tuple[str, list[str]]]) -> Markup:
+def _definitions(groups: Iterable[tuple[str, list[str]]], kind: str = "") -> Markup:
     rows = Markup("").join(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
             title, Markup("<br>").join(map(escape, lines))
         )
         for title, lines in groups
     )
-    return Markup("<dl>{}</dl>").format(rows)
+    return Markup('<dl class="{}">{}</dl>').format(kind, rows)
 
 
 def _render_table(block: Table, table_class: str) -> Markup:
