@@ -72,7 +72,7 @@ def test_without_a_rule_the_run_is_held_against_its_baseline(
     assert main(["gate", broken, "--against", good, "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert [change["task"] for change in data["rules"][0]["broken"]] == ["t39"]
-    assert data["rules"][0]["about"] == "this run"
+    assert data["rules"][0]["about"] == "these tasks"
     assert main(["gate", bad, "--against", good, "--margin", "5"]) == 1
 
 

@@ -235,8 +235,8 @@ def test_unequal_numbers_of_attempts_have_an_interval_and_no_p_value() -> None:
 
 
 def test_windows_are_compared_on_these_tasks_by_their_unordered_twin() -> None:
-    a = Outcomes.from_matrix([[1, 0, 1, 0, 1, 0]] * 24)
-    b = Outcomes.from_matrix([[1, 1, 1, 1, 1, 1]] * 24)
+    a = Outcomes.from_matrix([[1, 0, 1, 0, 1, 0]] * 96)
+    b = Outcomes.from_matrix([[1, 1, 1, 1, 1, 1]] * 96)
     found = compare(a, b, "window^2")
     (new,), (these,) = found.results, found.these_tasks
     assert new.lift == these.lift == 1.0

@@ -9,7 +9,7 @@ from passhat._display import counted
 from passhat.errors import Hint, NotComparable
 from passhat.protocol import Difference, Protocol
 from passhat.stats.compare.pairing import Pairing
-from passhat.stats.estimate.metrics import Metric, OrderedMetric, PassAt, PassHat
+from passhat.stats.estimate.metrics import Metric, OrderedMetric, PassAt, PassHat, Rate
 from passhat.stats.outcomes import Completion, Outcomes
 
 __all__ = ["Agreement", "agree", "same_metric"]
@@ -120,4 +120,4 @@ def same_metric(a: Metric, b: Metric) -> None:
 
 
 def _is_rate(metric: Metric) -> bool:
-    return metric.k == 1 and isinstance(metric, PassAt | PassHat)
+    return metric.k == 1 and isinstance(metric, PassAt | PassHat | Rate)
