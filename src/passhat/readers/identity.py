@@ -77,6 +77,8 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     joined, where the same attempts would count twice; names of files that number them as repeats
     (``run1``, ``run2``) keep them apart even then.
     """
+    if len({run.source for run in runs}) < 2:
+        return list(runs)  # runs of one file are never copies of one another
     unique_runs: list[Run] = []
     copies: dict[int, list[str]] = {}
     by_content: dict[bytes, dict[str, list[int]]] = {}
@@ -122,14 +124,14 @@ def _content(attempts: Attempts) -> tuple[bytes, bool]:
     """A digest of all that is recorded, and whether equal digests mean the same attempts."""
     digest = hashlib.blake2b(digest_size=16)
     # By the names of the tasks, so that a copy with its rows in another order is one.
-    order = sorted(range(len(attempts.tasks)), key=attempts.tasks.__getitem__)
-    sizes = np.diff(attempts.starts)[order]
-    if order != list(range(len(order))):
-        starts = np.append(0, np.cumsum(sizes))
-        rows = np.concatenate(
-            [np.arange(attempts.starts[i], attempts.starts[i + 1]) for i in order]
-        )
-        names = tuple(attempts.tasks[i] for i in order)
+    order = np.array(sorted(range(len(attempts.tasks)), key=attempts.tasks.__getitem__), np.int64)
+    if (order != np.arange(len(order))).any():
+        sizes = np.diff(attempts.starts)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        rows = np.argsort(np.repeat(rank, sizes), kind="stable")
+        names = tuple(attempts.tasks[place] for place in order.tolist())
+        starts = np.append(0, np.cumsum(sizes[order]))
         attempts = _concatenate([attempts], names, starts, rows)
     digest.update("\0".join(attempts.tasks).encode("utf-8", "replace"))
     digest.update(attempts.starts.astype(np.int64).tobytes())
