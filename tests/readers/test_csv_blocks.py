@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat import read
-from passhat.readers.rows import cut_block
+from passhat.readers.csv_blocks import cut_block
 
 CELLS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=',"\n\r\x00'), max_size=30

@@ -1,0 +1,153 @@
+"""Blocks of plain CSV cut into columns by NumPy, without a Python object per cell.
+
+csv.reader makes a list of strings of every row, and most of the time of reading a table goes into
+those objects. Where a block of lines has no quotes, the cells lie between delimiters and line ends:
+their places are found by NumPy, and equal cells are found by comparing eight bytes at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes.cells import CellCodes
+
+__all__ = ["CsvBlock", "cut_block"]
+
+_Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+_NEWLINE = 10
+_WORD = 8
+_LONGEST = 64
+"""Cells up to this length are compared as whole words; longer ones one by one."""
+_MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD)] + [2**64 - 1], np.uint64)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_FEW = 1 << 16
+
+
+class CsvBlock(Mapping[str, Sequence[object]]):
+    """The columns of a block of lines; a column is decoded when it is first used."""
+
+    def __init__(self, names: Sequence[str], data: bytes, starts: IntArray, ends: IntArray) -> None:
+        self._places = {name: place for place, name in enumerate(names)}
+        self._data = data
+        self._starts = starts
+        self._ends = ends
+        # Eight bytes from every place on, and as many behind the end.
+        padded = data + bytes(_WORD)
+        self._words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, name: str) -> CellCodes:
+        place = self._places[name]
+        starts, ends = self._starts[:, place], self._ends[:, place]
+        firsts, codes = self._same(starts, ends - starts)
+        data = self._data
+        places = zip(starts[firsts].tolist(), ends[firsts].tolist(), strict=True)
+        return CellCodes([data[start:end].decode() for start, end in places], codes)
+
+    def _same(self, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
+        """A row of every distinct cell, and for each row the index of its cell among them."""
+        longest = int(lengths.max())
+        if longest > _LONGEST:
+            return self._same_texts(starts, lengths)
+        key = self._word(starts, lengths, 0)
+        words = [key]
+        for offset in range(_WORD, longest, _WORD):
+            word = self._word(starts, lengths, offset)
+            words.append(word)
+            key = (key ^ (key >> np.uint64(29))) * _MIX + word
+        firsts, codes = _number_keys(key)
+        if len(words) > 1 and not all((w == w[firsts][codes]).all() for w in words):
+            return self._same_texts(starts, lengths)  # two cells with one hash
+        return firsts, codes
+
+    def _word(self, starts: IntArray, lengths: IntArray, offset: int) -> _Words:
+        at = starts if offset == 0 else np.minimum(starts + offset, len(self._data))
+        size = np.clip(lengths - offset, 0, _WORD) if offset else np.minimum(lengths, _WORD)
+        words: _Words = self._words[at] & _MASKS[size]
+        return words
+
+    def _same_texts(self, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
+        codes_by_cell: dict[bytes, int] = {}
+        firsts: list[int] = []
+        codes = np.empty(len(starts), np.int64)
+        places = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+        for row, (start, end) in enumerate(places):
+            code = codes_by_cell.setdefault(self._data[start:end], len(codes_by_cell))
+            if code == len(firsts):
+                firsts.append(row)
+            codes[row] = code
+        return np.array(firsts, np.int64), codes
+
+
+def _number_keys(
+    key: _Words,
+) -> tuple[IntArray, IntArray]:
+    """A row of every distinct key, and for each row the number of its key."""
+    changes = np.flatnonzero(key[1:] != key[:-1]) + 1
+    if len(changes) * 4 < len(key):
+        # Equal cells follow each other, as tasks do in most tables: look at each run of them once.
+        begins = np.concatenate(([0], changes))
+        firsts, codes = _number_sorted(key[begins])
+        return begins[firsts], np.repeat(codes, np.diff(np.append(begins, len(key))))
+    return _number_sorted(key)
+
+
+def _number_sorted(
+    key: _Words,
+) -> tuple[IntArray, IntArray]:
+    if int(key.max()) < _FEW:  # cells of one or two bytes: no sorting is needed
+        first = np.full(_FEW, -1, np.int64)
+        first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+        present = np.flatnonzero(first >= 0)
+        number = np.zeros(_FEW, np.int64)
+        number[present] = np.arange(len(present))
+        return first[present], number[key]
+    _, firsts, codes = np.unique(key, return_index=True, return_inverse=True)
+    return firsts, codes
+
+
+def cut_block(data: bytes, names: Sequence[str], delimiter: bytes) -> CsvBlock | None:
+    """The columns of whole lines; ``None`` where a CSV parser has to look at them.
+
+    That is where there are quotes, other line ends, text that is not UTF-8, empty lines, or lines
+    with more or fewer cells than the header.
+    """
+    if b'"' in data or b"\x00" in data:
+        return None
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    if b"\r" in data or not (data.isascii() or _is_text(data)):
+        return None
+    signs = np.frombuffer(data, np.uint8)
+    places = np.flatnonzero((signs == ord(delimiter)) | (signs == _NEWLINE))
+    width = len(names)
+    rows = data.count(b"\n")
+    if rows == 0 or len(places) != rows * width:
+        return None
+    ends = places.reshape(rows, width)
+    if not (signs[ends[:, -1]] == _NEWLINE).all():
+        return None
+    starts = np.empty_like(ends)
+    starts[0, 0] = 0
+    starts[1:, 0] = ends[:-1, -1] + 1
+    starts[:, 1:] = ends[:, :-1] + 1
+    if width == 1 and (starts == ends).any():
+        return None  # an empty line is not a row
+    return CsvBlock(names, data, starts, ends)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
