@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from passhat.reporting.documents.report import attempts_document
+from passhat.reporting.documents.attempts import attempts_document
 from passhat.reporting.run_summary import MARKS, Summary, all_first, summarise, window
 from passhat.reporting.terminal import render_terminal
 from passhat.stats.outcomes import Verdict

@@ -478,11 +478,8 @@ def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> No
     from passhat.readers.store import run_from_store
     from passhat.reporting.build import ReportOptions, build_report
     from passhat.reporting.document import Level
-    from passhat.reporting.documents.report import (
-        attempts_document,
-        report_document,
-        run_document,
-    )
+    from passhat.reporting.documents.attempts import attempts_document
+    from passhat.reporting.documents.report import report_document, run_document
     from passhat.reporting.run_summary import summarise
     from passhat.reporting.terminal import render_terminal
 
