@@ -247,7 +247,7 @@ def kills_on_ray(place: str, times: int, draw: random.Random) -> list[str]:
     environment = {**os.environ, **cluster.environment, "RAY_ADDRESS": cluster.address}
     command = [sys.executable, "-m", "passhat", "run", "--on", "ray", "--jobs", "8"]
     command += ["-s", "jsonl:tasks.jsonl", "-a", "python:ray_says:answer", "-n", str(ATTEMPTS)]
-    command += ["--lease", "1", "--store", place]
+    command += ["--set", "lease=1", "--store", place]
 
     def start() -> subprocess.Popen[bytes]:
         quiet = subprocess.DEVNULL

@@ -86,7 +86,7 @@ def many_runs(runs: int, goal: str) -> list[tuple[str, ...]]:
 def page(tasks: int) -> tuple[str, ...]:
     """An HTML report with every attempt, opened in a browser."""
     write_store("page.db", tasks, 8)
-    needed = measured("report", "page.db", "--html", "page.html")
+    needed = measured("report", "page.db", "-o", "page.html")
     size = Path("page.html").stat().st_size / 1e6
     first, complete = opened(Path("page.html").resolve().as_uri())
     return (

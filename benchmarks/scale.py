@@ -187,7 +187,7 @@ def measure_million(folder: str) -> str:
                 "store merge into SQLite": ("store", "merge", place, "--store", f"{place}-merged"),
                 "report": ("report", place),
                 "report --json": ("report", place, "--json"),
-                "report --html": ("report", place, "--html", page),
+                "report --html": ("report", place, "-o", page),
             }.items():
                 found = measured(*words)
                 needed = f"{found.busy:.0f}", f"{found.seconds:.0f}", f"{found.megabytes:.0f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import signal
 import subprocess
@@ -247,3 +248,27 @@ def test_a_report_is_printed_and_saved(tmp_path: Path) -> None:
         assert "pass^2" in report.save(tmp_path / name).read_text()
     with pytest.raises(InvalidValue, match="does not name a form"):
         report.save(tmp_path / "report.docx")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("run", "arun", "estimate", "estimate_all", "diagnose", "compare", "compare_all", "gate"),
+        *("plan_tasks", "plan_attempts", "allocate", "forecast", "report", "read"),
+    ],
+)
+def test_a_function_lists_its_parameters_and_answers_a_misspelt_one(name: str) -> None:
+    function = getattr(passhat, name)
+    parameters = inspect.signature(function).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    assert kinds.isdisjoint({inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL})
+    last = list(parameters)[-1]
+    with pytest.raises(TypeError, match=f"Did you mean '{last}'\\? It takes: .*{last}"):
+        function(**{f"{last}x": 1})
+
+
+def test_a_margin_is_a_share_in_python_and_in_its_error() -> None:
+    run = [[1, 1, 1, 1]] * 30
+    assert passhat.gate(run, against=run, margin=0.2).exit_code == 0
+    with pytest.raises(PasshatError, match=r"margin=0\.05"):
+        passhat.gate(run, against=run, margin=20)

@@ -21,6 +21,7 @@ from rich.text import Text
 import passhat
 from passhat._serialize import Plain
 from passhat.cli.main import COMMANDS, cli
+from passhat.cli.shared.commands import Setting
 from passhat.readers import read
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.documents.report import report_document
@@ -79,6 +80,18 @@ def _help_of(command: click.Command, name: str, parent: click.Context, level: st
     """A command's page, and below it those of its sub-commands."""
     own = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
     parts = [f"{level} {own.command_path}", "", "```text", command.get_help(own), "```", ""]
+    settings = [param.line() for param in command.params if isinstance(param, Setting)]
+    if settings:
+        parts += [
+            "Settings, given with `--set KEY=VALUE`:",
+            "",
+            "| key | meaning |",
+            "| --- | --- |",
+        ]
+        parts += [
+            f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in settings
+        ]
+        parts.append("")
     for sub in command.list_commands(own) if isinstance(command, click.Group) else ():
         found = command.get_command(own, sub) if isinstance(command, click.Group) else None
         if found is not None:

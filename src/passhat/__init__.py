@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from passhat.agents import Agent as Agent
     from passhat.agents import Session as Session
     from passhat.agents import Usage as Usage
+    from passhat.api import allocate as allocate
     from passhat.api import arun as arun
     from passhat.api import compare as compare
     from passhat.api import compare_all as compare_all
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
     from passhat.api import forecast as forecast
     from passhat.api import gate as gate
     from passhat.api import open_store as open_store
+    from passhat.api import plan_attempts as plan_attempts
+    from passhat.api import plan_tasks as plan_tasks
+    from passhat.api import read as read
+    from passhat.api import report as report
     from passhat.api import run as run
     from passhat.errors import PasshatError as PasshatError
     from passhat.protocol import Protocol as Protocol
     from passhat.protocol import Question as Question
     from passhat.readers import Reader as Reader
-    from passhat.readers import read as read
     from passhat.reporting.public import Report as Report
-    from passhat.reporting.public import report as report
     from passhat.stats.compare import Comparison as Comparison
     from passhat.stats.compare import Comparisons as Comparisons
     from passhat.stats.estimate import Diagnosis as Diagnosis
@@ -49,9 +52,6 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run as Run
     from passhat.stats.outcomes import Verdict as Verdict
     from passhat.stats.plan import Plan as Plan
-    from passhat.stats.plan import allocate as allocate
-    from passhat.stats.plan import plan_attempts as plan_attempts
-    from passhat.stats.plan import plan_tasks as plan_tasks
     from passhat.suites import Episode as Episode
     from passhat.suites import Judgement as Judgement
     from passhat.suites import Suite as Suite
@@ -85,7 +85,7 @@ _HOME = {
     "Turn": "passhat.suites",
     "Usage": "passhat.agents",
     "Verdict": "passhat.stats.outcomes",
-    "allocate": "passhat.stats.plan",
+    "allocate": "passhat.api",
     "arun": "passhat.api",
     "compare": "passhat.api",
     "compare_all": "passhat.api",
@@ -100,10 +100,10 @@ _HOME = {
     "open_store": "passhat.api",
     "pass_at_k": "passhat.stats.estimate",
     "pass_hat_k": "passhat.stats.estimate",
-    "plan_attempts": "passhat.stats.plan",
-    "plan_tasks": "passhat.stats.plan",
-    "read": "passhat.readers",
-    "report": "passhat.reporting.public",
+    "plan_attempts": "passhat.api",
+    "plan_tasks": "passhat.api",
+    "read": "passhat.api",
+    "report": "passhat.api",
     "run": "passhat.api",
 }
 

@@ -7,16 +7,22 @@ Statistics take :class:`Outcomes` or :class:`Run`. The functions here also take 
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from passhat.errors import InvalidValue
-from passhat.reporting.public import Report, report
+from passhat.readers import reading as _reading
+from passhat.reporting import public as _public
+from passhat.reporting.public import Report
+from passhat.stats import plan as _plan
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes, kind_of
 
@@ -24,19 +30,22 @@ if TYPE_CHECKING:
     import numpy as np
 
     from passhat.agents import Agent
+    from passhat.protocol import Alternative
     from passhat.runner.run import Progress, Stop
     from passhat.runner.run_spec import RunResult, RunSpec
     from passhat.stats.compare import Comparison, Comparisons
     from passhat.stats.estimate import Diagnosis, Estimate, Metric
     from passhat.stats.forecast import Forecast
     from passhat.stats.gate import GateResult
+    from passhat.stats.gate.gate_result import Unsettled
     from passhat.stats.plan import Allocation, Plan
-    from passhat.stats.terms import TermOptions
+    from passhat.stats.terms import Terms
     from passhat.store import Store
     from passhat.suites import Judgement, Suite, Task
 
 __all__ = [
     "Report",
+    "allocate",
     "arun",
     "compare",
     "compare_all",
@@ -46,6 +55,9 @@ __all__ = [
     "forecast",
     "gate",
     "open_store",
+    "plan_attempts",
+    "plan_tasks",
+    "read",
     "report",
     "run",
 ]
@@ -56,40 +68,65 @@ SuiteLike: TypeAlias = "str | Suite | Iterable[Mapping[str, Any] | Task]"
 """A word such as ``jsonl:tasks.jsonl``, a :class:`Suite`, or a list of tasks."""
 
 
-class RunOptions(TypedDict, total=False):
-    """Options of :func:`run` other than agent, suite, n and store; as on the command line."""
-
-    jobs: int
-    seed: int
-    temperature: float | None
-    top_p: float | None
-    max_steps: int | None
-    step_seconds: float
-    attempt_seconds: float | None
-    tasks: Sequence[str]
-    random_tasks: int | None
-    name: str
-    user: str | None
-    tools: str
-    stop_when: Sequence[str]
-    only_missing: bool
-    budget: float | None
-    max_tokens: int | None
-    rate: float | None
-    retries: int
-    otlp: str | None
-    otlp_port: int | None
-    judge: Callable[[Task, str], Judgement | bool]
-    progress: bool | Callable[[Progress], object] | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+def _with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Answer a misspelt keyword with the nearest one and all that the function takes."""
+    known = [*inspect.signature(function).parameters]
+
+    @wraps(function)
+    def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+        for name in keywords:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                guess = f" Did you mean {near[0]!r}?" if near else ""
+                raise TypeError(
+                    f"passhat.{function.__name__}() got an unexpected keyword argument {name!r}."
+                    f"{guess} It takes: {', '.join(known)}."
+                )
+        return function(*arguments, **keywords)
+
+    return call
+
+
+read = _with_known_keywords(_reading.read)
+report = _with_known_keywords(_public.report)
+plan_tasks = _with_known_keywords(_plan.plan_tasks)
+plan_attempts = _with_known_keywords(_plan.plan_attempts)
+allocate = _with_known_keywords(_plan.allocate)
+
+
+@_with_known_keywords
 def run(
     agent: AgentLike,
     suite: SuiteLike,
     n: int | Plan | Allocation = 8,
     *,
     store: str | PathLike[str] | Store | None = None,
-    **options: Unpack[RunOptions],
+    jobs: int = 8,
+    seed: int = 0,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_steps: int | None = None,
+    step_seconds: float = 60.0,
+    attempt_seconds: float | None = None,
+    tasks: Sequence[str] = (),
+    random_tasks: int | None = None,
+    name: str = "",
+    user: str | None = None,
+    tools: str = "text",
+    stop_when: Sequence[str] = (),
+    only_missing: bool = False,
+    budget: float | None = None,
+    max_tokens: int | None = None,
+    rate: float | None = None,
+    retries: int = 8,
+    otlp: str | None = None,
+    otlp_port: int | None = None,
+    judge: Callable[[Task, str], Judgement | bool] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Run:
     """Make n fresh attempts of an agent at every task of a suite, and return the run.
 
@@ -146,10 +183,11 @@ def run(
     >>> made.outcomes.passes, made.outcomes.attempts
     (3, 3)
     """
+    given = locals()  # all parameters, before any other name
     from passhat.runner.run import Stop
     from passhat.runner.run_spec import run as run_spec
 
-    with _prepared(agent, suite, n, store, options) as (spec, seen):
+    with _prepared(**given) as (spec, seen):
         stop = Stop()
         with _ctrl_c(stop) as interrupted:
             result = run_spec(spec, progress=seen, tell=_tell, stop=stop)
@@ -159,18 +197,41 @@ def run(
     return made
 
 
+@_with_known_keywords
 async def arun(
     agent: AgentLike,
     suite: SuiteLike,
     n: int | Plan | Allocation = 8,
     *,
     store: str | PathLike[str] | Store | None = None,
-    **options: Unpack[RunOptions],
+    jobs: int = 8,
+    seed: int = 0,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_steps: int | None = None,
+    step_seconds: float = 60.0,
+    attempt_seconds: float | None = None,
+    tasks: Sequence[str] = (),
+    random_tasks: int | None = None,
+    name: str = "",
+    user: str | None = None,
+    tools: str = "text",
+    stop_when: Sequence[str] = (),
+    only_missing: bool = False,
+    budget: float | None = None,
+    max_tokens: int | None = None,
+    rate: float | None = None,
+    retries: int = 8,
+    otlp: str | None = None,
+    otlp_port: int | None = None,
+    judge: Callable[[Task, str], Judgement | bool] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Run:
     """:func:`run` for ``await``, in the event loop of the caller; parameters as there."""
+    given = locals()
     from passhat.runner.run_spec import arun as arun_spec
 
-    with _prepared(agent, suite, n, store, options) as (spec, seen):
+    with _prepared(**given) as (spec, seen):
         result = await arun_spec(spec, progress=seen, tell=_tell)
         return _as_run(result, spec, kept=store is not None)
 
@@ -180,8 +241,17 @@ def _prepared(
     agent: AgentLike,
     suite: SuiteLike,
     n: int | Plan | Allocation,
+    *,
     store: str | PathLike[str] | Store | None,
-    options: RunOptions,
+    judge: Callable[[Task, str], Judgement | bool] | None,
+    progress: bool | Callable[[Progress], object] | None,
+    tasks: Sequence[str],
+    stop_when: Sequence[str],
+    budget: float | None,
+    max_tokens: int | None,
+    rate: float | None,
+    retries: int,
+    **settings: Any,
 ) -> Iterator[tuple[RunSpec, Callable[[Any, Progress], None]]]:
     """The spec of a run, with a store that is deleted afterwards unless one was given."""
     import tempfile
@@ -190,18 +260,6 @@ def _prepared(
     from passhat.runner.run_spec import RunSpec
     from passhat.runner.spending import Spending
 
-    given = _checked_options(options)
-    judge, progress = given.pop("judge", None), given.pop("progress", None)
-    rate = given.pop("rate", None)
-    spending = Spending(
-        cost=given.pop("budget", None),
-        tokens=given.pop("max_tokens", None),
-        rates={} if rate is None else {"": rate},
-        retries=given.pop("retries", 8),
-    )
-    for name in ("tasks", "stop_when"):
-        if name in given:
-            given[name] = (given[name],) if isinstance(given[name], str) else tuple(given[name])
     with ExitStack() as stack:
         if store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-"))
@@ -211,23 +269,12 @@ def _prepared(
             suite=_suite(suite, judge),
             attempts=_attempts(n),
             store=str(store) if isinstance(store, PathLike) else store,
-            spending=spending,
-            **given,
+            tasks=(tasks,) if isinstance(tasks, str) else tuple(tasks),
+            stop_when=(stop_when,) if isinstance(stop_when, str) else tuple(stop_when),
+            spending=Spending(budget, max_tokens, {} if rate is None else {"": rate}, retries),
+            **settings,
         )
         yield spec, stack.enter_context(_progress(progress))
-
-
-def _checked_options(options: RunOptions) -> dict[str, Any]:
-    import difflib
-
-    for name in options:
-        if name not in RunOptions.__annotations__:
-            near = difflib.get_close_matches(name, RunOptions.__annotations__, 1)
-            raise TypeError(
-                f"passhat.run() got an unexpected keyword argument {name!r}."
-                + (f" Did you mean {near[0]!r}?" if near else "")
-            )
-    return dict(options)
 
 
 def _agent(agent: AgentLike) -> str | Agent:
@@ -366,12 +413,17 @@ def open_store(place: str | PathLike[str]) -> Store:
     return open_place(str(place))
 
 
+@_with_known_keywords
 def estimate(
     data: Data,
     metric: str | Metric,
     *,
+    about: str | None = None,
+    level: float | None = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
     rng: np.random.Generator | None = None,
-    **options: Unpack[TermOptions],
 ) -> Estimate:
     """Estimate one metric over the tasks of a run.
 
@@ -383,9 +435,16 @@ def estimate(
         ``n`` and ``c`` (one row per task).
     metric : str
         Such as ``pass^4`` or ``pass@10``.
-    **options
-        ``about`` ("new tasks" or "these tasks"), ``level``, ``missing`` ("bound", "fail" or
-        "exclude"), ``drop_short``, ``cluster``.
+    about : {"new tasks", "these tasks"}
+        The tasks the interval is about: tasks like these, or exactly these again.
+    level : float or None
+        Confidence of the interval; ``None`` for the value alone.
+    missing : {"bound", "fail", "exclude"}
+        What attempts without a verdict count as.
+    drop_short : bool
+        Leave out tasks with fewer than k attempts rather than refuse; a note says so.
+    cluster : str, optional
+        A slice; tasks that share its value are not independent of each other.
     rng : numpy.random.Generator, optional
         For ``delta^k``, whose interval is drawn; a fixed seed is used, and named, by default.
 
@@ -394,29 +453,69 @@ def estimate(
     >>> print(estimate([[1, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]], "pass^2"))
     pass^2 = 0.500 [0.067, 0.933] (95%, new tasks; 3 tasks, 12 attempts)
     """
-    from passhat.stats.estimate import estimate as run_estimate
+    (result,) = estimate_all(
+        data,
+        [metric],
+        about=about,
+        level=level,
+        missing=missing,
+        drop_short=drop_short,
+        cluster=cluster,
+        rng=rng,
+    )
+    return result
 
-    return run_estimate(as_outcomes(data), metric, rng=rng, **options)
 
-
+@_with_known_keywords
 def estimate_all(
-    data: Data, metrics: Iterable[str | Metric], **options: Unpack[TermOptions]
+    data: Data,
+    metrics: Iterable[str | Metric],
+    *,
+    about: str | None = None,
+    level: float | None = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
+    rng: np.random.Generator | None = None,
 ) -> tuple[Estimate, ...]:
     """Estimate several metrics in one pass; parameters as in :func:`estimate`."""
     from passhat.stats.estimate import estimate_all as run_estimate_all
 
-    return run_estimate_all(as_outcomes(data), metrics, **options)
+    return run_estimate_all(
+        as_outcomes(data),
+        metrics,
+        rng=rng,
+        about=about,
+        level=level,
+        missing=missing,
+        drop_short=drop_short,
+        cluster=cluster,
+    )
 
 
-def diagnose(data: Data, **options: Any) -> Diagnosis:
+@_with_known_keywords
+def diagnose(data: Data) -> Diagnosis:
     """Look for signs that a run measures less than it seems to: identical answers, no spread."""
     from passhat.stats.estimate import diagnose as run_diagnose
 
-    return run_diagnose(as_outcomes(data), **options)
+    return run_diagnose(as_outcomes(data), data.attempts if isinstance(data, Run) else None)
 
 
+@_with_known_keywords
 def compare(
-    a: Data, b: Data, metric: str | Metric | Sequence[str | Metric] = "pass^1", **options: Any
+    a: Data,
+    b: Data,
+    metric: str | Metric | Sequence[str | Metric] = "pass^1",
+    *,
+    about: str | None = None,
+    level: float = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
+    allow: bool = False,
+    alternative: Alternative = "two-sided",
+    by: str | None = None,
+    metric_b: str | Metric | None = None,
 ) -> Comparison:
     """Is B better than A on the tasks they share?
 
@@ -426,31 +525,67 @@ def compare(
         The lift is B minus A. Tasks are paired by their ids; the rows of two matrices in order.
     metric : str or several
         Such as ``pass^4``. With several, the intervals hold for all of them at once.
-    **options
-        ``about``, ``level``, ``missing``, ``drop_short``, ``cluster``, ``allow``,
-        ``alternative`` ("two-sided", "greater" or "less"), ``by`` (a slice).
+    about, level, missing, drop_short, cluster
+        As in :func:`estimate`.
+    allow : bool
+        Compare runs although their protocols differ; the differences are listed.
+    alternative : {"two-sided", "greater", "less"}
+        Chosen before looking: B differs from A, is better, is worse.
+    by : str, optional
+        Compare each value of a slice as well, corrected for their number.
+    metric_b : str, optional
+        The metric of B, where it is named apart; another quantity than A's is refused.
     """
     from passhat.stats.compare import compare as run_compare
 
-    return run_compare(as_run_or_outcomes(a), as_run_or_outcomes(b), metric, **options)
+    return run_compare(
+        as_run_or_outcomes(a),
+        as_run_or_outcomes(b),
+        metric,
+        _terms(about, level, missing, drop_short, cluster, allow),
+        alternative=alternative,
+        by=by,
+        metric_b=metric_b,
+    )
 
 
+@_with_known_keywords
 def compare_all(
     runs: Iterable[Data],
     metric: str | Metric | Sequence[str | Metric] = "pass^1",
-    **options: Any,
+    *,
+    about: str | None = None,
+    level: float = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
+    allow: bool = False,
 ) -> Comparisons:
-    """All pairs of several runs, corrected for their number; options as in :func:`compare`."""
+    """All pairs of several runs, corrected for their number; parameters as in :func:`compare`."""
     from passhat.stats.compare import compare_all as run_compare_all
 
-    return run_compare_all([as_run_or_outcomes(data) for data in runs], metric, **options)
+    sides = [as_run_or_outcomes(data) for data in runs]
+    return run_compare_all(sides, metric, _terms(about, level, missing, drop_short, cluster, allow))
 
 
+@_with_known_keywords
 def gate(
     data: Data,
     rules: str | Iterable[str] = (),
     against: Data | None = None,
-    **options: Any,
+    *,
+    metric: str | Metric = "pass^1",
+    margin: float | None = None,
+    unsettled: Unsettled | None = None,
+    max_missing: float = 0.05,
+    tasks: int | None = None,
+    attempts: int | None = None,
+    about: str | None = None,
+    level: float = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
+    allow: bool = False,
 ) -> GateResult:
     """Decide whether a run meets rules such as ``pass^4 >= 0.6``.
 
@@ -462,16 +597,44 @@ def gate(
         Such as ``pass^4 >= 0.6``, ``pass^4 >= base - 0.03``, ``missing <= 2%``.
     against : Run, Outcomes, matrix or data frame, optional
         The baseline that ``base`` means.
-    **options
-        ``about``, ``level``, ``missing``, ``drop_short``, ``cluster``, ``allow``.
+    metric : str
+        Without a rule: what is compared.
+    margin : float, optional
+        Without a rule: the drop that is accepted, as a share; 0.05 is 5 points.
+    unsettled : {"pass", "warn", "fail"}, optional
+        How a gate ends that is not settled; ``fail`` with rules, ``warn`` without.
+    max_missing : float
+        Share of planned attempts that may have no verdict; beyond it, exit code 4.
+    tasks, attempts : int, optional
+        The plan: tasks, and attempts at each. Fewer are reported as absent.
+    about, level, missing, drop_short, cluster, allow
+        As in :func:`compare`; ``level`` is one-sided here.
     """
     from passhat.stats.gate import gate as run_gate
 
-    baseline = None if against is None else as_run_or_outcomes(against)
-    return run_gate(as_run_or_outcomes(data), rules, baseline, **options)
+    return run_gate(
+        as_run_or_outcomes(data),
+        rules,
+        None if against is None else as_run_or_outcomes(against),
+        _terms(about, level, missing, drop_short, cluster, allow),
+        metric=metric,
+        margin=margin,
+        unsettled=unsettled,
+        max_missing=max_missing,
+        tasks=tasks,
+        attempts=attempts,
+    )
 
 
-def forecast(data: Data, metric: str | Metric, **options: Any) -> Forecast:
+@_with_known_keywords
+def forecast(
+    data: Data,
+    metric: str | Metric,
+    *,
+    level: float = 0.95,
+    missing: str = "bound",
+    cluster: str | None = None,
+) -> Forecast:
     """Bounds of a metric at any k, also beyond the attempts that were made.
 
     Parameters
@@ -480,9 +643,32 @@ def forecast(data: Data, metric: str | Metric, **options: Any) -> Forecast:
         One attempt at one task is enough for an answer.
     metric : str
         Such as ``pass@1000`` or ``pass^32``.
-    **options
-        ``level``, ``missing``, ``cluster``.
+    level, missing, cluster
+        As in :func:`estimate`.
     """
     from passhat.stats.forecast import forecast as run_forecast
 
-    return run_forecast(as_run_or_outcomes(data), metric, **options)
+    terms = _terms(None, level, missing, False, cluster, False)
+    return run_forecast(as_run_or_outcomes(data), metric, terms)
+
+
+def _terms(
+    about: str | None,
+    level: float,
+    missing: str,
+    drop_short: bool,
+    cluster: str | None,
+    allow: bool,
+) -> Terms:
+    from passhat.stats.terms import Terms
+
+    return Terms.from_options(
+        {
+            "about": about,
+            "level": level,
+            "missing": missing,
+            "drop_short": drop_short,
+            "cluster": cluster,
+            "allow": allow,
+        }
+    )

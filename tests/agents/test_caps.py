@@ -59,7 +59,7 @@ def test_what_is_spent_never_passes_the_budget(
     cap = random.Random(seed).uniform(0.008, 0.015)
     with serve(dice(answer, seed)) as (url, server):
         command = (*TASKS, "-a", f"openai:{MODEL.format(url)}", "-n", "20", "--jobs", "40")
-        ended = passhat(*command, "--budget", str(cap), "--max-steps", "2")
+        ended = passhat(*command, "--budget", str(cap), "--set", "max_steps=2")
         spent = dollars(server.served)
         assert 0 < spent <= cap
         assert spent > cap / 2, "a cap that stops long before it is reached is no use either"
@@ -71,11 +71,11 @@ def test_what_is_spent_never_passes_the_budget(
         assert sum(row[7] for row in rows) == pytest.approx(spent)
         assert f"{100 - len(rows):,} attempts not made" in ended.err
         # The same command spends nothing more: the cap is the run's, not the command's.
-        again = passhat(*command, "--budget", str(cap), "--max-steps", "2")
+        again = passhat(*command, "--budget", str(cap), "--set", "max_steps=2")
         assert again.code == ExitCode.INCOMPLETE
         assert dollars(server.served) <= cap
         # A larger one goes on to the end.
-        assert passhat(*command, "--budget", "1", "--max-steps", "2").code == ExitCode.OK
+        assert passhat(*command, "--budget", "1", "--set", "max_steps=2").code == ExitCode.OK
     assert len(stored()) == 100
 
 
@@ -86,10 +86,10 @@ def test_tokens_have_a_cap_of_their_own_and_need_no_price(
     with serve(dice(answer, 1)) as (url, server):
         ended = passhat(
             *(*TASKS, "-a", f"openai:nameless@{url}/v1?max_output_tokens=200", "-n", "60"),
-            *("--jobs", "20", "--max-tokens", "5000"),
+            *("--jobs", "20", "--set", "max_tokens=5000"),
         )
     assert ended.code == ExitCode.INCOMPLETE
-    assert "--max-tokens continues" in ended.err
+    assert "max_tokens continues" in ended.err
     assert 2500 < sum(one.inputs + one.outputs for one in server.served) <= 5000
 
 
@@ -121,7 +121,7 @@ def test_two_runners_of_one_run_share_its_cap(
     """Another runner finishes attempts of the same run while this one is at work."""
     monkeypatch.setattr(spending, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(spending, "_LOOK_FACTOR", 0.0)  # else a slow machine looks too rarely
-    command = (*TASKS, "-n", "40", "--max-steps", "2", "--jobs", "4", "--budget", "0.01")
+    command = (*TASKS, "-n", "40", "--set", "max_steps=2", "--jobs", "4", "--budget", "0.01")
     others: list[Any] = []
 
     def script(_body: Body) -> Answer:

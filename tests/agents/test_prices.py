@@ -106,5 +106,5 @@ def test_a_report_with_a_cost_names_the_prices_and_their_date(
     full = " ".join(passhat("report", "s.db", "--full").out.split())
     assert full.count(f"cost at the prices of {own.source}") == 1  # not of the model without one
     assert read_prices(None).as_of in own.source
-    passhat("report", "s.db", "--html", "report.html")
+    passhat("report", "s.db", "-o", "report.html")
     assert f"cost at the prices of {own.source}" in Path("report.html").read_text()

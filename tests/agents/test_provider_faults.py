@@ -72,7 +72,7 @@ def test_a_storm_of_429_is_waited_out_off_the_agents_clock(
         base = f"{url}/v1" if kind == "openai" else url
         ended = passhat(
             *(*TASKS, "-a", f"{kind}:small@{base}", "-n", "4", "--jobs", "2"),
-            *("--step-timeout", f"{seconds}", "--timeout", f"{seconds}.1"),
+            *("--set", f"step_timeout={seconds}", "--timeout", f"{seconds}.1"),
         )
     assert ended.code == 0
     assert ended_as() == {(1, ""): 20}
@@ -100,7 +100,7 @@ def test_all_who_make_attempts_share_one_rate(
     monkeypatch.setattr(Bucket, "take", noted)
     with serve(script) as (url, _):
         command = (*TASKS, "-a", f"openai:small@{url}/v1", "-n", "2", "--jobs", "8")
-        assert passhat(*command, "--rate", "4/s").code == 0
+        assert passhat(*command, "--set", "rate=4/s").code == 0
     assert (len(taken), len(times)) == (10, 10)
     # Never sooner, however late any of them comes: six of ten wait for a quarter of a second each.
     assert times[-1] - taken[0] > 1.49
@@ -121,7 +121,7 @@ def test_a_storm_that_never_ends_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any
 ) -> None:
     with serve(storm(10**9, {"retry-after": "0"}, answer, refusal)) as (url, server):
-        command = (*TASKS, "-a", f"openai:small@{url}/v1", "-n", "1", "--retries", "3")
+        command = (*TASKS, "-a", f"openai:small@{url}/v1", "-n", "1", "--set", "retries=3")
         ended = passhat(*command)
         assert ended_as() == {(-1, "rate_limit"): 5}
         assert server.refused == 20
@@ -158,7 +158,7 @@ def test_a_broken_provider_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, refusal: Any, word: str, status: int, why: str
 ) -> None:
     with serve(lambda _body: refusal(status)) as (url, _):
-        passhat(*TASKS, "-a", word.format(url), "-n", "1", "--retries", "0")
+        passhat(*TASKS, "-a", word.format(url), "-n", "1", "--set", "retries=0")
     assert ended_as() == {(-1, why): 5}
 
 
@@ -168,7 +168,7 @@ def test_an_address_without_a_server_is_refused_before_the_first_attempt(passhat
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
         agent = f"openai:small@http://{address}/v1"
-        ended = passhat(*TASKS, "-a", agent, "-n", "1", "--retries", "0")
+        ended = passhat(*TASKS, "-a", agent, "-n", "1", "--set", "retries=0")
     assert ended.code == 2
     assert f"nothing answers at {address}" in ended.err
     assert "Traceback" not in ended.err
@@ -188,7 +188,7 @@ def test_a_server_that_hangs_up_leaves_missing_attempts(passhat: Passhat) -> Non
         thread = threading.Thread(target=hang_up, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        ended = passhat(*TASKS, "-a", f"openai:small@{url}", "-n", "1", "--retries", "0")
+        ended = passhat(*TASKS, "-a", f"openai:small@{url}", "-n", "1", "--set", "retries=0")
         server.shutdown(socket.SHUT_RDWR)
         thread.join()
     assert ended.code == 4
@@ -240,7 +240,7 @@ def test_a_request_that_is_not_taken_is_the_set_up_at_first_and_the_agents_later
 def test_nonsense_from_the_server_is_not_the_agents_failure(passhat: Passhat, serve: Serve) -> None:
     with serve(lambda _body: None) as (url, server):
         server.answer = lambda _path, _body: (200, {}, b'{"surprise": true}')
-        passhat(*TASKS, "-a", f"openai:small@{url}/v1", "-n", "1", "--retries", "0")
+        passhat(*TASKS, "-a", f"openai:small@{url}/v1", "-n", "1", "--set", "retries=0")
     assert ended_as() == {(-1, "infrastructure"): 5}
 
 
@@ -268,9 +268,9 @@ def test_mistakes_in_the_word_are_explained(passhat: Passhat) -> None:
         ended = passhat(*TASKS, "-a", word)
         assert ended.code == 2
         assert said in ended.err
-    ended = passhat(*TASKS, "-a", "python:json:dumps", "--rate", "often")
+    ended = passhat(*TASKS, "-a", "python:json:dumps", "--set", "rate=often")
     assert (ended.code, "60/min" in ended.err) == (2, True)
-    ended = passhat(*TASKS, "-a", "python:json:dumps", "--rate", "openai=60/min")
+    ended = passhat(*TASKS, "-a", "python:json:dumps", "--set", "rate=openai=60/min")
     assert (ended.code, "no such provider" in ended.err) == (2, True)
 
 
@@ -415,7 +415,7 @@ def test_the_store_keeps_what_an_attempt_used(
     with serve(lambda _body: answer("yes", inputs=1_000, outputs=50)) as (url, server):
         passhat(
             *(*TASKS, "-a", f"openai:small@{url}/v1?max_output_tokens=77", "-n", "1"),
-            *("--temperature", "0.5", "--top-p", "0.8"),
+            *("--temperature", "0.5", "--set", "top_p=0.8"),
         )
         passhat(*TASKS, "-a", f"openai:unknown@{url}/v1", "-n", "1")
     sent = server.requests[0]

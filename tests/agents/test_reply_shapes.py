@@ -418,7 +418,7 @@ def test_the_shape(passhat: Passhat, serve: Serve, shape: str) -> None:
         base = url if kind == "anthropic" else f"{url}/v1"
         ended = passhat(
             *("run", "-s", "jsonl:tasks.jsonl", "-a", f"{kind}:small@{base}", "-n", "1"),
-            *("--retries", "0"),
+            *("--set", "retries=0"),
         )
     assert "Traceback" not in ended.err
     with open_store() as store:
@@ -550,7 +550,7 @@ def test_a_stream(passhat: Passhat, serve: Serve, shape: str) -> None:
         long = "?max_output_tokens=32000"
         ended = passhat(
             *("run", "-s", "jsonl:tasks.jsonl", "-a", f"{kind}:small@{base}{long}", "-n", "1"),
-            *("--retries", "0"),
+            *("--set", "retries=0"),
         )
     assert "Traceback" not in ended.err
     with open_store() as store:
@@ -698,10 +698,10 @@ def test_a_slow_server_is_missing_or_failed_by_choice(
 
     over = threading.Event()
     with serve(lambda _body: over.wait(600)) as (url, _):
-        option = () if choice is None else ("--timeouts-are", choice)
+        option = () if choice is None else ("--set", f"timeouts_are={choice}")
         ended = passhat(
             *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:small@{url}/v1", "-n", "1"),
-            *("--step-timeout", "0.2", *option),
+            *("--set", "step_timeout=0.2", *option),
         )
         over.set()
     with open_store() as store:

@@ -438,7 +438,7 @@ def test_an_attempt_is_a_trace_and_a_call_a_span(
     with collector() as (url, taken), serve(lambda _: answer("yes")) as (base, _):
         ended = passhat(
             *("run", "-a", f"openai:m@{base}", "-s", "jsonl:tasks.jsonl", "-n", "2"),
-            *("--task", "t1", "--otlp", url, "--store", "store.db"),
+            *("--task", "t1", "--set", f"otlp={url}", "--store", "store.db"),
         )
     assert ended.code == 0, ended.err
     roots = {span.trace_id: span for span in taken if not span.parent_span_id}
@@ -472,7 +472,7 @@ def test_tools_that_the_suite_carries_out_are_spans_as_well(
     with collector() as (url, taken):
         ended = passhat(
             *("run", "-a", "demo:careful", "-s", "orderdesk/retail", "-n", "1", "--random", "1"),
-            *("--otlp", url, "--store", str(tmp_path / "store.db")),
+            *("--set", f"otlp={url}", "--store", str(tmp_path / "store.db")),
         )
     assert ended.code == 0, ended.err
     (root,) = [span for span in taken if not span.parent_span_id]
@@ -490,7 +490,7 @@ def test_a_collector_that_refuses_costs_the_run_nothing(
     with collector(400) as (url, _):
         ended = passhat(
             *("run", "-a", "python:plain_agent:answer", "-s", "jsonl:tasks.jsonl", "-n", "1"),
-            *("--otlp", url, "--store", "store.db"),
+            *("--set", f"otlp={url}", "--store", "store.db"),
         )
     assert ended.code == 0
     assert f"5 spans could not be sent to {url}" in ended.err
@@ -502,11 +502,11 @@ def test_what_is_asked_for_and_cannot_be_done_is_refused(
 ) -> None:
     del questions
     words = ("run", "-a", "openai:m@http://127.0.0.1:1/v1", "-s", "jsonl:tasks.jsonl")
-    ended = passhat(*words, "--otlp", "localhost:4318")
+    ended = passhat(*words, "--set", "otlp=localhost:4318")
     assert ended.code == 2
-    assert "--otlp http://localhost:4318" in ended.err
+    assert "otlp=http://localhost:4318" in ended.err
     monkeypatch.setattr(telemetry, "find_spec", lambda _: None)
-    ended = passhat(*words, "--otlp", "http://localhost:4318")
+    ended = passhat(*words, "--set", "otlp=http://localhost:4318")
     assert ended.code == 2
     assert "pip install 'passhat[otel]'" in ended.err
 

@@ -91,7 +91,7 @@ def test_a_model_at_both_ends(passhat: Passhat, serve: Serve, answer: Any) -> No
     with serve(both) as (url, server):
         model = f"openai:small@{url}/v1?max_output_tokens=100"
         command = (*RETAIL, "-a", model, "--user", model, "--task", "0", "-n", "3")
-        ended = passhat(*command, "--budget", "1", "--rate", "openai=600/s")
+        ended = passhat(*command, "--budget", "1", "--set", "rate=openai=600/s")
     assert ended.code == 0
     assert [row[2] for row in rows()] == [1] * 3
     assert sum(row[6] for row in rows()) == sum(a.inputs + a.outputs for a in server.served)
@@ -113,7 +113,7 @@ def test_a_user_that_breaks_leaves_missing_attempts(
     with serve(breaks) as (url, _):
         passhat(
             *(*RETAIL, "-a", "demo:careful", "--user", f"openai:small@{url}/v1"),
-            *("--task", "0", "-n", "3", "--retries", "1"),
+            *("--task", "0", "-n", "3", "--set", "retries=1"),
         )
     assert Counter((row[2], row[3]) for row in rows()) == {(-1, "user_error"): 3}
 

@@ -55,10 +55,10 @@ def test_a_suite_that_changed_is_pointed_out_before_anything_is_made(
     assert said.index("changed since") < said.index("6 of 6 attempts")
     # Going on with that run is no news, unless it is compared with another by name.
     assert "changed" not in passhat(*RUN[:-1], "3").err
-    assert "changed since" in passhat(*RUN[:-1], "4", "--baseline", first["id"]).err
+    assert "changed since" in passhat(*RUN[:-1], "4", "--set", f"baseline={first['id']}").err
     write(here, "really?", answer="no")
     assert "it has another judge," in passhat(*RUN).err
-    assert passhat(*RUN[:-1], "5", "--baseline", "zzz").code == 2
+    assert passhat(*RUN[:-1], "5", "--set", "baseline=zzz").code == 2
 
 
 PRICED = """

@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings(passhat: Passhat, *arguments: str) -> dict[str, tuple[Any, str]]:
-    ended = passhat("config", "--json", *arguments)
+    ended = passhat("run", "--show-config=json", *arguments)
     assert ended.code == 0, ended.err
     data = json.loads(ended.out)["settings"]
     return {one["key"]: (one["value"], f"{one['source']} {one['where']}".strip()) for one in data}
@@ -48,7 +48,7 @@ def test_flag_then_environment_then_file_then_default(
     assert found["jobs"] == (2, "file passhat.toml [run]")
     assert found["store"] == ("x.db", "file passhat.toml [run]")
     assert found["step_timeout"] == (60.0, "default")
-    table = passhat("config", "-n", "5").out
+    table = passhat("run", "--show-config", "-n", "5").out
     assert "environment PASSHAT_SEED" in table
 
 
@@ -74,7 +74,7 @@ def test_the_table_of_green_agents_manual_and_random(passhat: Passhat, here: Pat
     assert found["task"] == (["5"], where)
     assert found["attempts"] == (4, where)
     assert found["random"] == (None, "default")
-    assert "not passhat's: name" in passhat("config", "--config", "green.toml").out
+    assert "not passhat's: name" in passhat("run", "--show-config", "--config", "green.toml").out
     path.write_text(GREEN.format(mode="random"))
     found = settings(passhat, "--config", "green.toml")
     assert found["suite"] == ("orderdesk", where)
@@ -144,7 +144,7 @@ def test_mistakes_in_a_file_are_told_with_its_name(
     passhat: Passhat, here: Path, text: str, message: str
 ) -> None:
     (here / "passhat.toml").write_text(text)
-    ended = passhat("config")
+    ended = passhat("run", "--show-config")
     assert ended.code == 2
     assert "passhat.toml" in ended.err
     assert message in ended.err
@@ -158,20 +158,20 @@ def test_several_words_in_one_variable(passhat: Passhat, monkeypatch: pytest.Mon
     assert found["stop_when"][0] == ["pass^4 >= 0.6", "pass^1 >= 0.9"]
     assert found["task"][0] == ["retail/001", "2"]
     assert found["canary"] == (None, "default")
-    assert settings(passhat, "--no-canary")["canary"] == (False, "flag --canary")
+    assert settings(passhat, "--set", "canary=no")["canary"] == (False, "flag --set canary")
 
 
 def test_a_variable_that_is_no_setting_is_pointed_out(
     passhat: Passhat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PASSHAT_JBOS", "3")
-    assert "variables that are not a setting: PASSHAT_JBOS" in passhat("config").out
+    assert "variables that are not a setting: PASSHAT_JBOS" in passhat("run", "--show-config").out
 
 
 def test_a_key_in_a_setting_is_not_shown(passhat: Passhat) -> None:
     word = "command:./agent --key sk-abcdefghijklmnopqrst"
-    for form in ([], ["--json"]):
-        text = passhat("config", "-a", word, *form).out
+    for form in ("--show-config", "--show-config=json"):
+        text = passhat("run", "-a", word, form).out
         assert "sk-abc" not in text
         assert "[redacted]" in text
 
@@ -186,6 +186,6 @@ def test_a_wrong_value_in_the_environment_names_the_option(
     passhat: Passhat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PASSHAT_JOBS", "many")
-    ended = passhat("config")
+    ended = passhat("run", "--show-config")
     assert ended.code == 2
     assert "jobs" in ended.err

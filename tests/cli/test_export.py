@@ -41,9 +41,9 @@ def test_a_row_per_attempt(passhat: Passhat) -> None:
 def test_what_is_exported_reads_back_the_same(passhat: Passhat, tmp_path: Path, form: str) -> None:
     path = tmp_path / "out"
     if form == "parquet":
-        assert passhat("export", "example:helpdesk", "--parquet", path).code == 0
+        assert passhat("export", "example:helpdesk", "-o", f"parquet:{path}").code == 0
     else:
-        path.write_text(passhat("export", "example:helpdesk", f"--{form}").out, encoding="utf-8")
+        path.write_text(passhat("export", "example:helpdesk", "-o", form).out, encoding="utf-8")
     for run, again in zip(read("example:helpdesk"), read(path), strict=True):
         _same(run, again)
 
@@ -52,7 +52,7 @@ def test_what_is_exported_reads_back_the_same(passhat: Passhat, tmp_path: Path, 
 def test_an_export_that_is_cut_off_keeps_its_sound_rows(
     passhat: Passhat, tmp_path: Path, form: str
 ) -> None:
-    text = passhat("export", "example:helpdesk", f"--{form}", "--run", "hasty").out
+    text = passhat("export", "example:helpdesk", "-o", form, "--run", "hasty").out
     path = tmp_path / "cut"
     path.write_text(text[:-60], encoding="utf-8")
     (run,) = read(path)
@@ -61,7 +61,7 @@ def test_an_export_that_is_cut_off_keeps_its_sound_rows(
 
 
 def test_csv_cells(passhat: Passhat) -> None:
-    ended = passhat("export", "example:helpdesk", "--csv", "--run", "hasty")
+    ended = passhat("export", "example:helpdesk", "-o", "csv", "--run", "hasty")
     rows = list(csv.DictReader(io.StringIO(ended.out)))
     assert {row["passed"] for row in rows} == {"true", "false", ""}
     assert rows[0]["slice:band"] == "easy"
@@ -79,10 +79,10 @@ def test_counts_become_attempts_without_an_order(
 
 
 def test_tau2(passhat: Passhat, table: Callable[..., Path]) -> None:
-    ended = passhat("export", "example:helpdesk", "--tau2")
+    ended = passhat("export", "example:helpdesk", "-o", "tau2")
     assert ended.code == 2
     assert "holds one run, and there are 2" in ended.err
-    out = passhat("export", "example:helpdesk", "--tau2", "--run", "careful").out
+    out = passhat("export", "example:helpdesk", "-o", "tau2", "--run", "careful").out
     (again,) = read(table(out, "results.json"))
     (run, _) = read("example:helpdesk")
     assert again.agent == "careful"
@@ -98,7 +98,7 @@ def test_a_run_that_is_not_there(passhat: Passhat) -> None:
 
 
 def test_parquet_that_cannot_be_written(passhat: Passhat, tmp_path: Path) -> None:
-    ended = passhat("export", "example:helpdesk", "--parquet", tmp_path / "no" / "x.parquet")
+    ended = passhat("export", "example:helpdesk", "-o", tmp_path / "no" / "x.parquet")
     assert ended.code == 2
     assert "cannot be written" in ended.err
 
@@ -136,14 +136,14 @@ def test_a_tau2_log_goes_back_with_its_conversations(
         path = folder / "simulations" / f"{simulation['id']}.json"
         path.write_text(json.dumps(simulation))
     for source in (log, packed, folder, folder / "results.json"):
-        out = json.loads(passhat("export", source, "--tau2").out)
+        out = json.loads(passhat("export", source, "-o", "tau2").out)
         assert out["simulations"] == simulations
         assert out["tasks"] == data["tasks"]
 
 
 def test_an_export_without_conversations_cannot_be_regraded(passhat: Passhat) -> None:
     """tau2 grades an empty conversation without criteria as perfect, so there are criteria."""
-    out = json.loads(passhat("export", "example:helpdesk", "--tau2", "--run", "careful").out)
+    out = json.loads(passhat("export", "example:helpdesk", "-o", "tau2", "--run", "careful").out)
     for task in out["tasks"]:
         criteria = task["evaluation_criteria"]
         assert criteria["reward_basis"] == ["ENV_ASSERTION"]
@@ -171,8 +171,8 @@ def test_a_run_of_the_store_keeps_detail_retries_and_answers(
     assert rows[2]["category"] == "wrong_answer"
     assert "5" in rows[2]["detail"]
     assert rows[2]["detail"] != "wrong_answer"
-    for form in ("--jsonl", "--csv"):
-        Path("out").write_text(passhat("export", "s.db", form).out)
+    for form in ("jsonl", "csv"):
+        Path("out").write_text(passhat("export", "s.db", "-o", form).out)
         (again,) = read("out")
         assert again.outcomes.to_dict() == read("s.db")[0].outcomes.to_dict()
         assert [one.detail for one in again.attempts or ()] == [row["detail"] for row in rows]

@@ -82,7 +82,7 @@ def test_unsettled_warns_in_every_form(
     flaky = table(tmp_path / "flaky.csv", [5, 4, 6, 3] * 5)
     other = table(tmp_path / "other.csv", [4, 5, 5, 4] * 5)
     asked = ["gate", flaky, "--against", other, "--margin", "1"]
-    assert main([*asked, "--junit", "-"]) == 0
+    assert main([*asked, "-o", "junit"]) == 0
     suite = ElementTree.fromstring(capsys.readouterr().out)[0]
     assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "0", "0")
     assert main(asked) == 0
@@ -183,7 +183,7 @@ def test_markdown_junit_and_the_job_summary(
     summary.write_text("before\n", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     rules = ["pass^4 >= base", "cost <= 0.5", "missing <= 2%"]
-    code = main(["gate", bad, *rules, "--against", good, "--md", str(md), "--junit", str(junit)])
+    code = main(["gate", bad, *rules, "--against", good, "-o", str(md), "-o", str(junit)])
     assert code == 1
     assert "- **✗ refuted** pass^4 >= base\n" in md.read_text(encoding="utf-8")
     text = summary.read_text(encoding="utf-8")
@@ -196,7 +196,7 @@ def test_markdown_junit_and_the_job_summary(
 def test_junit_counts_what_is_open_or_absent_as_errors(
     good: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--against", good, "--tasks", "41", "--junit", "-"]
+    options = ["--against", good, "--tasks", "41", "-o", "junit"]
     assert main(["gate", good, "rate >= base", *options]) == 4
     suite = ElementTree.fromstring(capsys.readouterr().out)[0]
     assert (suite.get("tests"), suite.get("errors")) == ("2", "2")
@@ -229,21 +229,21 @@ def test_several_runs_need_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_watching_needs_the_plan(good: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gate", good, "pass^4 >= 0.5", "--watch"]) == 2
+    assert main(["gate", good, "pass^4 >= 0.5", "--watch", "10"]) == 2
     assert "--tasks N" in capsys.readouterr().err
-    assert main(["gate", good, "pass^4 >= 0.5", "--watch", "--tasks", "no-file"]) == 2
+    assert main(["gate", good, "pass^4 >= 0.5", "--watch", "10", "--tasks", "no-file"]) == 2
 
 
 @pytest.mark.parametrize(("c", "code"), [(8, 0), (0, 1)])
 def test_watching_a_finished_file(tmp_path: Path, c: int, code: int) -> None:
     path = table(tmp_path / "done.csv", [c] * 30)
     plan = ["--tasks", "30", "--attempts", "8"]
-    assert main(["gate", path, "pass^4 >= 0.5", "--watch", *plan]) == code
+    assert main(["gate", path, "pass^4 >= 0.5", "--watch", "10", *plan]) == code
 
 
 def test_watching_to_the_end_may_stay_open(tmp_path: Path) -> None:
     path = table(tmp_path / "done.csv", [8, 0] * 10)
-    plan = ["--watch", "--tasks", "20", "--attempts", "8", "--about", "new-tasks"]
+    plan = ["--watch", "10", "--tasks", "20", "--attempts", "8", "--about", "new-tasks"]
     assert main(["gate", path, "pass^4 >= 0.45", *plan]) == 3
 
 
@@ -281,14 +281,14 @@ def test_watching_a_file_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        plan = ["--watch", "--tasks", str(ids), "--attempts", "4", "--interval", "0.02"]
+        plan = ["--watch", "0.02", "--tasks", str(ids), "--attempts", "4"]
         assert main(["gate", str(path), "pass^2 >= 0.5", *plan]) == 0
     finally:
         stopped.set()
         writer.join()
 
 
-WATCH = ["--watch", "--tasks", "2", "--attempts", "2"]
+WATCH = ["--watch", "10", "--tasks", "2", "--attempts", "2"]
 
 
 def test_a_row_counts_once_it_is_written_to_its_end(
@@ -348,7 +348,7 @@ def test_control_c_ends_watching(
 
     monkeypatch.setattr(time, "sleep", interrupt)
     monkeypatch.setattr("passhat.cli.gate.watch_source.__defaults__", (interrupt,))
-    plan = ["--watch", "--tasks", "30", "--attempts", "8"]
+    plan = ["--watch", "10", "--tasks", "30", "--attempts", "8"]
     assert main(["gate", path, "pass^4 >= 0.5", *plan]) == 130
     assert "stopped" in capsys.readouterr().err
 
@@ -388,5 +388,5 @@ def test_attempts_at_settled_tasks_are_pointed_out(
     assert "75% of the baseline's attempts are at settled tasks" in text
     assert "--gate -o plan.json" in text
     page = tmp_path / "gate.md"
-    assert passhat("gate", new, "--against", base, "--md", page).code == 0
+    assert passhat("gate", new, "--against", base, "-o", page).code == 0
     assert "settled tasks" in page.read_text(encoding="utf-8")  # what the Action comments

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 import passhat as package
 from passhat.cli.main import COMMANDS, cli
+from passhat.cli.shared.commands import every_command
 from passhat.cli.shared.exits import ExitCode
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -108,20 +109,9 @@ def test_the_exit_codes_are_the_documented_ones() -> None:
     assert documented == set(ExitCode)
 
 
-def every_command() -> Iterator[tuple[str, click.Command]]:
-    """Each command under the name it is called by; those of a group after the group."""
-    context = click.Context(cli)
-    for name in COMMANDS:
-        command = cli.get_command(context, name)
-        assert command is not None
-        yield name, command
-        for sub, found in getattr(command, "commands", {}).items():
-            yield f"{name} {sub}", found
-
-
 def test_every_command_and_option_is_documented() -> None:
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
-    for name, command in every_command():
+    for name, command in every_command(cli):
         assert command.help
         section = text.split(f"# passhat {name}\n", 1)[1].split("\n##", 1)[0]
         for parameter in command.params:

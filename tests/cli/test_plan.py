@@ -39,13 +39,13 @@ def test_against_a_second_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_from_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--half-width", "0.05", "--mean", "0.7", "--icc", "0.4"]) == 0
+    assert main(["plan", "--half-width", "0.05", "--assume", "mean=0.7,icc=0.4"]) == 0
     assert "no pilot: 70% of attempts pass" in capsys.readouterr().out
 
 
 def test_mistakes(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--detect", "0.05"]) == 2
-    assert "--mean 0.7 --icc 0.4" in capsys.readouterr().err
+    assert "--assume mean=0.7 --assume icc=0.4" in capsys.readouterr().err
     assert main(["plan", pilot, "--run", "A"]) == 2
     assert "--detect 0.03" in capsys.readouterr().err
     assert main(["plan", pilot, "--detect", "0.05"]) == 2
@@ -60,7 +60,7 @@ def test_a_gate_is_planned_in_attempts(capsys: pytest.CaptureFixture[str]) -> No
     assert data["cheapest"]["tasks"] == 24
     assert data["cheapest"]["attempts"] > 8
     assert main([*asked, "--about", "new-tasks"]) == 2
-    assert main(["plan", "--gate", "--detect", "0.05", "--mean", "0.5", "--icc", "0.3"]) == 2
+    assert main(["plan", "--gate", "--detect", "0.05", "--assume", "mean=0.5,icc=0.3"]) == 2
 
 
 def test_attempts_per_task(pilot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def test_toy_writes_figures_that_need_nothing_from_elsewhere(
     passhat: Passhat, tmp_path: Path
 ) -> None:
     page = tmp_path / "toy.html"
-    assert passhat("temperature", "toy", "--html", page).code == 0
+    assert passhat("temperature", "toy", "-o", page).code == 0
     text = page.read_text(encoding="utf-8")
     assert text.count("<svg") == text.count("<desc") == 6
     assert len(set(re.findall(r'<title id="([^"]+)"', text))) == 6
@@ -103,7 +103,7 @@ def test_fit_as_a_page_that_needs_nothing_from_elsewhere(
     curve = "".join(f"b,t{i},{t},4,{i % 3}\n" for t in (0.4, 1.6) for i in range(60))
     hostile = TABLE.replace("\na,", "\n<b>a</b>,")
     page = tmp_path / "fit.html"
-    ended = passhat("temperature", "fit", table(hostile + curve), "-k", "1,2,4", "--html", page)
+    ended = passhat("temperature", "fit", table(hostile + curve), "-k", "1,2,4", "-o", page)
     assert ended.code == 0
     assert f"wrote {page}" in ended.err
     text = page.read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ def test_an_export_is_valid(passhat: Passhat, tmp_path: Path, rows: list[dict[st
     ended = passhat("validate", _write(tmp_path, rows))
     assert (ended.code, "valid passhat.outcomes/1" in ended.out) == (0, True)
     packed = tmp_path / "rows.parquet"
-    assert passhat("export", "example:helpdesk", "--parquet", packed).code == 0
+    assert passhat("export", "example:helpdesk", "-o", packed).code == 0
     assert passhat("validate", packed).code == 0
 
 
@@ -78,7 +78,7 @@ def test_the_schema_in_the_docs_is_the_one_that_is_checked(passhat: Passhat) -> 
 def test_formulas_are_quoted_and_read_back(passhat: Passhat, tmp_path: Path) -> None:
     path = tmp_path / "evil.csv"
     path.write_text('task,trial,success\n=cmd|1,0,1\n@x,0,1\n+1,0,0\n-2,0,1\n"\x1b[2J",0,1\n')
-    text = passhat("export", path, "--csv").out
+    text = passhat("export", path, "-o", "csv").out
     assert "\x1b" not in text
     for cell in ("'=cmd|1", "'@x", "'+1", "'-2"):
         assert f",{cell}," in text

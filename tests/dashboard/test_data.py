@@ -58,7 +58,7 @@ def test_the_list_of_runs(client: TestClient, stored: Stored, passhat: Passhat) 
 def test_a_run_is_its_report(client: TestClient, stored: Stored, passhat: Passhat) -> None:
     told = json.loads(passhat("report", stored.a, "--json").out)
     assert _numbers(client.get(f"/runs/{stored.a}.json").json()) == _numbers(told)
-    rows = _rows(passhat("report", stored.b, "--csv", "-").out)
+    rows = _rows(passhat("report", stored.b, "-o", "csv").out)
     assert _without_source(_rows(client.get(f"/runs/{stored.b}.csv").text)) == _without_source(rows)
 
 

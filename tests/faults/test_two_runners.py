@@ -50,7 +50,7 @@ def runner(
     command = [
         *(*around, sys.executable, "-m", "passhat", "run", "-s", "jsonl:tasks.jsonl"),
         *("-a", "python:waiting:agent", "-n", str(ATTEMPTS // 5), "--jobs", str(JOBS)),
-        *("--lease", str(lease), "--store", store),
+        *("--set", f"lease={lease}", "--store", store),
     ]
     process = subprocess.Popen(
         command,

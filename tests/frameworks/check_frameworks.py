@@ -110,7 +110,7 @@ def test_tokens_cost_and_tool_steps_are_recorded(folder: Path, name: str) -> Non
 
 def test_a_cap_holds_for_a_framework(folder: Path) -> None:
     (folder / "my_agent.py").write_text(TOOL + dedent(AGENTS["pydantic-ai"]))
-    done = _run(folder, "--max-tokens", "500")
+    done = _run(folder, "--set", "max_tokens=500")
     with open_store() as store:
         (run,) = store.runs()
         rows = [row for block in store.rows(run.id) for row in block]

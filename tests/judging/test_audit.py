@@ -56,7 +56,7 @@ def test_audit_of_results_and_of_a_stored_run(
     rows = [{"task_id": "ordercode/late_credit", "completion": body} for body in bodies * 3]
     Path("s.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     call = ("judge", "s.jsonl", "-s", "code:ordercode")
-    assert passhat(*call, "--out", "r.jsonl").code == 0
+    assert passhat(*call, "-o", "r.jsonl").code == 0
     assert passhat(*call, "--store", "s.db").code == 0
     run = json.loads(passhat("runs", "--store", "s.db", "--json").out)["runs"][0]["id"]
     from_file = json.loads(passhat("judge", "--audit", "4", "r.jsonl", "--json").out)

@@ -57,7 +57,7 @@ def test_judging_resumes_and_reports(
 ) -> None:
     suite, samples = files
     out = tmp_path / "out.jsonl"
-    call = ("judge", samples, "-s", f"code:{suite}", "--out", out, "--jobs", 2, "--json")
+    call = ("judge", samples, "-s", f"code:{suite}", "-o", out, "--jobs", 2, "--json")
     first = passhat(*call)
     assert first.code == 0, first.err
     (run,) = json.loads(first.out)["runs"]
@@ -86,7 +86,7 @@ def test_no_sandbox_is_loud_and_in_the_protocol(
     files: tuple[Path, Path], passhat: Callable[..., Any]
 ) -> None:
     suite, samples = files
-    done = passhat("judge", samples, "-s", f"code:{suite}", "--unsafe-no-sandbox", "--json")
+    done = passhat("judge", samples, "-s", f"code:{suite}", "--sandbox", "none", "--json")
     assert "WARNING: no sandbox" in done.err
     (run,) = json.loads(done.out)["runs"]
     assert "UNSAFE: no sandbox" in run["protocol"]["judge"]

@@ -197,7 +197,7 @@ def test_results_of_other_samples_or_another_judge_are_refused(tmp_path: Path) -
     ):
         with pytest.raises(ReadError, match=words) as caught:
             Results.open(path, samples, judge)
-        assert "--out" in str(caught.value.hint)
+        assert "-o" in str(caught.value.hint)
     assert len(Results.open(path, [_sample(0, "x   = 1  # same")], "judge").rows) == 1
 
 

@@ -77,7 +77,7 @@ def test_tokens_are_the_servers_own_and_the_report_names_the_cut(url: str) -> No
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_continues(url: str, folder: Path, how: signal.Signals) -> None:
-    command = _command(url, "-n", "2", "--lease", "1")
+    command = _command(url, "-n", "2", "--set", "lease=1")
     started = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and not _attempts(folder):

@@ -99,7 +99,7 @@ def test_mlflow_traces_are_read(mlflow_server: str) -> None:
 def test_scores_are_logged_to_mlflow(mlflow_server: str) -> None:
     import mlflow
 
-    command = [str(BIN / "passhat"), "report", "example:helpdesk", "--to", "mlflow:scores"]
+    command = [str(BIN / "passhat"), "report", "example:helpdesk", "-o", "mlflow:scores"]
     subprocess.run(command, check=True)
     mlflow.set_tracking_uri(mlflow_server)
     found = mlflow.search_runs(experiment_names=["scores"], output_format="list")

@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from passhat.cli.shared.options import needs_of_page
+from passhat.cli.shared.options import ReadingOptions, needs_of_page
 from passhat.errors import OrderUnknown, ReadError
 from passhat.protocol import Protocol
 from passhat.readers import Needs, base, read
@@ -153,8 +154,8 @@ def test_a_store_counted_is_the_store_read(store_place: str, limits: Limits) -> 
 
 COMMANDS = [
     ("report", "{a}", "--full", "--drop-short"),
-    ("report", "{a}", "--by", "kind", "--cluster", "template", "--md", "-", "--drop-short"),
-    ("report", "{a}", "--csv", "-", "--missing", "fail"),
+    ("report", "{a}", "--by", "kind", "--cluster", "template", "-o", "md", "--drop-short"),
+    ("report", "{a}", "-o", "csv", "--missing", "fail"),
     ("compare", "{a}", "{b}", "-k", "1,2", "--by", "kind", "--drop-short"),
     ("compare", "{a}", "{b}", "--json", "--drop-short"),
     ("forecast", "{a}", "--metric", "pass^10", "--json"),
@@ -213,7 +214,19 @@ def test_what_needs_attempts_reads_them(
     refused = passhat(*ordered)
     assert refused.code == 2
     assert "--one-by-one" in refused.err
-    assert passhat(*ordered, "--one-by-one").code == 0
+    runs = tmp_path / "runs.jsonl"
+    assert passhat("read", source, "--one-by-one", "-o", runs).code == 0
+    assert passhat("report", runs, *ordered[2:]).code == 0
+
+
+def read_every_attempt(patch: pytest.MonkeyPatch) -> None:
+    """Let commands read sources as ``passhat read --one-by-one`` does."""
+    fields = ReadingOptions.options
+
+    def options(self: ReadingOptions, *arguments: Any) -> dict[str, Any]:
+        return fields(replace(self, one_by_one=True), *arguments)
+
+    patch.setattr(ReadingOptions, "options", options)
 
 
 def test_the_json_of_counts_holds_the_same_numbers(
@@ -222,6 +235,7 @@ def test_the_json_of_counts_holds_the_same_numbers(
     in_store: InStore,
     rows_asked: Callable[[], list[str]],
     passhat: Passhat,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with open_store(store_place) as store:
         source = fill(store, "agent", 0)
@@ -233,7 +247,9 @@ def test_the_json_of_counts_holds_the_same_numbers(
         (run,) = json.loads(ended.out.replace(", order known", ""))["runs"]
         return dict(run)
 
-    whole = said("--one-by-one")
+    with monkeypatch.context() as patch:
+        read_every_attempt(patch)
+        whole = said()
     asked = rows_asked()
     found = said()
     assert not asked
@@ -243,7 +259,11 @@ def test_the_json_of_counts_holds_the_same_numbers(
 
 
 def test_a_page_of_counts_holds_the_same_tasks(
-    tmp_path: Path, limits: Limits, in_store: InStore, passhat: Passhat
+    tmp_path: Path,
+    limits: Limits,
+    in_store: InStore,
+    passhat: Passhat,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with open_store(str(tmp_path / "s.db")) as store:
         source = fill(store, "agent", 0)
@@ -252,12 +272,15 @@ def test_a_page_of_counts_holds_the_same_tasks(
 
     def shown(*how: str) -> Any:
         page = tmp_path / "page.html"
-        assert passhat("report", source, "--html", page, "--drop-short", *how).code == 0
+        assert passhat("report", source, "-o", page, "--drop-short", *how).code == 0
         embedded = re.search(r'id="attempts-data">(.*?)</script>', page.read_text("utf-8"))
         assert embedded is not None
         return json.loads(embedded[1])
 
-    single, counts = shown("--one-by-one"), shown()
+    with monkeypatch.context() as patch:
+        read_every_attempt(patch)
+        single = shown()
+    counts = shown()
     assert counts["tasks"] == single["tasks"]
     assert counts["labels"] == single["labels"]
     assert counts["runs"][0]["counts"] == [

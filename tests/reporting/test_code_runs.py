@@ -38,7 +38,7 @@ def test_weak_tests_are_marked_in_every_form(
     text = passhat("report", ".passhat/passhat.db", "--tasks").out
     assert "weak (weak tests)" in text
     assert "strong (weak tests)" not in text
-    page = passhat("report", ".passhat/passhat.db", "--tasks", "--md", "-").out
+    page = passhat("report", ".passhat/passhat.db", "--tasks", "-o", "md").out
     assert "| weak (weak tests) |" in page
     (run,) = json.loads(passhat("report", ".passhat/passhat.db", "--json").out)["runs"]
     assert list(run["weak_tests"]) == ["weak"]

@@ -40,7 +40,7 @@ def plain(text: str) -> str:
 
 def test_comparisons_name_both_whole(passhat: Passhat, table_of_two: Path, tmp_path: Path) -> None:
     md, page = tmp_path / "c.md", tmp_path / "c.html"
-    done = passhat("compare", table_of_two, "--json", "--md", md, "--html", page)
+    done = passhat("compare", table_of_two, "--json", "-o", md, "-o", page)
     assert done.code == 0, done.err
     data = json.loads(done.out)
     assert (data["a"], data["b"]) == (NAME, OTHER)
@@ -56,7 +56,7 @@ def test_comparisons_name_both_whole(passhat: Passhat, table_of_two: Path, tmp_p
 
 def test_reports_gates_and_plans(passhat: Passhat, table_of_two: Path, tmp_path: Path) -> None:
     md, page, gate = tmp_path / "r.md", tmp_path / "r.html", tmp_path / "g.md"
-    done = passhat("report", table_of_two, "--json", "--md", md, "--html", page)
+    done = passhat("report", table_of_two, "--json", "-o", md, "-o", page)
     assert [run["name"] for run in json.loads(done.out)["runs"]] == [NAME, OTHER]
     for form in (md, page):
         assert NAME in plain(form.read_text())
@@ -64,7 +64,7 @@ def test_reports_gates_and_plans(passhat: Passhat, table_of_two: Path, tmp_path:
     assert NAME in plain(passhat("report", table_of_two, "--full").out)
     done = passhat(
         *("gate", table_of_two, "pass^1 >= base - 0.1", "--run", OTHER),
-        *("--against", table_of_two, "--base-run", NAME, "--json", "--md", gate),
+        *("--against", table_of_two, "--base-run", NAME, "--json", "-o", gate),
     )
     data = json.loads(done.out)
     assert (data["name"], data["base"]) == (OTHER, NAME)

@@ -37,7 +37,7 @@ def test_mlflow_gets_a_finished_run_with_every_number(
     tracking = Tracking()
     with serving(tracking.routes()) as (url, _):
         monkeypatch.setenv("MLFLOW_TRACKING_URI", url)
-        ended = passhat("report", str(table), "--metric", "pass^4", "--to", "mlflow:scores")
+        ended = passhat("report", str(table), "--metric", "pass^4", "-o", "mlflow:scores")
     assert ended.code == 0, ended.err
     assert list(tracking.experiments) == ["helpdesk", "scores"]
     assert [run["run_name"] for run in tracking.runs.values()] == ["careful", "hasty"]
@@ -56,13 +56,13 @@ def test_mlflow_that_is_not_there(
     passhat: Passhat, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
-    ended = passhat("report", str(table), "--metric", "rate", "--to", "mlflow:scores")
+    ended = passhat("report", str(table), "--metric", "rate", "-o", "mlflow:scores")
     assert ended.code == 2
     assert "MLflow cannot be reached at http://127.0.0.1:1" in ended.err
 
 
 def test_wandb_gets_name_config_and_summary(passhat: Passhat, table: Path) -> None:
-    ended = passhat("report", str(table), "--metric", "pass^2", "--to", "wandb:-")
+    ended = passhat("report", str(table), "--metric", "pass^2", "-o", "wandb:-")
     data = json.loads(ended.out)
     assert data["schema"] == "passhat.wandb/1"
     first = data["runs"][0]
@@ -87,7 +87,7 @@ def _langfuse(ended: Any) -> list[dict[str, Any]]:
 
 
 def test_langfuse_gets_scores_of_sessions(passhat: Passhat, table: Path) -> None:
-    arguments = ("report", str(table), "--metric", "pass^2", "--to", "langfuse:-")
+    arguments = ("report", str(table), "--metric", "pass^2", "-o", "langfuse:-")
     bodies = _langfuse(passhat(*arguments))
     assert [body["sessionId"] for body in bodies] == ["careful", "hasty"]
     assert "95% interval for new tasks" in bodies[0]["comment"]
@@ -103,7 +103,7 @@ def test_what_came_from_langfuse_gets_scores_on_its_traces(
         monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk-secret-of-the-test")
         ended = passhat(
             *("report", "langfuse:helpdesk", "--join", "--agent", "bot"),
-            *("--metric", "pass^2", "--to", "langfuse:-"),
+            *("--metric", "pass^2", "-o", "langfuse:-"),
         )
     run, *traces = _langfuse(ended)
     assert (run["sessionId"], run["value"]) == ("bot", 1 / 3)
@@ -150,7 +150,7 @@ def test_an_inspect_log_gets_a_column_of_pass_hat_k(
     passhat: Passhat, log: Path, ending: str
 ) -> None:
     before, copy = log.read_bytes(), log.with_name(f"copy.{ending}")
-    ended = passhat("report", str(log), *_METRICS, "--to", f"inspect:{copy}")
+    ended = passhat("report", str(log), *_METRICS, "-o", f"inspect:{copy}")
     assert ended.code == 0, ended.err
     assert log.read_bytes() == before
     assert copy.stat().st_mode & 0o077 == 0
@@ -190,6 +190,6 @@ def test_targets_that_cannot_be(
 ) -> None:
     assert table.parent == log.parent
     monkeypatch.chdir(log.parent)
-    ended = passhat("report", source, "--metric", "rate", "--to", target)
+    ended = passhat("report", source, "--metric", "rate", "-o", target)
     assert ended.code == 2
     assert expected in ended.err

@@ -154,14 +154,16 @@ def test_an_allocation_for_another_suite_is_refused(passhat: Passhat, folder: Pa
 def test_an_allocation_from_the_run_itself_is_refused(passhat: Passhat, folder: Path) -> None:
     assert passhat(*RUN, "-n", "4").code == 0
     for word in ("latest", ".passhat/passhat.db"):
-        ended = passhat(*RUN, "--attempts-from", word)
+        ended = passhat(*RUN, "--set", f"attempts_from={word}")
         assert ended.code == 2
         assert "bias" in ended.err
         assert "--name" in ended.err
     # Also by way of a file that does not know the run's id.
     (folder / "copy.jsonl").write_text(passhat("export", "latest").out, encoding="utf-8")
-    assert "bias" in passhat(*RUN, "--attempts-from", "copy.jsonl").err
-    ended = passhat(*RUN, "--attempts-from", "latest", "--attempts-total", "26", "--name", "new")
+    assert "bias" in passhat(*RUN, "--set", "attempts_from=copy.jsonl").err
+    ended = passhat(
+        *RUN, "--set", "attempts_from=latest", "--set", "attempts_total=26", "--name", "new"
+    )
     assert ended.code == 0
     with open_store(".passhat/passhat.db") as store:
         new = store.find("new")
@@ -188,10 +190,10 @@ def test_what_is_no_number_and_no_plan(passhat: Passhat, folder: Path) -> None:
         ended = passhat(*RUN, "--attempts", word)
         assert ended.code == 2
         assert message in ended.err
-    assert "go with --attempts-from" in passhat(*RUN, "--attempts-total", "40").err
+    assert "go with attempts_from" in passhat(*RUN, "--set", "attempts_total=40").err
     plan = _plan_file(folder, _by_position())
     assert "--stop-when" in passhat(*RUN, "--attempts", plan, "--stop-when", "rate > 0.5").err
-    both = passhat(*RUN, "--attempts", "4", "--attempts-from", "latest")
+    both = passhat(*RUN, "--attempts", "4", "--set", "attempts_from=latest")
     assert "both say how many" in both.err
 
 

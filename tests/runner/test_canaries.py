@@ -36,7 +36,7 @@ def agents(folder: Path) -> Any:
 
 @pytest.mark.usefixtures("agents", "way")
 @pytest.mark.parametrize(
-    "suite", [["orderdesk/retail", "--random", "3"], ["jsonl:tasks.jsonl", "--canary"]]
+    "suite", [["orderdesk/retail", "--random", "3"], ["jsonl:tasks.jsonl", "--set", "canary=yes"]]
 )
 def test_an_agent_with_a_memory_is_caught(passhat: Passhat, suite: list[str]) -> None:
     ended = passhat(

@@ -50,7 +50,7 @@ def test_a_run_is_kept_resumed_extended_and_never_mixed(passhat: Callable[..., A
     assert refused.code == 2
     assert "was made from another sample" in refused.err
     assert passhat(*CALL, "--name", "second").code == 0
-    assert passhat(*CALL, "--out", "r.jsonl").code == 2
+    assert passhat(*CALL, "-o", "r.jsonl").code == 2
 
 
 def test_the_protocol_is_that_of_a_run_by_the_runner(passhat: Callable[..., Any]) -> None:

@@ -271,7 +271,7 @@ def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:
     """The demo agents know no MCP; they may still call tools in their answers."""
     store = tmp_path / "store.db"
     ended = passhat(
-        *("run", "-s", "orderdesk/retail", "-a", "demo:careful", "--tools", "mcp", "-n", 1),
+        *("run", "-s", "orderdesk/retail", "-a", "demo:careful", "--set", "tools=mcp", "-n", 1),
         *("--task", 0, "--store", store),
     )
     assert ended.code == 0, ended.err
@@ -308,7 +308,7 @@ def test_the_command_serves_worlds_wherever_attempts_are_made(
 ) -> None:
     (folder / "by_mcp.py").write_text(f"{BY_NAME}\nCALLS, WORDS = {SOLVED!r}, {WORDS!r}\n")
     ended = passhat(
-        *("run", "-s", "orderdesk/retail", "--task", "0", "-n", "3", "--tools", "mcp"),
+        *("run", "-s", "orderdesk/retail", "--task", "0", "-n", "3", "--set", "tools=mcp"),
         *("-a", "python:by_mcp:Agent"),
     )
     sys.modules.pop("by_mcp")

@@ -135,7 +135,7 @@ def test_a_whole_conversation_is_played_again(passhat: Passhat, folder: Path) ->
     assert "48 attempts: 48 the same" in ended.out
     assert ended.code == 0
     cut = passhat(
-        "run", "-s", "orderdesk/retail", "-a", "demo:hasty", "-n", "1", "--max-steps", "2"
+        "run", "-s", "orderdesk/retail", "-a", "demo:hasty", "-n", "1", "--set", "max_steps=2"
     )
     assert cut.code == 0
     run = json.loads(passhat("runs", "--json").out)["runs"][-1]

@@ -121,7 +121,7 @@ def test_what_an_agent_does_wrong_fails_its_attempt_alone(
     passhat: Passhat, agent: str, why: str
 ) -> None:
     patience = "0.5" if why == "timeout" else "60"
-    ended = passhat(*TASKS, "-a", agent, "-n", "1", "--step-timeout", patience)
+    ended = passhat(*TASKS, "-a", agent, "-n", "1", "--set", f"step_timeout={patience}")
     assert ended.code == 0
     (((verdict, found), count),) = _ended().items()
     # `cat` answers with what it was told: the right form, the wrong answer.
@@ -303,7 +303,7 @@ def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
     (folder / "hanging_agent.py").write_text(
         "import time\ndef agent(prompt):\n    time.sleep(3600)\n"
     )
-    process = _start(folder, "python:hanging_agent:agent", 2, "--step-timeout", "3600")
+    process = _start(folder, "python:hanging_agent:agent", 2, "--set", "step_timeout=3600")
     _wait_for_attempts(process, finished=False)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None

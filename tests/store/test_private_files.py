@@ -58,8 +58,8 @@ def test_reports_figures_exports_and_backups(
     assert passhat(*run).code == 0
     store = ".passhat/passhat.db"
     for arguments in (
-        ("report", store, "--html", "r.html", "--md", "r.md", "--csv", "r.csv"),
-        ("export", store, "--parquet", "r.parquet"),
+        ("report", store, "-o", "r.html", "-o", "r.md", "-o", "r.csv"),
+        ("export", store, "-o", "r.parquet"),
         ("figure", "curves", store, "-o", "r.svg"),
         ("store", "backup", "copies/backup.db"),
     ):

@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("way")
 def test_programs_are_judged_as_they_come(passhat: Callable[..., Any]) -> None:
-    ended = passhat(*RUN, "-n", 6, "--jobs", 1, "--program-seconds", "0.5")
+    ended = passhat(*RUN, "-n", 6, "--jobs", 1, "--set", "program_seconds=0.5")
     assert ended.code == 0, ended.err
     assert Counter(_ended()) == {
         ("cap", 1, ""): 2, ("cap", 0, "wrong_answer"): 1, ("cap", 0, "exception"): 1,
@@ -90,7 +90,7 @@ def test_a_refusal_comes_before_the_first_attempt(
 
 
 def test_no_sandbox_is_loud_and_in_the_protocol(passhat: Callable[..., Any]) -> None:
-    ended = passhat(*RUN, "-n", 1, "--task", "cap", "--unsafe-no-sandbox")
+    ended = passhat(*RUN, "-n", 1, "--task", "cap", "--sandbox", "none")
     assert "WARNING: no sandbox" in ended.err
     assert "UNSAFE: no sandbox" in str(_protocol()["judge"])
 
@@ -112,7 +112,7 @@ def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(folder: Path) -> None:
         [
             *(sys.executable, "-m", "passhat"),
             *("run", "-s", "code:tasks.jsonl", "-a", "python:coders:endless", "--task", "cap"),
-            *("-n", "50", "--program-seconds", "600"),
+            *("-n", "50", "--set", "program_seconds=600"),
         ],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

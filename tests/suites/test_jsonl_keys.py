@@ -147,6 +147,6 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
         assert sorted(map(len, map(set, store.votes(run.id)))) == [1, 1, 2]
     full = " ".join(passhat("report", "latest", "--full").out.split())
     assert "it disagreed with itself on 1 of 3 judgements (33%)" in full
-    assert passhat("report", "latest", "--html", "report.html").code == 0
+    assert passhat("report", "latest", "-o", "report.html").code == 0
     assert "disagreed with itself on 1 of 3" in Path("report.html").read_text()
     assert "0 of 3 votes to pass" in passhat("show", "latest", "b#1", "--calls").out

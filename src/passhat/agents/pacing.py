@@ -58,8 +58,8 @@ def read_rates(words: Iterable[str]) -> dict[str, float]:
         match = _RATE.fullmatch(word.strip())
         if match is None or match["unit"] not in _SECONDS or float(match["count"]) == 0:
             raise InvalidValue(
-                f"--rate takes COUNT/s, COUNT/min or COUNT/h, not {word!r}.",
-                hint="As in --rate 60/min, or --rate openai=60/min for one provider.",
+                f"rate takes COUNT/s, COUNT/min or COUNT/h, not {word!r}.",
+                hint="As in rate=60/min, or rate=openai=60/min for one provider.",
             )
         rates[match["provider"] or ""] = float(match["count"]) / _SECONDS[match["unit"]]
     return rates

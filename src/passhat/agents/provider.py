@@ -329,7 +329,7 @@ class Provider:
     Parameters
     ----------
     kind : str
-        ``openai`` or ``anthropic``; the name of the provider in ``--rate``.
+        ``openai`` or ``anthropic``; the name of the provider in the setting ``rate``.
     address : str
         Where it is, for messages.
     sdk : module

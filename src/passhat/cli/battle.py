@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -14,18 +15,31 @@ if TYPE_CHECKING:
     from passhat.integrations.agentbeats.scenarios import Scenario
 
 
-@click.command("battle")
+@click.command(
+    "battle",
+    cls=Command,
+    examples=(
+        "passhat battle scenario.toml",
+        "passhat battle scenario.toml -o result.json",
+    ),
+)
 @click.argument("scenario", required=False, metavar="[SCENARIO.toml]")
-@click.option("--backend", metavar="URL", help="An AgentBeats backend of version 1.")
-@click.option("--green", metavar="ID", help="The green agent's id there.")
+@click.option(
+    "--backend",
+    metavar="URL",
+    help="An AgentBeats backend of version 1, as in http://localhost:9000.",
+)
+@click.option("--green", metavar="ID", help="The green agent's id there, as in a1b2.")
 @click.option(
     "--opponent",
     "opponents",
     multiple=True,
     metavar="NAME=ID",
-    help="Agent to evaluate; repeatable.",
+    help="Agent to evaluate, as in agent=c3d4; repeatable.",
 )
-@click.option("--token", envvar="PASSHAT_TOKEN", metavar="TOKEN", help="Bearer token to send.")
+@click.option(
+    "--token", envvar="PASSHAT_TOKEN", metavar="TOKEN", help="Bearer token to send, as in s3cr3t."
+)
 @click.option("--wait", default=30.0, show_default=True, help="Seconds for agents to start.")
 @click.option("--timeout", default=3600.0, show_default=True, help="Seconds for the whole battle.")
 @click.option(
@@ -156,7 +170,7 @@ def _write_result(data: dict[str, object], source: str, output: str | None) -> N
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from passhat.cli.shared.options import write_text
+    from passhat.cli.shared.outputs import write_text
     from passhat.store import private_folder
 
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     KList,
@@ -14,15 +15,15 @@ from passhat.cli.shared.options import (
     chosen_runs,
     exit_code,
     full_option,
-    html_options,
     look_at_order,
     needs_of_page,
     source_options,
     sources_argument,
     term_options,
     this_command,
-    write_text,
+    transcripts_option,
 )
+from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
 
 if TYPE_CHECKING:
     from passhat.protocol import Alternative
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=Command,
+    renamed={"--md": "-o", "--html": "-o"},
+    examples=(
+        "passhat compare latest~1 latest --allow",
+        "passhat compare example:helpdesk -k 1,4 -o compare.html",
+    ),
+)
 @sources_argument
 @click.option("-k", "ks", type=KList(), default=(), help="pass^k at these k, as in 1,2,4 or 1-4.")
 @click.option(
@@ -42,28 +51,35 @@ if TYPE_CHECKING:
     help="A metric to compare, as in pass^4; may be repeated.  [default: pass^1]",
 )
 @click.option(
-    "--metric-b", metavar="M", help="The metric of B, if given separately; must be the same."
-)
-@click.option(
     "--alternative",
     type=click.Choice(["two-sided", "greater", "less"]),
     default="two-sided",
     show_default=True,
     help="Alternative hypothesis on B, chosen beforehand: different, better, worse.",
 )
-@click.option("--by", metavar="SLICE", help="Compare each value of a slice too, corrected.")
-@click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
+@click.option(
+    "--by", metavar="SLICE", help="Compare each value of a slice too, corrected, as in --by domain."
+)
+@click.option(
+    "--run",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only these runs, A first, as in --run old --run new.",
+)
 @term_options("missing", "drop_short", "level", "allow", "about", "cluster")
 @source_options
 @full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
-@html_options
+@output_option(
+    *("html", "md", "json"),
+    help="Write a file, as in compare.html, .md or .json; repeatable. -o md prints.",
+)
+@transcripts_option
 def command(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
     metrics: tuple[str, ...],
-    metric_b: str | None,
     alternative: Alternative,
     by: str | None,
     names: tuple[str, ...],
@@ -71,8 +87,7 @@ def command(
     terms: Terms,
     full: bool,
     as_json_text: bool,
-    md: str | None,
-    html: str | None,
+    outputs: tuple[Output, ...],
     transcripts: bool | None,
 ) -> ExitCode:
     """Compare the runs in SOURCE on the tasks they share: is B better than A?
@@ -95,22 +110,14 @@ def command(
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
     needs = Needs(attempts=look_at_order(words), answers=False)
-    if html is not None:
+    if any(output.form == "html" for output in outputs):
         needs = needs_of_page(words, page=True, transcripts=transcripts)
     runs = _chosen(how.read(sources, labels=(by, terms.cluster), needs=needs), names)
     comparison: Comparison | Comparisons
     if len(runs) == 2:
-        comparison = compare(
-            runs[0],
-            runs[1],
-            words,
-            terms,
-            metric_b=metric_b,
-            alternative=alternative,
-            by=by,
-        )
+        comparison = compare(runs[0], runs[1], words, terms, alternative=alternative, by=by)
     else:
-        _refuse_for_many(len(runs), alternative, by, metric_b)
+        _refuse_for_many(len(runs), alternative, by)
         comparison = compare_all(runs, words, terms)
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2:
@@ -118,18 +125,25 @@ def command(
 
         changes = task_changes(runs[0], runs[1], words[0], terms)
     document = comparison_document(comparison, runs, changes)
-    if md is not None:
-        write_text(md, render_markdown(document))
-    if html is not None:
+
+    def page() -> str:
         from passhat.reporting.build import ReportOptions, build_report
         from passhat.reporting.html import HtmlOptions, html_report
 
         options = ReportOptions(terms=terms, with_details=True)
-        page = HtmlOptions(this_command(), transcripts, terms)
-        write_text(html, html_report(build_report(runs, options), page, comparison, changes))
+        settings = HtmlOptions(this_command(), transcripts, terms)
+        return html_report(build_report(runs, options), settings, comparison, changes)
+
+    def as_json_object() -> str:
+        return as_json(to_data(comparison) | {"changes": to_data(changes)})
+
+    write_outputs(
+        outputs,
+        {"md": lambda: render_markdown(document), "html": page, "json": as_json_object},
+    )
     if as_json_text:
-        click.echo(as_json(to_data(comparison) | {"changes": to_data(changes)}), nl=False)
-    elif "-" not in (md, html):
+        click.echo(as_json_object(), nl=False)
+    elif prints_to_screen(outputs):
         level = Level.FULL if full or by is not None else Level.SHORT
         click.echo(render_terminal(document, Console(), level), nl=False)
     return exit_code(runs)
@@ -149,14 +163,13 @@ def _chosen(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     return chosen
 
 
-def _refuse_for_many(runs: int, alternative: str, by: str | None, metric_b: str | None) -> None:
+def _refuse_for_many(runs: int, alternative: str, by: str | None) -> None:
     """Among three or more there is neither a direction nor a B."""
     from passhat.errors import InvalidValue
 
     options = {
         "--alternative": alternative != "two-sided",
         "--by": by is not None,
-        "--metric-b": metric_b is not None,
     }
     for option, used in options.items():
         if used:

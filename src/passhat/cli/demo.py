@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -21,7 +22,14 @@ _SUITE = "orderdesk/retail"
 _METRICS = ("pass^1", "pass^4")
 
 
-@click.command("demo")
+@click.command(
+    "demo",
+    cls=Command,
+    examples=(
+        "passhat demo",
+        "passhat demo -n 4 --store demo.db",
+    ),
+)
 @click.option("-n", "attempts", default=8, show_default=True, help="Attempts at every task.")
 @click.option(
     "--store",
@@ -83,7 +91,8 @@ def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> Non
     """The sentence about each run, why its attempts failed, and where to read the rest."""
     from rich.console import Console
 
-    from passhat.cli.shared.options import this_command, write_text
+    from passhat.cli.shared.options import this_command
+    from passhat.cli.shared.outputs import write_text
     from passhat.reporting.build import ReportOptions, build_report
     from passhat.reporting.documents.report import report_document
     from passhat.reporting.html import HtmlOptions, html_report

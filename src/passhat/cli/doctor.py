@@ -6,15 +6,37 @@ import os
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
 _MARKS = {"ok": "✓", "warning": "!", "problem": "✗"}
 
 
-@click.command("doctor")
-@click.option("-a", "--agent", "agents", multiple=True, metavar="AGENT", help="Check it, too.")
-@click.option("-s", "--suite", "suites", multiple=True, metavar="SUITE", help="Check it, too.")
+@click.command(
+    "doctor",
+    cls=Command,
+    examples=(
+        "passhat doctor",
+        "passhat doctor -a python:agent:answer -s jsonl:tasks.jsonl",
+    ),
+)
+@click.option(
+    "-a",
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    help="Check this agent, as in openai:gpt-5.",
+)
+@click.option(
+    "-s",
+    "--suite",
+    "suites",
+    multiple=True,
+    metavar="SUITE",
+    help="Check this suite, as in code:ordercode.",
+)
 @store_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(

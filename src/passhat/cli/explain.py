@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import ReadingOptions, exit_code, source_options, term_options
 
@@ -13,10 +14,19 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.command("explain")
+@click.command(
+    "explain",
+    cls=Command,
+    examples=(
+        "passhat explain pass^4",
+        "passhat explain pass^4 latest",
+    ),
+)
 @click.argument("metric")
 @click.argument("source", required=False)
-@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
+@click.option(
+    "--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several, as in careful."
+)
 @term_options(
     "missing", "drop_short", "level", "about", help={"level": "Confidence of the interval."}
 )
@@ -32,8 +42,22 @@ def command(
 
     With SOURCE the inputs and the value are those of that run.
     """
+    from passhat.errors import MetricError
     from passhat.reporting.explanation import explain
+    from passhat.stats.estimate import metric as parse_metric
 
+    if source is not None:
+        try:
+            parse_metric(metric)
+        except MetricError:
+            try:
+                parse_metric(source)
+            except MetricError:
+                pass
+            else:
+                raise click.UsageError(
+                    f"the metric comes first. Write:\n  passhat explain {source} {metric}"
+                ) from None
     run = None
     if source is not None:
         run = how.read_one(source, run_name)

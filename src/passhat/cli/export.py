@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
@@ -12,34 +16,48 @@ from passhat.cli.shared.options import (
     source_options,
     sources_argument,
 )
+from passhat.cli.shared.outputs import Output, output_option, write_parts
+
+if TYPE_CHECKING:
+    from passhat.stats.outcomes import Run
+
+__all__ = ["EXPORT_FORMS", "write_attempts"]
+
+EXPORT_FORMS = ("jsonl", "csv", "parquet", "tau2")
 
 _MOST = 20
 """Problems that `passhat validate` lists."""
 
 
-@click.command("export")
+@click.command(
+    "export",
+    cls=Command,
+    renamed={"--csv": "-o csv", "--jsonl": "-o jsonl", "--parquet": "-o", "--tau2": "-o tau2"},
+    examples=(
+        "passhat export latest -o baseline.jsonl",
+        "passhat export latest -o attempts.csv",
+    ),
+)
 @click.argument("source")
-@click.option("--jsonl", "form", flag_value="jsonl", default="jsonl", help="JSON lines (default).")
-@click.option("--csv", "form", flag_value="csv", help="CSV.")
-@click.option("--parquet", metavar="FILE", help="Write Parquet to FILE.")
-@click.option("--tau2", "form", flag_value="tau2", help="A results file of tau2-bench.")
-@click.option("--run", "run_name", metavar="NAME", help="Only this run.")
+@output_option(
+    *EXPORT_FORMS,
+    help="Write a file, as in runs.jsonl, .csv, .parquet or tau2:results.json; -o csv prints.",
+)
+@click.option("--run", "run_name", metavar="NAME", help="Only this run, as in careful.")
 @source_options
 def command(
     source: str,
-    form: str,
-    parquet: str | None,
+    outputs: tuple[Output, ...],
     run_name: str | None,
     how: ReadingOptions,
 ) -> ExitCode:
-    """Write the attempts in SOURCE to standard output, one row each, in their order.
+    """Write the attempts in SOURCE, one row each: to a file, or as JSON lines to the screen.
 
     A row is run, agent, task, attempt, passed (true, false, or null when missing), category,
     reason, detail, steps, seconds, tokens, cost, retries, the answer, and further columns.
     """
     from passhat.errors import InvalidValue
     from passhat.readers import Needs
-    from passhat.reporting.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
     from passhat.store import without_password
 
     runs = how.read(source, needs=Needs(details=True))
@@ -49,22 +67,38 @@ def command(
             f"{without_password(source)}: no run is called {run_name!r}.",
             hint="There are: " + ", ".join(run.name for run in runs[:20]),
         )
-    if parquet is not None:
-        write_parquet(chosen, parquet)
-        click.echo(f"wrote {parquet}", err=True)
-        return exit_code(chosen)
-    forms = {"jsonl": as_json_lines, "csv": as_csv_rows, "tau2": as_tau2}
-    for text in forms[form](chosen):
-        click.echo(text, nl=False)
+    write_attempts(chosen, outputs or (Output("jsonl", "-"),))
     return exit_code(chosen)
 
 
-@click.command("import")
+def write_attempts(runs: Sequence[Run], outputs: Sequence[Output]) -> None:
+    """Write the attempts of runs in every form that was asked for, row by row."""
+    from passhat.reporting.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
+
+    forms = {"jsonl": as_json_lines, "csv": as_csv_rows, "tau2": as_tau2}
+    for output in outputs:
+        if output.form == "parquet":
+            if output.place == "-":
+                raise click.UsageError("Parquet is written to a file, as in -o runs.parquet")
+            write_parquet(runs, output.place)
+            click.echo(f"wrote {output.place}", err=True)
+        else:
+            write_parts(output.place, forms[output.form](runs))
+
+
+@click.command(
+    "import",
+    cls=Command,
+    examples=(
+        "passhat import example:helpdesk",
+        "passhat import example:helpdesk --store imported.db",
+    ),
+)
 @sources_argument
 @source_options
 @store_option
 def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: str) -> ExitCode:
-    """Put the runs in SOURCE into the store, attempt by attempt; existing attempts stay.
+    """Put the runs in SOURCE into the store; attempts that it has stay.
 
     A table of counts has no attempts to import; it is skipped with a message.
     """
@@ -85,11 +119,18 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
     return exit_code(runs)
 
 
-@click.command("validate")
+@click.command(
+    "validate",
+    cls=Command,
+    examples=(
+        "passhat validate attempts.jsonl",
+        "passhat validate --print-schema",
+    ),
+)
 @click.argument("sources", metavar="SOURCE...", nargs=-1)
 @click.option("--print-schema", is_flag=True, help="Print the JSON Schema of a row and end.")
 def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
-    """Check that files are passhat.outcomes/1, the format that passhat export writes.
+    """Check that files have the format of passhat export, passhat.outcomes/1.
 
     JSON lines or Parquet, one attempt per row. Exit code 1 when a row violates the schema.
     For example: passhat validate attempts.jsonl

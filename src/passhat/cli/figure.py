@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
@@ -15,6 +17,7 @@ from passhat.cli.shared.options import (
     exit_code,
     source_options,
     term_options,
+    this_command,
 )
 
 if TYPE_CHECKING:
@@ -23,12 +26,25 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.command("figure")
+@click.command(
+    "figure",
+    cls=Command,
+    renamed={"--list": ""},
+    examples=(
+        "passhat figure curves latest -o curves.svg",
+        "passhat figure article-sweep -o sweep.svg",
+    ),
+)
 @click.argument("name", required=False)
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1)
-@click.option("-o", "--output", metavar="FILE", help="fig.svg, fig.png or fig.pdf.")
-@click.option("--list", "listed", is_flag=True, help="List all figures.")
-@click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
+@click.option("-o", "--output", metavar="FILE", help="The file, as in fig.svg, fig.png or fig.pdf.")
+@click.option(
+    "--run",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only these runs, A first, as in --run old --run new.",
+)
 @click.option(
     "--metric",
     metavar="M",
@@ -41,7 +57,7 @@ if TYPE_CHECKING:
     "shapes",
     multiple=True,
     metavar="NAME:RATES",
-    help="Suite for the article's figures, e.g. 'half easy:0.9*50+0.1*50'; repeat for more.",
+    help="Suite for the article's figures, as in 'half easy:0.9*50+0.1*50'; repeatable.",
 )
 @term_options(
     "missing",
@@ -55,14 +71,13 @@ def command(
     name: str | None,
     sources: tuple[str, ...],
     output: str | None,
-    listed: bool,
     names: tuple[str, ...],
     metric: str,
     shapes: tuple[str, ...],
     how: ReadingOptions,
     terms: Terms,
 ) -> ExitCode:
-    """Draw the figure NAME of the runs in SOURCE for a paper: curves, delta, forecast, flips ...
+    """Draw a figure of the runs in SOURCE for a paper; without NAME: list the figures.
 
     article-sweep and article-delta, the two figures of the article on pass^k, need no SOURCE; they
     take suites of your own with --shape.
@@ -72,16 +87,21 @@ def command(
     from passhat.reporting.figures.article import parse_shape
     from passhat.reporting.figures.registry import needs
 
-    if listed:
+    if name is None:
         for known, what in FIGURES.items():
             click.echo(f"{known:16} {what}")
         return ExitCode.OK
-    if name is None or output is None:
+    if output is None:
         raise InvalidValue(
-            "a figure needs a name and a file to be written to.",
-            hint="passhat figure curves runs.csv -o fig.svg; passhat figure --list names them all.",
+            "a figure needs a file to be written to.",
+            hint=f"{this_command()} -o fig.svg",
         )
     if name not in FIGURES:
+        other = next((word for word in sources if word in FIGURES), None)
+        if other is not None:
+            rest = " ".join(shlex.quote(word) for word in (name, *sources) if word != other)
+            line = f"passhat figure {other} {rest} -o {output}"
+            raise click.UsageError(f"the figure's name comes first. Write:\n  {line}")
         raise InvalidValue(
             f"no figure is called {name!r}.", hint=f"There are: {', '.join(FIGURES)}"
         )

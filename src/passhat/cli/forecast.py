@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 
@@ -13,7 +14,14 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.command("forecast")
+@click.command(
+    "forecast",
+    cls=Command,
+    examples=(
+        "passhat forecast latest --metric pass^16",
+        "passhat forecast latest --metric pass@100",
+    ),
+)
 @click.argument("source")
 @click.option(
     "--metric",
@@ -27,10 +35,14 @@ if TYPE_CHECKING:
     type=float,
     multiple=True,
     metavar="X",
-    help="The smallest k with pass@k >= X. Two agents are easiest to distinguish near 0.5.",
+    help="The smallest k with pass@k >= X, as in 0.5, where two agents differ most.",
 )
 @click.option(
-    "--keep", type=float, multiple=True, metavar="X", help="The largest k with pass^k >= X."
+    "--keep",
+    type=float,
+    multiple=True,
+    metavar="X",
+    help="The largest k with pass^k >= X, as in 0.9.",
 )
 @click.option(
     "--users",
@@ -39,7 +51,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Number of users in the sentence.",
 )
-@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
+@click.option(
+    "--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several, as in careful."
+)
 @term_options("missing", "level", "cluster", help={"level": "Confidence of the band."})
 @source_options
 @click.option("--full", is_flag=True, help="Print every model line, note and the method.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
@@ -21,8 +22,8 @@ from passhat.cli.shared.options import (
     source_options,
     sources_or_latest,
     term_options,
-    write_text,
 )
+from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
 from passhat.errors import NoRows, ReadError
 
 if TYPE_CHECKING:
@@ -96,15 +97,29 @@ def watch_source(
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-@click.command("gate")
+@click.command(
+    "gate",
+    cls=Command,
+    renamed={"--md": "-o", "--junit": "-o", "--interval": "--watch"},
+    examples=(
+        "passhat gate latest 'pass^1 >= 0.5'",
+        "passhat gate latest 'pass^1 >= base - 0.2' --against latest~1 --allow",
+    ),
+)
 @click.argument("source", required=False)
 @click.argument("rules", metavar="[RULE...]", nargs=-1)
-@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@click.option("--against", metavar="SOURCE", help="The baseline; called 'base' in rules.")
-@click.option("--base-run", metavar="NAME", help="Which run, when that source holds several.")
+@click.option(
+    "--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several, as in careful."
+)
+@click.option(
+    "--against",
+    metavar="SOURCE",
+    help="The baseline, 'base' in rules, as in baseline.jsonl or latest~1.",
+)
+@click.option("--base-run", metavar="NAME", help="Which run of --against, as in careful.")
 @click.option(
     "--margin",
-    type=float,
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
     metavar="POINTS",
     help="Without a rule: the drop that is accepted, as in 5.  [default: what the data resolve]",
 )
@@ -141,16 +156,24 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     },
 )
 @source_options
-@click.option("--tasks", metavar="N|FILE", help="Tasks planned: how many, or a file of their ids.")
-@click.option("--attempts", type=click.IntRange(1), metavar="N", help="Attempts planned per task.")
-@click.option("--watch", is_flag=True, help="Look again while SOURCE grows; stop once settled.")
+@click.option("--tasks", metavar="N|FILE", help="Tasks planned, as in 40, or a file of their ids.")
 @click.option(
-    "--interval", type=float, default=10.0, show_default=True, help="Seconds between looks."
+    "--attempts", type=click.IntRange(1), metavar="N", help="Attempts planned per task, as in 8."
 )
-@click.option("--seed", type=int, metavar="N", help="Repeat the order of an earlier --watch.")
+@click.option(
+    "--watch",
+    type=float,
+    metavar="SECONDS",
+    help="Look again so often while SOURCE grows, as in 10; stop once settled.",
+)
+@click.option(
+    "--seed", type=int, metavar="N", help="Repeat the order of an earlier --watch, as in 1234."
+)
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
-@click.option("--junit", metavar="FILE", help="Write JUnit XML to FILE (- is standard output).")
+@output_option(
+    *("md", "junit", "json"),
+    help="Write a file, as in gate.md, gate.json, or gate.xml (JUnit); repeatable. -o md prints.",
+)
 def command(
     source: str | None,
     rules: tuple[str, ...],
@@ -165,12 +188,10 @@ def command(
     terms: Terms,
     tasks: str | None,
     attempts: int | None,
-    watch: bool,
-    interval: float,
+    watch: float | None,
     seed: int | None,
     as_json_text: bool,
-    md: str | None,
-    junit: str | None,
+    outputs: tuple[Output, ...],
 ) -> ExitCode:
     """Judge the run in SOURCE by RULEs, such as 'pass^4 >= 0.6' (in quotes).
 
@@ -191,13 +212,15 @@ def command(
     from passhat.readers import Needs
     from passhat.stats.gate import GateOptions, judge, parse_rule
 
-    if source is None or _is_rule(source):
-        rules = () if source is None else (source, *rules)
-        (source,) = sources_or_latest(())
+    words = [word for word in (source, *rules) if word is not None]
+    rules = tuple(word for word in words if _is_rule(word))
+    (source,) = sources_or_latest(_one_source([word for word in words if word not in rules]))
     parsed_rules = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
-    _refuse_useless(parsed_rules, watch=watch, seed=seed, metric=metric, against=against)
+    _refuse_useless(
+        parsed_rules, watch=watch is not None, seed=seed, metric=metric, against=against
+    )
     options = GateOptions(
         terms,
         planned,
@@ -215,7 +238,7 @@ def command(
     )
     labels = (terms.cluster,)
     base = None if against is None else how.read_one(against, base_run, "--base-run", needs, labels)
-    if watch:
+    if watch is not None:
         from passhat.stats.gate.sequential_gate import Watcher
 
         if planned is None or attempts is None:
@@ -234,7 +257,7 @@ def command(
         result = watch_source(
             lambda growing: how.read_one(source, run_name, needs=replace(needs, growing=growing)),
             watcher,
-            interval,
+            watch,
             state=lambda: state_of(source),
         )
     else:
@@ -251,7 +274,7 @@ def command(
                 result, notes=(*result.notes, *_offer(base, against, base_run, metric))
             )
     try:
-        _print_result(result, as_json_text=as_json_text, md=md, junit=junit)
+        _print_result(result, outputs, as_json_text=as_json_text)
     except BrokenPipeError:
         # The reader of the output (head, less) has gone; the verdict stays the same.
         forget_standard_output()
@@ -300,8 +323,19 @@ def _refuse_useless(
         )
 
 
+def _one_source(words: list[str]) -> list[str]:
+    """The words that are no rule: one source at most."""
+    from passhat.stats.gate import parse_rule
+
+    for word in words[1:]:
+        if not (Path(word).exists() or word.startswith("latest")):
+            parse_rule(word)  # raises, and says what is wrong with it
+        raise click.UsageError(f"a gate judges one SOURCE; for a baseline write --against {word}")
+    return words
+
+
 def _is_rule(word: str) -> bool:
-    """Whether the first argument is a rule, so that SOURCE was omitted."""
+    """Whether a word is a rule rather than a source."""
     return any(sign in word for sign in "<>") and not Path(word).exists()
 
 
@@ -320,9 +354,7 @@ def _task_ids(path: str) -> list[str]:
     return ids
 
 
-def _print_result(
-    result: GateResult, *, as_json_text: bool, md: str | None, junit: str | None
-) -> None:
+def _print_result(result: GateResult, outputs: Sequence[Output], *, as_json_text: bool) -> None:
     from rich.console import Console
 
     from passhat._serialize import as_json
@@ -333,15 +365,19 @@ def _print_result(
     from passhat.reporting.terminal import render_terminal
 
     document = gate_document(result)
-    if md is not None:
-        write_text(md, render_markdown(document))
-    if junit is not None:
-        write_text(junit, gate_as_junit(result))
+    write_outputs(
+        outputs,
+        {
+            "md": lambda: render_markdown(document),
+            "junit": lambda: gate_as_junit(result),
+            "json": lambda: as_json(result),
+        },
+    )
     if summary := os.environ.get(SUMMARY):
         _append(summary, render_markdown(document))
     if as_json_text:
         click.echo(as_json(result), nl=False)
-    elif "-" not in (md, junit):
+    elif prints_to_screen(outputs):
         click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 
 _AGENT = '''"""A stand-in for your agent: it adds and multiplies, and slips now and then.
@@ -71,7 +72,14 @@ _FILES = {
 }
 
 
-@click.command("init")
+@click.command(
+    "init",
+    cls=Command,
+    examples=(
+        "passhat init",
+        "passhat init my-evals",
+    ),
+)
 @click.argument("folder", default=".", metavar="[FOLDER]")
 def command(folder: str) -> ExitCode:
     """Write a small evaluation to start from: tasks, an agent, settings and a CI workflow.

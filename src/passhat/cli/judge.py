@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command, set_option
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.judge_options import JudgingOptions, judging_options
-from passhat.cli.shared.options import KList, write_text
+from passhat.cli.shared.options import KList
+from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
+from passhat.cli.shared.run_settings import JudgingOptions, judging_options
 from passhat.errors import InvalidValue, ReadError
 
 if TYPE_CHECKING:
@@ -130,7 +132,12 @@ def _indented(text: str) -> str:
 
 
 def audit_run(
-    word: str, store_path: str, size: int, seed: int, as_json_text: bool, md: str | None
+    word: str,
+    store_path: str,
+    size: int,
+    seed: int,
+    as_json_text: bool,
+    outputs: tuple[Output, ...],
 ) -> ExitCode:
     """Print a sample of a stored run or of a file of results."""
     from passhat.judging.audit import agreement, audit_sample
@@ -152,10 +159,12 @@ def audit_run(
     agreed = agreement(
         (attempt.passed, attempt.human) for attempt in judged if attempt.human is not None
     )
-    if as_json_text:
-        click.echo(audit_as_json(sample, len(judged), seed, agreed), nl=False)
-        return ExitCode.OK
-    write_text(md or "-", audit_as_markdown(sample, len(judged), seed, agreed, answer))
+    forms = {
+        "md": lambda: audit_as_markdown(sample, len(judged), seed, agreed, answer),
+        "json": lambda: audit_as_json(sample, len(judged), seed, agreed),
+    }
+    screen = () if outputs else (Output("json" if as_json_text else "md", "-"),)
+    write_outputs((*outputs, *screen), forms)
     return ExitCode.OK
 
 
@@ -200,7 +209,7 @@ def _words(ended: Ended) -> tuple[StoredJudgement, bool | None]:
 
 
 def audited_in_results(path: str) -> list[Audited]:
-    """Every row with a verdict of a file that ``passhat judge --out`` wrote."""
+    """Every row with a verdict of a file that ``passhat judge -o`` wrote."""
     from passhat.judging.audit import Audited
     from passhat.judging.code_suites import json_lines
 
@@ -213,7 +222,7 @@ def audited_in_results(path: str) -> list[Audited]:
                 "the row holds no program, so it cannot be looked at.",
                 source=path,
                 line=line,
-                hint="Results of passhat judge --out hold it; judge the samples again.",
+                hint="Results of passhat judge -o hold it; judge the samples again.",
             )
         attempts.append(
             Audited(
@@ -235,22 +244,48 @@ _JUDGES = {"plain judge": "plain", "split judge": "split"}
 _OURS = ("sandbox_error", "judge_error")
 
 
-@click.command("judge")
+@click.command(
+    "judge",
+    cls=Command,
+    renamed={
+        "--md": "-o",
+        "--out": "-o",
+        "--timeout": "--set program_seconds={}",
+        "--memory": "--set program_memory={}",
+        "--unsafe-no-sandbox": "--sandbox none",
+    },
+    examples=(
+        "passhat judge samples.jsonl -s code:ordercode",
+        "passhat judge samples.jsonl -s code:ordercode --json",
+    ),
+)
 @click.argument("samples", metavar="[SAMPLES.jsonl | RUN]", required=False)
-@click.option("-s", "--suite", metavar="SUITE", help="code:PATH or code:ordercode.")
-@click.option("--out", metavar="FILE", help="Keep results in FILE, and resume from it.")
+@click.option(
+    "-s",
+    "--suite",
+    metavar="SUITE",
+    help="Tasks with hidden tests, as in code:tasks.jsonl or code:ordercode.",
+)
+@output_option(
+    *("jsonl", "md", "json"),
+    help="Keep results, and resume from them, as in results.jsonl; or write report.md, .json.",
+)
 @click.option(
     "--store",
     "store_path",
     metavar="PATH",
     envvar="PASSHAT_STORE",
-    help="Keep results as a run of a store, and resume from it; with --audit: where RUN is.",
+    help="Keep results as a run of this store, and resume from it, as in runs.db.",
 )
 @click.option(
-    "--name", default="", metavar="NAME", help="A name, to distinguish runs of the same set-up."
+    "--name",
+    default="",
+    metavar="NAME",
+    help="A name, to distinguish runs of the same set-up, as in nightly.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Workers.  [default: one per processor]")
-@judging_options("--timeout", "--memory")
+@judging_options
+@set_option
 @click.option(
     "--mutants",
     is_flag=True,
@@ -260,7 +295,7 @@ _OURS = ("sandbox_error", "judge_error")
     "--audit",
     type=click.IntRange(1),
     metavar="N",
-    help="Draw N judged attempts of a RUN, or of a file of results, for a person to look at.",
+    help="Draw N judged attempts of a RUN or results file for a person to look at, as in 50.",
 )
 @click.option(
     "--show",
@@ -271,11 +306,10 @@ _OURS = ("sandbox_error", "judge_error")
 @click.option("--seed", default=0, show_default=True, help="What an audit is drawn by.")
 @click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 def command(
     samples: str | None,
     suite: str | None,
-    out: str | None,
+    outputs: tuple[Output, ...],
     store_path: str | None,
     name: str,
     jobs: int | None,
@@ -286,7 +320,6 @@ def command(
     seed: int,
     ks: tuple[int, ...],
     as_json_text: bool,
-    md: str | None,
 ) -> ExitCode:
     """Judge generated programs by hidden tests that they cannot see, and report.
 
@@ -296,14 +329,15 @@ def command(
     if audit is not None:
         if samples is None:
             raise click.UsageError("--audit needs a RUN of a store or a file of results.")
-        return audit_run(samples, store_path or _DEFAULT_STORE, audit, seed, as_json_text, md)
+        return audit_run(samples, store_path or _DEFAULT_STORE, audit, seed, as_json_text, outputs)
     if show is not None and samples is not None and suite is None:
         return show_stored(samples, store_path or _DEFAULT_STORE, show)
     if suite is None:
         raise click.UsageError("-s SUITE is needed: code:PATH or code:ordercode.")
+    out = next((output.place for output in outputs if output.form == "jsonl"), None)
     if out is not None and store_path is not None:
         if _is_on_command_line("store_path"):
-            raise click.UsageError("results go to --out or to --store, not to both.")
+            raise click.UsageError("results go to a file or to --store, not to both.")
         store_path = None  # PASSHAT_STORE applies only where no file is named
 
     from passhat.judging.code_suites import read_code_suite
@@ -320,7 +354,7 @@ def command(
     if show is not None:
         return show_judged(bench, programs, show)
     run = _judged(bench, programs, samples, out, store_path, name)
-    _report(run, ks, as_json_text, md)
+    _report(run, ks, as_json_text, outputs)
     lost = sum(run.missing_by_reason.get(word, 0) for word in _OURS)
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
@@ -361,7 +395,7 @@ def _judged(
     return judged_run
 
 
-def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
+def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, outputs: tuple[Output, ...]) -> None:
     from rich.console import Console
 
     from passhat._serialize import as_json
@@ -372,11 +406,12 @@ def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -
 
     report = build_report([run], ReportOptions(ks=ks))
     document = report_document(report)
-    if md is not None:
-        write_text(md, render_markdown(document))
+    write_outputs(
+        outputs, {"md": lambda: render_markdown(document), "json": lambda: as_json(report)}
+    )
     if as_json_text:
         click.echo(as_json(report), nl=False)
-    elif md != "-":
+    elif prints_to_screen(outputs):
         click.echo(render_terminal(document, Console()), nl=False)
 
 

@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command, set_option
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import suite_options
+from passhat.cli.shared.options import suite_settings
 
 if TYPE_CHECKING:
     from passhat.suites.base import Settings
 
 
-@click.command("agents")
+@click.command(
+    "agents",
+    cls=Command,
+    examples=(
+        "passhat agents",
+        "passhat agents | grep demo",
+    ),
+)
 def agents_command() -> ExitCode:
     """List the kinds of agent that are installed."""
     from rich.console import Console
@@ -25,7 +33,14 @@ def agents_command() -> ExitCode:
     return ExitCode.OK
 
 
-@click.command("suites")
+@click.command(
+    "suites",
+    cls=Command,
+    examples=(
+        "passhat suites",
+        "passhat suites | grep orderdesk",
+    ),
+)
 def suites_command() -> ExitCode:
     """List the kinds of suite that are installed."""
     from rich.console import Console
@@ -38,9 +53,17 @@ def suites_command() -> ExitCode:
     return ExitCode.OK
 
 
-@click.command("tasks")
+@click.command(
+    "tasks",
+    cls=Command,
+    examples=(
+        "passhat tasks orderdesk/retail",
+        "passhat tasks jsonl:tasks.jsonl",
+    ),
+)
 @click.argument("suite")
-@suite_options
+@suite_settings
+@set_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
     """List the tasks of SUITE with their labels."""
@@ -74,7 +97,14 @@ def _first_line(text: str) -> str:
     return next((line for line in text.splitlines() if line.strip()), "")
 
 
-@click.command("completion")
+@click.command(
+    "completion",
+    cls=Command,
+    examples=(
+        "passhat completion bash",
+        'eval "$(passhat completion bash)"',
+    ),
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> ExitCode:
     """Print the script that completes passhat's commands and options in your shell.

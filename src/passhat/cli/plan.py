@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import ReadingOptions, source_options, term_options, write_text
+from passhat.cli.shared.options import ReadingOptions, source_options, term_options
+from passhat.cli.shared.outputs import write_text
 from passhat.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -19,11 +21,48 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.command("plan")
+_ASSUMPTIONS = ("mean", "icc", "correlation")
+
+
+def _assumptions(
+    _ctx: click.Context, param: click.Parameter, values: Sequence[str]
+) -> dict[str, float]:
+    """Read ``mean=0.7,icc=0.3``; the option may be repeated."""
+    numbers = {}
+    for pair in (pair for value in values for pair in value.split(",")):
+        name, _, text = pair.partition("=")
+        try:
+            numbers[name.strip()] = float(text)
+        except ValueError:
+            raise click.BadParameter(f"{pair!r} should read NAME=NUMBER.", param=param) from None
+        if name.strip() not in _ASSUMPTIONS:
+            known = ", ".join(_ASSUMPTIONS)
+            raise click.BadParameter(f"{name!r} is not one of {known}.", param=param)
+    return numbers
+
+
+@click.command(
+    "plan",
+    cls=Command,
+    renamed={
+        "--mean": "--assume mean={}",
+        "--icc": "--assume icc={}",
+        "--correlation": "--assume correlation={}",
+    },
+    examples=(
+        "passhat plan latest --metric pass^4 --half-width 0.05",
+        "passhat plan --assume mean=0.7,icc=0.3 --metric pass^4 --detect 0.1",
+    ),
+)
 @click.argument("source", required=False)
-@click.option("--detect", type=float, metavar="D", help="The lift to see between two agents.")
 @click.option(
-    "--half-width", type=float, metavar="W", help="Half-width of the interval of one value."
+    "--detect", type=float, metavar="D", help="The lift to see between two agents, as in 0.05."
+)
+@click.option(
+    "--half-width",
+    type=float,
+    metavar="W",
+    help="Half-width of the interval of one value, as in 0.03.",
 )
 @click.option("--metric", default="pass^1", show_default=True, help="The metric, as in pass^4.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Chance to see D.")
@@ -58,23 +97,30 @@ if TYPE_CHECKING:
         "about": "How many new tasks, or how many attempts at these.  [default: new-tasks]",
     },
 )
-@click.option("--attempts", type=click.IntRange(1), metavar="N", help="List N attempts per task.")
-@click.option("--against", metavar="SOURCE", help="A pilot of the second agent, same tasks.")
-@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@click.option("--base-run", metavar="NAME", help="Which run, when --against holds several.")
-@click.option("--mean", type=float, metavar="P", help="Without SOURCE: share of attempts passed.")
-@click.option("--icc", type=float, metavar="R", help="Without SOURCE: variance that is the task's.")
 @click.option(
-    "--correlation",
-    type=float,
-    default=0.75,
-    show_default=True,
-    help="Without --against: how alike two agents find the same tasks.",
+    "--attempts", type=click.IntRange(1), metavar="N", help="List N attempts per task, as in 8."
+)
+@click.option(
+    "--against", metavar="SOURCE", help="A pilot of the second agent, same tasks, as in b.csv."
+)
+@click.option(
+    "--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several, as in careful."
+)
+@click.option("--base-run", metavar="NAME", help="Which run of --against, as in careful.")
+@click.option(
+    "--assume",
+    multiple=True,
+    callback=_assumptions,
+    metavar="NAME=NUMBER,...",
+    help="Without SOURCE, as in mean=0.7,icc=0.3; without --against, correlation=0.75.",
 )
 @source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Write the plan as JSON, for passhat run --attempts."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the plan for passhat run --attempts, as in plan.json.",
 )
 def command(
     source: str | None,
@@ -91,16 +137,14 @@ def command(
     against: str | None,
     run_name: str | None,
     base_run: str | None,
-    mean: float | None,
-    icc: float | None,
-    correlation: float,
+    assume: dict[str, float],
     how: ReadingOptions,
     as_json_text: bool,
     output: str | None,
 ) -> ExitCode:
     """Compute how many tasks and attempts are needed, before they are paid for.
 
-    SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
+    SOURCE is a pilot with two or more attempts per task. Without one, state --assume mean=P,icc=R.
     """
     from rich.console import Console
 
@@ -114,7 +158,7 @@ def command(
 
     these = gate or terms.population is Population.THESE_TASKS
     make = plans.allocate if allocate else plans.plan_attempts if these else plans.plan_tasks
-    _refuse_unused(make)
+    _refuse_unused(make, assume)
     if (allocate or gate) and terms.population is Population.NEW_TASKS:
         raise InvalidValue(
             "an allocation and a gate against a baseline are about these tasks; about new tasks "
@@ -146,9 +190,9 @@ def command(
         "gate": gate,
         "budget": budget,
         "most": most,
-        "mean": mean,
-        "icc": icc,
-        "correlation": correlation,
+        "mean": assume.get("mean"),
+        "icc": assume.get("icc"),
+        "correlation": assume.get("correlation", 0.75),
         "attempts": attempts,
         "against": run_of(against, base_run, "--base-run"),
     }
@@ -175,16 +219,21 @@ def _is_given(name: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def _refuse_unused(make: Callable[..., Plan]) -> None:
+def _refuse_unused(make: Callable[..., Plan], assume: Mapping[str, float]) -> None:
     """Refuse options that the kind of plan that was asked for does not have."""
     goal = {"allocate": "an allocation", "plan_attempts": "a plan of attempts at these tasks"}.get(
         make.__name__, "a plan for new tasks"
     )
-    names = ("cluster", "against", "mean", "icc", "correlation", "attempts", "budget", "most")
-    for name in names:
-        if _is_given(name) and name not in _options(make):
+    flags = {f"--assume {name}": name for name in assume}
+    flags |= {
+        f"--{name}": name
+        for name in ("cluster", "against", "attempts", "budget", "most")
+        if _is_given(name)
+    }
+    for flag, name in flags.items():
+        if name not in _options(make):
             only = name in ("budget", "most")
             raise InvalidValue(
-                f"--{name} plays no part in {goal}.",
-                hint="Add --allocate." if only else f"Leave out --{name}.",
+                f"{flag} plays no part in {goal}.",
+                hint="Add --allocate." if only else f"Leave out {flag}.",
             )

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat._display import counted, visible
+from passhat.cli.export import EXPORT_FORMS, write_attempts
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import ReadingOptions, exit_code, source_options, sources_argument
+from passhat.cli.shared.options import (
+    ReadingOptions,
+    all_source_options,
+    exit_code,
+    sources_argument,
+)
+from passhat.cli.shared.outputs import Output, output_option, prints_to_screen
 
 if TYPE_CHECKING:
     from passhat.readers import Reading
@@ -19,33 +27,58 @@ if TYPE_CHECKING:
 _SCHEMA = "passhat.reading/1"
 
 
-@click.command("read")
+@click.command(
+    "read",
+    cls=Command,
+    examples=(
+        "passhat read example:helpdesk",
+        "passhat read latest -o runs.jsonl",
+    ),
+)
 @sources_argument
-@source_options
+@all_source_options
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Keep this column, for report --by and --cluster, as in --slice domain; repeatable.",
+)
+@output_option(
+    *EXPORT_FORMS,
+    help="Write the attempts for other commands, as in runs.jsonl, .csv or .parquet.",
+)
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--guess", is_flag=True, help="Print a mapping for an unknown file as TOML.")
 def command(
     sources: tuple[str, ...],
     how: ReadingOptions,
+    slices: tuple[str, ...],
+    outputs: tuple[Output, ...],
     as_json_text: bool,
     guess: bool,
 ) -> ExitCode:
-    """Show how SOURCE was recognized: files, runs, tasks, attempts, and why some are missing.
+    """Read SOURCE with every option there is, show what was recognized, and write it for others.
 
     SOURCE is a log of another harness, a table, a glob or folder of them, - for standard input, or
     example:NAME. Ends with 4 when part of a file could not be read.
 
+    Other commands read common logs by themselves. Where one needs more, read it once: passhat read
+    log.json --scorer exact -o runs.jsonl, then passhat report runs.jsonl.
+
     For a file of your own, --guess prints a mapping to start from: passhat read FILE --guess >
     mine.toml, then passhat read FILE --mapping mine.toml.
     """
-    from passhat.readers import read_all
+    from passhat.readers import Needs, read_all
 
     if guess:
         return _print_guess(sources, how)
-    reading = read_all(sources, **how.options())
+    needs = Needs(details=True) if outputs else None
+    reading = read_all(sources, **how.options(slices, needs))
+    write_attempts(reading.runs, outputs)
     if as_json_text:
         click.echo(_as_json(reading), nl=False)
-    else:
+    elif prints_to_screen(outputs):
         click.echo("\n".join(map(visible, _lines(reading))))
     how.note_refused(reading)
     return exit_code(run for file in reading.files for run in file.runs)

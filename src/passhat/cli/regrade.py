@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
@@ -17,9 +18,21 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 50
 
 
-@click.command("regrade")
+@click.command(
+    "regrade",
+    cls=Command,
+    examples=(
+        "passhat regrade latest --dry-run",
+        "passhat regrade latest",
+    ),
+)
 @click.argument("run")
-@click.option("-s", "--suite", metavar="SUITE", help="The suite's word, if not the run's own.")
+@click.option(
+    "-s",
+    "--suite",
+    metavar="SUITE",
+    help="The suite, if not the run's own, as in jsonl:tasks.jsonl.",
+)
 @click.option(
     "--jobs", type=click.IntRange(1), default=8, show_default=True, help="Judged at the same time."
 )

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     KList,
     ReadingOptions,
     exit_code,
     full_option,
-    html_options,
     look_at_order,
     needs_of_page,
     source_options,
@@ -21,6 +21,13 @@ from passhat.cli.shared.options import (
     sources_or_latest_argument,
     term_options,
     this_command,
+    transcripts_option,
+)
+from passhat.cli.shared.outputs import (
+    Output,
+    output_option,
+    prints_to_screen,
+    write_outputs,
     write_text,
 )
 
@@ -28,10 +35,16 @@ if TYPE_CHECKING:
     from passhat.reporting.view import Report
     from passhat.stats.terms import Terms
 
-_KINDS = ("mlflow", "wandb", "langfuse", "inspect")
 
-
-@click.command("report")
+@click.command(
+    "report",
+    cls=Command,
+    renamed={"--md": "-o", "--html": "-o", "--csv": "-o", "--to": "-o"},
+    examples=(
+        "passhat report",
+        "passhat report example:helpdesk -k 1,2,4 --full",
+    ),
+)
 @sources_or_latest_argument
 @click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
 @click.option(
@@ -43,21 +56,18 @@ _KINDS = ("mlflow", "wandb", "langfuse", "inspect")
 )
 @term_options("missing", "drop_short", "level", "cluster")
 @source_options
-@click.option("--by", metavar="SLICE", help="Report each value of a slice apart as well.")
+@click.option(
+    "--by", metavar="SLICE", help="Report each value of a slice apart as well, as in --by domain."
+)
 @click.option("--tasks", "with_tasks", is_flag=True, help="Every task, the most unsettled first.")
 @full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
-@click.option("--csv", metavar="FILE", help="Write CSV to FILE (- is standard output).")
-@click.option(
-    "--to",
-    "targets",
-    multiple=True,
-    metavar="KIND:WHERE",
-    help="Hand the scores on: mlflow:EXPERIMENT, wandb:FILE, langfuse:FILE, or inspect:FILE for a "
-    "copy of the inspect log with them; may be repeated.",
+@output_option(
+    *("html", "md", "csv", "json", "mlflow", "wandb", "langfuse", "inspect"),
+    help="Write a file, as in report.html, .md, .csv, .json; or scores, as in mlflow:EXPERIMENT, "
+    "wandb:FILE.",
 )
-@html_options
+@transcripts_option
 def command(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
@@ -68,10 +78,7 @@ def command(
     with_tasks: bool,
     full: bool,
     as_json_text: bool,
-    md: str | None,
-    csv: str | None,
-    targets: tuple[str, ...],
-    html: str | None,
+    outputs: tuple[Output, ...],
     transcripts: bool | None,
 ) -> ExitCode:
     """Report pass^k, pass@k and delta^k of the runs in SOURCE.
@@ -91,48 +98,46 @@ def command(
     from passhat.reporting.markdown import render_markdown
     from passhat.reporting.terminal import render_terminal
 
-    handed_on = [_target(target) for target in targets]
-    detailed = as_json_text or html is not None
+    kinds = {output.form for output in outputs}
+    handed_on = [output for output in outputs if output.form not in ("html", "md", "csv", "json")]
+    detailed = as_json_text or not kinds.isdisjoint(("html", "json"))
     needs = Needs(attempts=look_at_order(metrics), measures=False)
     if detailed:
-        needs = needs_of_page(metrics, page=html is not None, transcripts=transcripts)
+        needs = needs_of_page(metrics, page="html" in kinds, transcripts=transcripts)
     if handed_on:
         needs = replace(needs, attempts=True)  # scores of traces need the attempts' own ids
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
     # A list of every task was requested, so the report may exceed one screen.
     long = full or with_tasks or by is not None
-    short = not (long or detailed or md is not None or csv is not None or handed_on)
+    short = not (long or detailed or outputs)
     options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed, short=short)
     # One screen has room for a few runs: the rest of a large store is not computed.
     chosen = runs_on_screen(runs) if short else runs
     report = build_report(chosen, options)
     document = report_document(report, len(runs) - len(chosen))
-    if md is not None:
-        write_text(md, render_markdown(document))
-    if csv is not None:
-        write_text(csv, as_csv(report))
-    if html is not None:
-        from passhat.reporting.html import HtmlOptions, html_report
-
-        page_options = HtmlOptions(this_command(), transcripts, terms)
-        write_text(html, html_report(report, page_options))
-    for kind, where in handed_on:
-        _hand_on(report, kind, where)
+    write_outputs(
+        outputs,
+        {
+            "md": lambda: render_markdown(document),
+            "csv": lambda: as_csv(report),
+            "json": lambda: as_json(report),
+            "html": lambda: _page(report, transcripts, terms),
+        },
+    )
+    for output in handed_on:
+        _hand_on(report, output.form, output.place)
     if as_json_text:
         click.echo(as_json(report), nl=False)
-    elif "-" not in (md, csv, html, *(where for _, where in handed_on)):
+    elif prints_to_screen(outputs):
         level = Level.FULL if long else Level.SHORT
         click.echo(render_terminal(document, Console(), level), nl=False)
     return exit_code(runs)
 
 
-def _target(text: str) -> tuple[str, str]:
-    """Where scores go, as in ``mlflow:EXPERIMENT``."""
-    kind, _, where = text.partition(":")
-    if kind not in _KINDS or not where:
-        known = ", ".join(f"{name}:WHERE" for name in _KINDS)
-        raise click.BadParameter(f"{text!r} should be one of {known}.", param_hint="--to")
-    return kind, where
+def _page(report: Report, transcripts: bool | None, terms: Terms) -> str:
+    from passhat.reporting.html import HtmlOptions, html_report
+
+    return html_report(report, HtmlOptions(this_command(), transcripts, terms))
 
 
 def _hand_on(report: Report, kind: str, where: str) -> None:

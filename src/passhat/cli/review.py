@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 
@@ -15,14 +16,21 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.command("review")
+@click.command(
+    "review",
+    cls=Command,
+    examples=(
+        "passhat review 'Our agent solves 70% of the tasks.'",
+        "passhat review 'pass^4 rose to 72%.' --source example:helpdesk",
+    ),
+)
 @click.argument("claim", metavar="CLAIM|FILE.md|-")
 @click.option(
     "--source",
     "sources",
     multiple=True,
     metavar="SOURCE",
-    help="Runs the claim is about, A first; may be repeated. Offers what they would support.",
+    help="Runs that the claim is about, A first, as in runs.csv; repeatable.",
 )
 @term_options("missing", "level")
 @source_options
@@ -34,7 +42,7 @@ def command(
     how: ReadingOptions,
     as_json_text: bool,
 ) -> ExitCode:
-    """List omissions in a claim about pass rates: k, n, interval, pairing, protocol ...
+    """List what a claim about pass rates omits: k, n, interval, pairing or protocol.
 
     By rule, no model. Ends with 0 when nothing was found and with 1 otherwise.
     """

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.shared.configuring import Configured, store_option
+from passhat.cli.shared.commands import set_option, setting
+from passhat.cli.shared.configuring import Configured, print_configuration, store_option
 from passhat.cli.shared.exits import ExitCode, hint_text
-from passhat.cli.shared.judge_options import JudgingOptions, judging_options
-from passhat.cli.shared.money import Money, money_options
-from passhat.cli.shared.options import full_option, suite_options
+from passhat.cli.shared.options import full_option, suite_settings, this_command
+from passhat.cli.shared.run_settings import JudgingOptions, Money, judging_options, money_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -84,18 +84,18 @@ def _chosen_attempts(
     metric: str | None,
     store: str,
 ) -> int | Allocation:
-    """The value of ``--attempts``, or an allocation from the run of ``--attempts-from``."""
+    """The value of ``--attempts``, or an allocation from the run of ``attempts_from``."""
     if earlier is None:
         if total is not None or metric is not None:
             raise click.UsageError(
-                "--attempts-total and --attempts-for go with --attempts-from RUN."
+                "attempts_total and attempts_for go with attempts_from: --set attempts_from=RUN."
             )
         return attempts
     from click.core import ParameterSource
 
     ctx = click.get_current_context()
     if ctx.get_parameter_source("attempts") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--attempts and --attempts-from both say how many; give one.")
+        raise click.UsageError("--attempts and attempts_from both say how many; give one.")
     from passhat.errors import InvalidValue
     from passhat.readers import Needs, read_all
     from passhat.stats.plan import allocate
@@ -103,7 +103,7 @@ def _chosen_attempts(
     runs = read_all(earlier, store=store, needs=Needs(attempts=False, answers=False)).runs
     if len(runs) != 1:
         raise InvalidValue(
-            f"--attempts-from {earlier}: there are {len(runs)} runs.",
+            f"attempts_from={earlier}: there are {len(runs)} runs.",
             hint="Name one run of the store, or make a plan: passhat plan SOURCE --run NAME "
             "--allocate -o plan.json",
         )
@@ -113,18 +113,25 @@ def _chosen_attempts(
     return made
 
 
-@click.command("run", cls=Configured)
+@click.command(
+    "run",
+    cls=Configured,
+    words=("-a", "-s"),
+    renamed={"--unsafe-no-sandbox": "--sandbox none"},
+    examples=(
+        "passhat run -a demo:careful -s orderdesk/retail -n 4",
+        "passhat run -a python:agent:answer -s jsonl:tasks.jsonl -n 8",
+    ),
+)
 @click.option(
     "-a",
     "--agent",
-    required=True,
     metavar="AGENT",
     help="Agent to evaluate, as openai:gpt-5, python:my_agent:answer, a2a:http://localhost:9000.",
 )
 @click.option(
     "-s",
     "--suite",
-    required=True,
     metavar="SUITE",
     help="Suite of tasks, as orderdesk/retail, jsonl:tasks.jsonl, code:ordercode.",
 )
@@ -138,103 +145,133 @@ def _chosen_attempts(
     help="Attempts at every task, or a plan of `passhat plan --allocate -o plan.json`.",
 )
 @click.option(
-    "--attempts-from",
-    metavar="RUN",
-    help="Attempts per task from an earlier run: many where they decide, few elsewhere.",
+    "--task",
+    "tasks",
+    multiple=True,
+    metavar="ID",
+    help="Only this task, as in --task retail/012; repeatable.",
 )
 @click.option(
-    "--attempts-total",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --attempts-from: attempts over all tasks, as in 600.  [default: as many as RUN has]",
+    "--random", "drawn", type=int, metavar="N", help="Only N tasks, drawn by --seed, as in 20."
 )
 @click.option(
-    "--attempts-for",
-    metavar="M",
-    help="With --attempts-from: the metric they decide, as in pass^4.  [default: pass^1]",
-)
-@click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeatable.")
-@click.option("--random", "drawn", type=int, metavar="N", help="Only N tasks, drawn by --seed.")
-@click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
-@click.option("--jobs", default=8, show_default=True, help="Attempts at the same time.")
-@click.option("--temperature", type=float, help="Handed to the agent, recorded in the protocol.")
-@click.option("--max-steps", type=int, help="Turns of the agent; 30, unless the suite sets more.")
-@click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
-@click.option("--timeout", type=float, help="Seconds for one attempt; 600 by default.")
-@click.option(
-    "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
-)
-@click.option(
-    "--give-up-after",
-    type=click.IntRange(0),
-    default=8,
+    "--seed",
+    default=0,
     show_default=True,
     metavar="N",
-    help="Stop when N attempts in a row got no answer at all; 0 never stops.",
+    help="Every attempt's seed is derived from it, as in 7.",
 )
 @click.option(
-    "--canary/--no-canary",
-    default=None,
-    help="Put a reference into each conversation, and search for it in others.",
+    "--jobs", default=8, show_default=True, metavar="N", help="Attempts at the same time, as in 16."
 )
 @click.option(
-    "--tools",
-    type=click.Choice(["text", "mcp"]),
-    default="text",
-    show_default=True,
-    help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt.",
+    "--temperature",
+    type=float,
+    metavar="T",
+    help="Handed to the agent and recorded in the protocol, as in 0.7.",
+)
+@click.option(
+    "--timeout", type=float, metavar="SECONDS", help="Time for one attempt.  [default: 600]"
+)
+@click.option(
+    "--stop-when",
+    multiple=True,
+    metavar="RULE",
+    help="End once settled, as in 'pass^4 >= 0.6'; repeatable.",
 )
 @click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
+@click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option(
-    "--agent-memory", type=click.IntRange(64), metavar="MIB", help="Memory of such a process."
+    "--on",
+    metavar="ENGINE",
+    help="Where: ray for workers here, or elsewhere, as in ray://HEAD:10001.",
 )
 @click.option(
-    "--timeouts-are",
+    "--shard", metavar="I/N", help="Only the I-th of N parts of the tasks, as in 1/4; merge later."
+)
+@click.option(
+    "--name",
+    default="",
+    metavar="NAME",
+    help="A name, to distinguish runs of the same set-up, as in nightly.",
+)
+@setting(
+    "attempts_from",
+    help="An earlier run; attempts per task from it, many where they decide, few elsewhere.",
+)
+@setting(
+    "attempts_total",
+    type=click.IntRange(1),
+    help="With attempts_from: attempts over all tasks.  [default: as many as that run has]",
+)
+@setting("attempts_for", help="With attempts_from: the metric they decide.  [default: pass^1]")
+@setting("max_steps", type=int, help="Turns of the agent; 30, unless the suite sets more.")
+@setting("step_timeout", type=float, default=60.0, help="Seconds for one answer.")
+@setting(
+    "give_up_after",
+    type=click.IntRange(0),
+    default=8,
+    help="Stop when so many attempts in a row got no answer at all; 0 never stops.",
+)
+@setting(
+    "canary",
+    type=bool,
+    help="Put a reference into each conversation, and search for it in others.  "
+    "[default: where the suite has room for it]",
+)
+@setting(
+    "tools",
+    type=click.Choice(["text", "mcp"]),
+    default="text",
+    help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt",
+)
+@setting("agent_memory", type=click.IntRange(64), help="With --isolate: memory in MiB.")
+@setting(
+    "timeouts_are",
     type=click.Choice(["missing", "failed"]),
     help="Whose fault a late answer is: the server's or the agent's.  "
     "[default: failed; missing for a bare model behind an API]",
 )
-@click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
-@click.option(
-    "--otlp",
-    metavar="URL",
-    help="Send every attempt as an OpenTelemetry trace, as in http://localhost:4318.",
+@setting(
+    "otlp",
+    help="Send every attempt as an OpenTelemetry trace, as in otlp=http://localhost:4318.",
 )
-@click.option(
-    "--otlp-port",
+@setting(
+    "otlp_port",
     type=click.IntRange(1, 65535),
-    metavar="PORT",
-    help="Take OpenTelemetry spans of an agent that is not started here, as in 4318.",
+    help="Take OpenTelemetry spans of an agent that is not started here, as in otlp_port=4318.",
 )
-@click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
-@click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
-@click.option(
-    "--lease",
+@setting(
+    "lease",
     type=float,
     default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long attempts claimed here stay ours if this process gives no sign of life.",
+    help="Seconds that attempts claimed here stay ours if this process gives no sign of life.",
 )
-@click.option(
-    "--name", default="", metavar="NAME", help="A name, to distinguish runs of the same set-up."
-)
-@click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
+@setting("baseline", help="Point out where the suite changed since this run.")
 @money_options
-@suite_options
+@suite_settings
 @store_option
-@judging_options("--program-seconds", "--program-memory")
+@judging_options
 @click.option(
     "--config",
     expose_value=False,  # Configured reads it before anything else
     metavar="FILE",
     help="Settings in TOML.  [default: passhat.toml, if it is in this folder]",
 )
+@set_option
+@click.option(
+    "--show-config",
+    is_flag=False,
+    flag_value="table",
+    type=click.Choice(["table", "json"]),
+    metavar="[json]",
+    help="Print every setting and where its value comes from, and end; json for programs.",
+)
 @full_option
 @click.option("--verbose", is_flag=True, help="A line for every attempt, and all their reasons.")
 def command(
-    agent: str,
-    suite: str,
+    agent: str | None,
+    suite: str | None,
     attempts: int | Allocation,
     attempts_from: str | None,
     attempts_total: int | None,
@@ -266,6 +303,7 @@ def command(
     asked: Settings,
     store_path: str,
     choose: JudgingOptions,
+    show_config: str | None,
     full: bool,
     verbose: bool,
 ) -> ExitCode:
@@ -273,7 +311,18 @@ def command(
 
     The same command continues where it stopped; a larger -n adds attempts. Ctrl-C lets attempts
     in flight finish, a second one stops at once.
+
+    A flag wins over the environment (PASSHAT_ and the name in capitals), that over the file
+    (--config, else passhat.toml in this folder), that over the default. Settings without a flag
+    are given with --set; --show-config lists them all.
     """
+    if show_config is not None:
+        return print_configuration(click.get_current_context(), as_json_text=show_config == "json")
+    if agent is None or suite is None:
+        option, example = ("-a", "openai:gpt-5") if agent is None else ("-s", "jsonl:tasks.jsonl")
+        raise click.UsageError(
+            f"Missing option {option}. As in: {this_command()} {option} {example}"
+        )
     from passhat.runner.run_spec import RunSpec
     from passhat.runner.task_choice import Shard
 
@@ -332,7 +381,6 @@ def command(
 def _print_missing(result: RunResult) -> ExitCode:
     """Print the number of missing attempts and the command that makes them; 4 if any."""
     from passhat._display import counted
-    from passhat.cli.shared.options import this_command
 
     if not result.left and not result.unscored:
         return ExitCode.OK

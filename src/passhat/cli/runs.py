@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
@@ -16,7 +17,14 @@ _GAP = 2
 """Columns between two cells."""
 
 
-@click.command("runs")
+@click.command(
+    "runs",
+    cls=Command,
+    examples=(
+        "passhat runs",
+        "passhat runs --json",
+    ),
+)
 @store_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(store_path: str, as_json_text: bool) -> ExitCode:
@@ -76,7 +84,14 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-@click.command("rm")
+@click.command(
+    "rm",
+    cls=Command,
+    examples=(
+        "passhat rm latest~1 --yes",
+        "passhat rm latest --yes",
+    ),
+)
 @click.argument("run")
 @store_option
 @click.option("--yes", is_flag=True, help="Do not ask.")

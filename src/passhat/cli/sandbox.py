@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.shared.commands import Group
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import SuggestingGroup
 
 
-@click.group("sandbox", cls=SuggestingGroup)
+@click.group("sandbox", cls=Group)
 def command() -> None:
     """Show which sandboxes isolate generated programs on this machine."""
 
 
-@command.command("check")
-@click.option("--python", metavar="PATH", help="Check for this Python, with its packages.")
-@click.option("--with", "packages", multiple=True, metavar="PACKAGE", help="Grant this package.")
-@click.option("--sandbox", metavar="KIND", help="Only this one; docker:IMAGE or podman:IMAGE too.")
+@command.command(
+    "check",
+    examples=(
+        "passhat sandbox check",
+        "passhat sandbox check --json",
+    ),
+)
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="Check for this Python, with its packages, as in .venv/bin/python.",
+)
+@click.option(
+    "--with", "packages", multiple=True, metavar="PACKAGE", help="Grant this package, as in numpy."
+)
+@click.option("--sandbox", metavar="KIND", help="Only this one, as in landlock or docker:IMAGE.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def check(
     python: str | None, packages: tuple[str, ...], sandbox: str | None, as_json_text: bool

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.run import store_option
+from passhat.cli.shared.commands import Command
+from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -15,30 +16,46 @@ if TYPE_CHECKING:
     from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
 
 
-@click.command("serve")
+@click.command(
+    "serve",
+    cls=Command,
+    examples=(
+        "passhat serve",
+        "passhat serve --port 0 --token SECRET",
+    ),
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=9006, show_default=True, help="Port; 0 takes a free one.")
-@click.option("--card-url", metavar="URL", help="The address on the card, where it differs.")
-@click.option("--launcher-port", type=int, metavar="PORT", help="/reset, /status, /health.")
+@click.option(
+    "--card-url",
+    metavar="URL",
+    help="The address on the card, where it differs, as in http://evals:9006/.",
+)
+@click.option(
+    "--launcher-port",
+    type=int,
+    metavar="PORT",
+    help="Serve /reset, /status and /health there, as in 9007.",
+)
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="HOST[:PORT]",
-    help="Evaluate agents on this host, too; repeatable. Otherwise only on this machine.",
+    help="Evaluate agents on this host, too, as in agents.local:9000; repeatable.",
 )
 @click.option(
     "--allow-suite",
     "suites",
     multiple=True,
     metavar="SUITE",
-    help="Let requests name this suite, too; repeatable. Otherwise only orderdesk.",
+    help="Let requests name this suite, too, as in jsonl:tasks.jsonl; repeatable.",
 )
 @click.option(
     "--token",
     envvar="PASSHAT_TOKEN",
     metavar="TOKEN",
-    help="Ask clients for this bearer token; with --host, one is made and printed otherwise.",
+    help="Ask clients for this bearer token.  [default: with --host, one is made]",
 )
 @click.option("--public", is_flag=True, help="With --host: ask for no token; anyone may evaluate.")
 @click.option(
@@ -46,7 +63,7 @@ if TYPE_CHECKING:
     "caps",
     multiple=True,
     metavar="NAME=NUMBER",
-    help="Runs, attempts, seconds or bytes per hour and caller, e.g. --cap attempts=50000.",
+    help="Runs, attempts, seconds or bytes per hour and caller, as in attempts=50000.",
 )
 @click.option(
     "--max-evaluations", default=2, show_default=True, help="Evaluations at the same time."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 _WHO = {"judge": "the judge", "regrade": "judged again", "human": "a person"}
 
 
-@click.command("show")
+@click.command(
+    "show",
+    cls=Command,
+    examples=(
+        "passhat show latest",
+        "passhat show latest 'multiply#1'",
+    ),
+)
 @click.argument("run")
 @click.argument("attempt", metavar="[TASK#ATTEMPT]", required=False)
 @click.option(
@@ -26,7 +34,9 @@ _WHO = {"judge": "the judge", "regrade": "judged again", "human": "a person"}
     type=click.Choice(["passed", "failed"]),
     help="Your own verdict, kept beside the judge's; reports use it.",
 )
-@click.option("--because", metavar="TEXT", help="Why you decide otherwise; needed for --override.")
+@click.option(
+    "--because", metavar="TEXT", help="Reason of --override, as in 'right, but in French'."
+)
 @click.option(
     "--calls",
     is_flag=True,

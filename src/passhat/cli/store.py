@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.run import store_option
+from passhat.cli.shared.commands import Group
+from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import SuggestingGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ _LOG_PROBLEMS = {
 }
 
 
-@click.group("store", cls=SuggestingGroup)
+@click.group("store", cls=Group)
 def command() -> None:
     """Manage stores: copy, merge, back up, restore, check, vacuum."""
 
@@ -52,10 +52,18 @@ class _Age(click.ParamType["timedelta"]):
             self.fail(f"{value!r} is longer than time is counted.", param, ctx)
 
 
-@command.command("copy")
+@command.command(
+    "copy",
+    examples=(
+        "passhat store copy .passhat/passhat.db backup.db",
+        "passhat store copy .passhat/passhat.db archive/runs.db",
+    ),
+)
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run; repeatable.")
+@click.option(
+    "--run", "runs", multiple=True, metavar="RUN", help="Only this run, as in latest; repeatable."
+)
 def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     """Copy all runs of the store FROM into the store TO; each is a path or postgresql://...
 
@@ -78,7 +86,13 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     return ExitCode.OK
 
 
-@command.command("merge")
+@command.command(
+    "merge",
+    examples=(
+        "passhat store merge .passhat/passhat.db --store all.db",
+        "passhat store merge .passhat/passhat.db .passhat/passhat.db --store both.db",
+    ),
+)
 @click.argument("sources", metavar="STORE...", nargs=-1, required=True)
 @store_option
 def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
@@ -108,7 +122,13 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     return ExitCode.OK
 
 
-@command.command("backup")
+@command.command(
+    "backup",
+    examples=(
+        "passhat store backup backups/monday.db",
+        "passhat store backup today.db --store .passhat/passhat.db",
+    ),
+)
 @click.argument("target", metavar="DEST")
 @store_option
 def backup(target: str, store_path: str) -> ExitCode:
@@ -126,7 +146,13 @@ def backup(target: str, store_path: str) -> ExitCode:
     return ExitCode.OK
 
 
-@command.command("restore")
+@command.command(
+    "restore",
+    examples=(
+        "passhat store restore .passhat/passhat.db --store restored.db",
+        "passhat store restore .passhat/passhat.db --store copies/restored.db",
+    ),
+)
 @click.argument("source", metavar="BACKUP")
 @store_option
 def restore(source: str, store_path: str) -> ExitCode:
@@ -147,7 +173,13 @@ def restore(source: str, store_path: str) -> ExitCode:
     return ExitCode.OK
 
 
-@command.command("check")
+@command.command(
+    "check",
+    examples=(
+        "passhat store check",
+        "passhat store check --store .passhat/passhat.db",
+    ),
+)
 @store_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def check(store_path: str, as_json_text: bool) -> ExitCode:
@@ -201,7 +233,13 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     return ExitCode.OK if health.whole else ExitCode.INCOMPLETE
 
 
-@command.command("vacuum")
+@command.command(
+    "vacuum",
+    examples=(
+        "passhat store vacuum",
+        "passhat store vacuum --transcripts-older-than 30d",
+    ),
+)
 @store_option
 @click.option(
     "--transcripts-older-than",

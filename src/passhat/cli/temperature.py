@@ -6,28 +6,35 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.commands import Group
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     KList,
     ReadingOptions,
-    SuggestingGroup,
     source_options,
     sources_argument,
     term_options,
     this_command,
-    write_text,
 )
+from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
 
 if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.group("temperature", cls=SuggestingGroup)
+@click.group("temperature", cls=Group)
 def command() -> None:
     """Find the best temperature for pass@k: in a toy model, and in your own runs."""
 
 
-@command.command("toy")
+@command.command(
+    "toy",
+    renamed={"--html": "-o"},
+    examples=(
+        "passhat temperature toy",
+        "passhat temperature toy --family exponential",
+    ),
+)
 @click.option(
     "--family",
     type=click.Choice(["gaussian", "exponential", "power"]),
@@ -36,8 +43,10 @@ def command() -> None:
     help="How the difficulties of the tasks are distributed.",
 )
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--html", metavar="FILE", help="Write the figures to FILE (- is standard output).")
-def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
+@output_option(
+    "html", "json", help="Write the figures, as in toy.html, or the numbers, as in toy.json."
+)
+def toy(family: str, as_json_text: bool, outputs: tuple[Output, ...]) -> ExitCode:
     """Print the laws of the toy model: how T* grows with k and with the spread of the tasks."""
 
     from rich.console import Console
@@ -48,18 +57,28 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     from passhat.stats.temperature import study
 
     result = study(family)
-    if html is not None:
+
+    def page() -> str:
         from passhat.reporting.html.temperature import toy_page
 
-        write_text(html, toy_page(result, command=this_command()))
+        return toy_page(result, command=this_command())
+
+    write_outputs(outputs, {"html": page, "json": lambda: as_json(result)})
     if as_json_text:
         click.echo(as_json(result), nl=False)
-    elif html != "-":
+    elif prints_to_screen(outputs):
         click.echo(render_terminal(study_document(result), Console()), nl=False)
     return ExitCode.OK
 
 
-@command.command("fit")
+@command.command(
+    "fit",
+    renamed={"--html": "-o"},
+    examples=(
+        "passhat temperature fit example:smollm2 -k 1,8",
+        "passhat temperature fit example:smollm2 -k 1,8 --json",
+    ),
+)
 @sources_argument
 @click.option(
     "-k", "ks", type=KList(), default=(), help="Values of k, as in 1,5.  [default: 1,2,4,8...]"
@@ -68,8 +87,8 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 @source_options
 @click.option("--full", is_flag=True, help="Print every temperature, k and note.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-@click.option(
-    "--html", metavar="FILE", help="Write one page with charts and tables (- is standard output)."
+@output_option(
+    "html", "json", help="Write a page with charts and tables, as in fit.html, or fit.json."
 )
 def fit(
     sources: tuple[str, ...],
@@ -78,7 +97,7 @@ def fit(
     terms: Terms,
     full: bool,
     as_json_text: bool,
-    html: str | None,
+    outputs: tuple[Output, ...],
 ) -> ExitCode:
     """Fit runs of the same agent and tasks at several temperatures: which T for which k?
 
@@ -97,13 +116,16 @@ def fit(
 
     runs = how.read(sources, needs=COUNTS_ONLY)
     fitted = fit_temperatures(runs, ks, terms)
-    if html is not None:
+
+    def page() -> str:
         from passhat.reporting.html.temperature import fit_page
 
-        write_text(html, fit_page(fitted, runs, missing=terms.missing, command=this_command()))
+        return fit_page(fitted, runs, missing=terms.missing, command=this_command())
+
+    write_outputs(outputs, {"html": page, "json": lambda: as_json(fitted)})
     if as_json_text:
         click.echo(as_json(fitted), nl=False)
-    elif html != "-":
+    elif prints_to_screen(outputs):
         level = Level.FULL if full else Level.SHORT
         click.echo(render_terminal(fit_document(fitted), Console(), level), nl=False)
     return ExitCode.OK

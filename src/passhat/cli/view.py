@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
 
-@click.command("view")
+@click.command(
+    "view",
+    cls=Command,
+    examples=(
+        "passhat view --open",
+        "passhat view --port 8000 --allow-run",
+    ),
+)
 @store_option
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free one."
@@ -25,7 +33,7 @@ from passhat.cli.shared.exits import ExitCode
     "names",
     multiple=True,
     metavar="NAME",
-    help="Another name by which browsers may call it; repeatable.",
+    help="Another name for browsers to call it by, as in evals.local; repeatable.",
 )
 @click.option("--allow-run", is_flag=True, help="Runs and regrades may be started from the page.")
 @click.option("--open", "open_browser", is_flag=True, help="Open a browser, too.")

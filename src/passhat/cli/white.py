@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 
 
-@click.command("white")
+@click.command(
+    "white",
+    cls=Command,
+    examples=("passhat white demo:careful", "passhat white python:agent:answer --port 9211"),
+)
 @click.argument("agent")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=9210, show_default=True, help="Port; 0 takes a free one.")
-@click.option("--card-url", metavar="URL", help="The address on the card, where it differs.")
+@click.option(
+    "--card-url", metavar="URL", help="The address on the card, as in http://agents:9210/."
+)
 @click.option(
     "--reply",
     type=click.Choice(["task", "message"]),
@@ -20,7 +27,7 @@ from passhat.cli.shared.exits import ExitCode
     help="Answer by tasks, or by messages for evaluators that take nothing else.",
 )
 @click.option(
-    "--backend", default="", metavar="HOST", help="Host that may reset it from elsewhere."
+    "--backend", default="", metavar="HOST", help="Host that may reset it, as in beats.local."
 )
 def command(
     agent: str, host: str, port: int, card_url: str | None, reply: str, backend: str

@@ -102,7 +102,7 @@ def _foreign(path: str, line: int, what: str) -> ReadError:
         f"the row was made from {what}, so judging cannot go on here.",
         source=path,
         line=line,
-        hint="Name another file with --out, or remove this one to begin again.",
+        hint="Name another file with -o, or remove this one to begin again.",
     )
 
 

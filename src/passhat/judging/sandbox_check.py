@@ -318,7 +318,7 @@ _HINT = (
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap) and allow user namespaces "
     "(sysctl user.max_user_namespaces; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
     "or use Linux 6.2 or newer with Landlock. `passhat sandbox check` shows what is there. "
-    "Only for programs you trust: --allow-weak-sandbox or --unsafe-no-sandbox."
+    "Only for programs you trust: --set allow_weak_sandbox=yes, or --sandbox none."
 )
 _CONTAINER_HINT = (
     "The engine must run here, the image must hold Python 3.9 or newer and a libc with "

@@ -149,5 +149,6 @@ class JudgeRules:
     def __post_init__(self) -> None:
         if self.judges not in JUDGES:
             raise InvalidValue(
-                f"--judge {self.judges!r} is not a judge.", hint=f"There are: {', '.join(JUDGES)}."
+                f"{self.judges!r} is not a judge.",
+                hint=f"There are: {', '.join(JUDGES)}.",
             )

@@ -114,7 +114,7 @@ def note_counted(attempts: int) -> str:
     return (
         f"{note} (more than {MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their "
         "order, the spread of what attempts took, and notes on identical answers are left out; "
-        "--one-by-one reads them all, whatever memory that takes"
+        "passhat read --one-by-one reads them all, whatever memory that takes"
     )
 
 

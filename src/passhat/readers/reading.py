@@ -66,7 +66,7 @@ class Reading:
 
 
 class ReadKeywords(TypedDict, total=False):
-    """The keyword arguments of :func:`read`, which documents them."""
+    """The keyword arguments of :func:`read_all`; :func:`read` documents them."""
 
     columns: Mapping[str, str] | None
     pass_at: float | None
@@ -85,7 +85,22 @@ class ReadKeywords(TypedDict, total=False):
 
 
 def read(
-    sources: str | PathLike[str] | Iterable[str | PathLike[str]], **how: Unpack[ReadKeywords]
+    sources: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    columns: Mapping[str, str] | None = None,
+    pass_at: float | None = None,
+    scorer: str | None = None,
+    join: bool = False,
+    join_by: str | None = None,
+    agent: str | None = None,
+    labels: Iterable[str] = (),
+    store: str = DEFAULT_PATH,
+    needs: Needs | None = None,
+    max_unpacked: int | None = None,
+    records: str | None = None,
+    trials: str | None = None,
+    passes: str | None = None,
+    mapping: str | PathLike[str] | None = None,
 ) -> list[Run]:
     """Read runs from files.
 
@@ -132,7 +147,23 @@ def read(
         One per agent and set-up. Each lists in ``reading`` how columns and fields were read, and in
         ``losses`` the parts that could not be read.
     """
-    reading = read_all(sources, **how)
+    reading = read_all(
+        sources,
+        columns=columns,
+        pass_at=pass_at,
+        scorer=scorer,
+        join=join,
+        join_by=join_by,
+        agent=agent,
+        labels=labels,
+        store=store,
+        needs=needs,
+        max_unpacked=max_unpacked,
+        records=records,
+        trials=trials,
+        passes=passes,
+        mapping=mapping,
+    )
     if reading.refused:
         name, why = reading.refused[0]
         raise ReadError(why, source=name)

@@ -106,7 +106,7 @@ def doubt_notes(run: Run) -> tuple[str, ...]:
         notes.append(
             f"{percent((passed - alone) / len(verdicts), 0)} of attempts passed confirmed, "
             f"{percent(alone / len(verdicts), 0)} more ({alone:,}) only by plain Python, which a "
-            "program can forge (unconfirmed); --strict counts them as missing"
+            "program can forge (unconfirmed); --set strict=yes counts them as missing"
         )
     return tuple(notes)
 

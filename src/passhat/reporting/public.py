@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes.coercion import Data, as_run_or_outcomes
@@ -14,7 +14,6 @@ from passhat.stats.outcomes.run import Run
 
 if TYPE_CHECKING:
     from passhat.reporting import view
-    from passhat.stats.terms import TermOptions
 
 __all__ = ["Report", "report"]
 
@@ -96,7 +95,11 @@ def report(
     metrics: Sequence[str] = (),
     by: str | None = None,
     with_tasks: bool = False,
-    **options: Unpack[TermOptions],
+    about: str | None = None,
+    level: float = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
 ) -> Report:
     """Report pass^k, pass@k and delta^k of one or several runs, with intervals.
 
@@ -111,8 +114,8 @@ def report(
         Report each value of a slice as well.
     with_tasks : bool
         Also list every task.
-    **options
-        ``level``, ``missing``, ``drop_short``, ``cluster``, ``about``.
+    about, level, missing, drop_short, cluster
+        As in :func:`estimate`.
     """
     from passhat.reporting.build import ReportOptions, build_report
     from passhat.stats.terms import Terms
@@ -124,7 +127,15 @@ def report(
     report_options = ReportOptions(
         ks=tuple(ks),
         metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
-        terms=Terms.from_options(options),
+        terms=Terms.from_options(
+            {
+                "about": about,
+                "level": level,
+                "missing": missing,
+                "drop_short": drop_short,
+                "cluster": cluster,
+            }
+        ),
         by=by,
         with_tasks=with_tasks,
         with_details=True,

@@ -148,7 +148,7 @@ class McpSuite(Suite):
         try:
             import mcp.server  # noqa: F401 - the extra is there, or the user learns it now
         except ImportError:
-            raise MissingExtra("--tools mcp", extra="mcp") from None
+            raise MissingExtra("tools=mcp", extra="mcp") from None
         if suite.harness or suite.has_tools is False:
             raise InvalidValue(_without_tools(suite.name), hint=_NO_TOOLS)
         self._suite = suite

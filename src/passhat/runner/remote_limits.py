@@ -3,7 +3,7 @@
 The process that started the run is the gatekeeper: it owns the same :class:`Pace` and
 :class:`Budget` that the local runner uses, and nothing of their arithmetic is done elsewhere. A
 worker has :class:`RemoteLimits`, a queue of requests that the gatekeeper polls and answers. Without
-a limit nothing is requested: without ``--rate`` a call costs no message, and only updates for all
+a limit nothing is requested: without ``rate`` a call costs no message, and only updates for all
 workers (a pause, the first answer) are sent.
 """
 

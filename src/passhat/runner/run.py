@@ -432,7 +432,7 @@ class _Execution:
             self._fault = RunStopped(
                 f"{self._silent} attempts in a row got no answer. The last one: {why}",
                 hint="Fix that, then run the same command with --only-missing. "
-                "--give-up-after N changes the limit.",
+                "--set give_up_after=N changes the limit.",
             )
             self._stop.give_up()
 

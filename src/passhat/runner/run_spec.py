@@ -300,7 +300,7 @@ class RunSpec:
         if loaded.suite.harness:
             if self.otlp is not None or self.otlp_port is not None:
                 raise InvalidValue(
-                    f"--otlp does not go with {loaded.suite.name}: its attempts are made by "
+                    f"otlp does not go with {loaded.suite.name}: its attempts are made by "
                     f"{loaded.suite.harness} itself, which has tracing of its own."
                 )
             return None

@@ -488,7 +488,7 @@ class SpanReceiver:
     """Receives spans over OTLP/HTTP on 127.0.0.1, in a thread of its own.
 
     Every attempt has a path of its own, so a program that is started for one attempt needs to
-    know nothing of traces. At the fixed port of ``--otlp-port`` attempts are told apart by their
+    know nothing of traces. At the fixed port of ``otlp_port`` attempts are told apart by their
     trace id.
     """
 
@@ -497,7 +497,7 @@ class SpanReceiver:
             self._socket = open_socket("127.0.0.1", port or 0)
         except InvalidValue as error:
             raise InvalidValue(
-                error.message, hint="Choose another --otlp-port, or end what listens there."
+                error.message, hint="Choose another otlp_port, or end what listens there."
             ) from None
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._by_key: dict[str, Inbox] = {}

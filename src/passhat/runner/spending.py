@@ -45,11 +45,11 @@ class Spending:
     retries: int = 8
 
     def __post_init__(self) -> None:
-        for name, cap in (("--budget", self.cost), ("--max-tokens", self.tokens)):
+        for name, cap in (("--budget", self.cost), ("max_tokens", self.tokens)):
             if cap is not None and not cap > 0:
                 raise InvalidValue(f"{name} must be more than 0, not {cap:g}.")
         if self.retries < 0:
-            raise InvalidValue("--retries must be at least 0.")
+            raise InvalidValue("retries must be at least 0.")
 
     @property
     def is_capped(self) -> bool:
@@ -80,7 +80,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
     kinds = {model.kind for model in models}
     if unknown := set(spending.rates) - kinds - {""}:
         raise InvalidValue(
-            f"--rate {', '.join(sorted(unknown))}: no such provider in this run.",
+            f"rate={', '.join(sorted(unknown))}: no such provider in this run.",
             hint=f"Providers here: {', '.join(sorted(kinds)) or 'none'}.",
         )
     if spending.is_capped:
@@ -89,7 +89,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
 
 
 def _check(agent: Agent, spending: Spending) -> None:
-    option = "--budget" if spending.cost is not None else "--max-tokens"
+    option = "--budget" if spending.cost is not None else "max_tokens"
     if isinstance(agent, _REPORTING):
         return  # reports its usage with its answer; see budget_for
     if not isinstance(agent, ChatAgent):

@@ -1,6 +1,6 @@
 """OpenTelemetry of a run: an attempt is a trace, every model or tool call a span.
 
-``--otlp URL`` sends the spans of our own records. What an agent emits itself is received by
+The setting ``otlp`` sends the spans of our own records. What an agent emits itself is received by
 :mod:`passhat.runner.spans` and becomes call records of its attempt.
 """
 
@@ -62,7 +62,7 @@ def telemetry_for(
         is_installed = False
     if not is_installed:
         if otlp is not None or port is not None:
-            raise MissingExtra("--otlp" if otlp is not None else "--otlp-port", extra="otel")
+            raise MissingExtra("otlp" if otlp is not None else "otlp_port", extra="otel")
         return None
     sender = None if otlp is None else _Sender(otlp, agent.name, *about)
     return Telemetry(agent, sender, port, prices, tell)
@@ -269,8 +269,8 @@ class _Sender:
 
         if not url.startswith(("http://", "https://")):
             raise InvalidValue(
-                f"--otlp takes the address of a collector, not {shorten(url)}.",
-                hint="Write it as in --otlp http://localhost:4318",
+                f"otlp takes the address of a collector, not {shorten(url)}.",
+                hint="Write it as in otlp=http://localhost:4318",
             )
         self.url = url
         self.lost = 0

@@ -340,7 +340,7 @@ class Suite(Contract):
     def configure(self, settings: Settings) -> None:
         """Called once after loading, with the options that only some suites use."""
         if settings.scorer:
-            raise InvalidValue(f"--scorer does not apply to {self.name}: it has one judge.")
+            raise InvalidValue(f"scorer does not apply to {self.name}: it has one judge.")
 
     def judge_with(self, choice: JudgingChoice) -> None:
         """Called before the first episode with the sandbox and limits for judging programs."""

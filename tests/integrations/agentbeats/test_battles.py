@@ -63,7 +63,7 @@ def test_a_scenario_from_start_to_end(
     assert kept["participants"] == {"agent": f"http://127.0.0.1:{white}"}
     assert kept["results"][0]["runs"][0]["attempts"] == 4
     said = {one["metric"]: one["value"] for one in kept["results"][0]["runs"][0]["estimates"]}
-    again = passhat("report", "result.json", "--metric", "pass^2", "--csv", "-")
+    again = passhat("report", "result.json", "--metric", "pass^2", "-o", "csv")
     (row, *_) = csv.DictReader(io.StringIO(again.out))
     assert float(row["value"]) == said["pass^2"]  # the file is a log that passhat reads
     with pytest.raises(ProcessLookupError):  # stopped, with everything it started

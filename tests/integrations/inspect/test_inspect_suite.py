@@ -154,7 +154,7 @@ def test_a_log_that_a_killed_run_left_behind_is_taken_in(passhat: Call, store: P
         ("my_tasks.py@lick", "'lick' not found"),
         ("my_tasks.py", "name one: my_tasks.py@luck"),
         ("no_package/task", "is not a file, a module or a registered task"),
-        ("my_tasks.py@two_scorers", "Choose with --scorer: so_often, match"),
+        ("my_tasks.py@two_scorers", "Choose with --set scorer=NAME: so_often, match"),
     ],
 )
 def test_a_wrong_suite_is_explained(passhat: Call, store: Path, suite: str, said: str) -> None:
@@ -165,7 +165,7 @@ def test_a_wrong_suite_is_explained(passhat: Call, store: Path, suite: str, said
 
 def test_a_scorer_is_chosen_and_a_module_will_do(passhat: Call, store: Path) -> None:
     run = ("run", "-s", "inspect:my_tasks@two_scorers", *MODEL, "-n", 2, "--store", store)
-    assert passhat(*run, "--scorer", "so_often").code == 0
+    assert passhat(*run, "--set", "scorer=so_often").code == 0
     assert _verdicts(store) == {"a": [(1, 1, ""), (2, 0, "unknown_failure")]}
 
 

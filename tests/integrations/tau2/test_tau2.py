@@ -46,7 +46,7 @@ def test_a_good_agent_passes_everything_and_a_forgetful_one_does_not(passhat: Ca
 
 
 def test_the_tools_are_reached_by_mcp_as_well(passhat: Call) -> None:
-    ended = _run(passhat, "by_mcp", "--tools", "mcp", "--verbose")
+    ended = _run(passhat, "by_mcp", "--set", "tools=mcp", "--verbose")
     assert ended.code == 0, ended.err
     assert set(map(tuple, _verdicts().values())) == {(("1", ""),)}, ended.err
     with open_store(".passhat/passhat.db") as store:
@@ -92,7 +92,7 @@ def test_faults_of_agent_and_world_are_kept_apart(
     ("user", "more", "verdict", "why"),
     [
         ("model/broken", (), "-1", "user_error"),
-        ("model/sleepy", ("--step-timeout", "1"), "-1", "user_error"),
+        ("model/sleepy", ("--set", "step_timeout=1"), "-1", "user_error"),
         ("model/endless", (), "0", "timeout"),  # tau2's own limit of messages
     ],
 )
@@ -117,7 +117,7 @@ def test_a_broken_judge_is_missing_and_one_kind_of_check_can_be_chosen(passhat: 
 
 def test_the_results_are_exported_in_tau2s_own_form(passhat: Call, shop: Path) -> None:
     _run(passhat, "Good", "--task", "add_tea", "--task", "both_act", n=3)
-    written = passhat("export", ".passhat/passhat.db", "--tau2")
+    written = passhat("export", ".passhat/passhat.db", "-o", "tau2")
     assert written.code == 0
     (shop / "results.json").write_text(written.out)
     results = json.loads(written.out)
@@ -149,7 +149,7 @@ def test_a_checkout_that_cannot_be_used_says_what_to_install(
     passhat: Call, shop: Path, registry: str | None, said: str
 ) -> None:
     other = _package(shop, registry)
-    ended = _run(passhat, "Good", "--tau2", other)
+    ended = _run(passhat, "Good", "--set", f"tau2={other}")
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
     assert "git clone" in ended.err or "pip install -e" in ended.err or "import tau2" in ended.err
@@ -158,8 +158,8 @@ def test_a_checkout_that_cannot_be_used_says_what_to_install(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--tau2", "nowhere"), "is not a checkout of tau2-bench"),
-        (("--tau2-python", "./no-python"), "cannot be started"),
+        (("--set", "tau2=nowhere"), "is not a checkout of tau2-bench"),
+        (("--set", "tau2_python=./no-python"), "cannot be started"),
         (("--suite", "tau2:shoes"), "there are: judged, mock"),
         (("--suite", "tau2:mock@taste"), "is not a domain of tau2-bench"),
     ],

@@ -180,7 +180,7 @@ def test_the_command_writes_every_form(
 
 
 def test_what_cannot_be_drawn_is_explained(passhat: Passhat, tmp_path: Path) -> None:
-    assert all(name in passhat("figure", "--list").out for name in FIGURES)
+    assert all(name in passhat("figure").out for name in FIGURES)
     path = tmp_path / "figure.svg"
     for arguments, words in (
         (["curves"], "a name and a file"),

@@ -54,7 +54,7 @@ def _table(tasks: int, attempts: int, *, agents: tuple[str, ...] = ("alpha",)) -
 def _made(folder: Path, name: str, text: str, *command: str) -> Path:
     table, page = folder / f"{name}.csv", folder / f"{name}.html"
     table.write_text(text, encoding="utf-8")
-    assert main([*command, str(table), "--html", str(page)]) == 0
+    assert main([*command, str(table), "-o", str(page)]) == 0
     return page
 
 
@@ -370,7 +370,7 @@ def test_a_page_of_counts_says_what_it_leaves_out(
     for name in ("FEW_ATTEMPTS", "MOST_ATTEMPTS"):
         monkeypatch.setattr(base, name, 10)
     monkeypatch.setattr(page_data, "MOST_TASKS", 3)
-    assert main(["report", str(table), "--html", str(page)]) == 0
+    assert main(["report", str(table), "-o", str(page)]) == 0
     own = browser_page(page.as_uri())
     own.page.wait_for_selector(".task")
     assert own.complaints == []

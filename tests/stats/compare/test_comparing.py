@@ -216,7 +216,7 @@ def test_mistakes_are_refused() -> None:
     with pytest.raises(InvalidValue, match="level"):
         compare(*FORTY, level=95)
     with pytest.raises(InvalidValue, match="alternative"):
-        compare(*FORTY, alternative="better")
+        compare(*FORTY, alternative="better")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="at least one metric"):
         compare(*FORTY, [])
     with pytest.raises(InvalidValue, match=r"a matrix of tasks x attempts .* shape \(2,\)"):

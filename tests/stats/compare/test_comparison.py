@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from passhat.stats.compare.comparison import Result
 from passhat.stats.compare.lift import LiftSample
 from passhat.stats.gate import GateVerdict
 
-NEW = {"about": "new tasks"}
-THESE = {"about": "these tasks"}
+NEW: dict[str, Any] = {"about": "new tasks"}
+THESE: dict[str, Any] = {"about": "these tasks"}
 
 pairs = st.integers(1, 5).flatmap(
     lambda n: st.tuples(

@@ -8,6 +8,7 @@ import pytest
 from passhat import Outcomes, Run, gate
 from passhat.errors import InvalidValue
 from passhat.protocol import Protocol
+from passhat.stats.gate.gate_result import Unsettled
 
 NAMES = [f"t{i}" for i in range(30)]
 BASE = Run("main", "main", Outcomes.from_counts(4, [4, 3, 2] * 10, NAMES))
@@ -49,7 +50,7 @@ def _run(n: object, c: object, names: list[str] = NAMES, missing: object = 0) ->
 )
 @pytest.mark.parametrize("rules", [(), ("pass^1 >= 0.01",)], ids=["baseline", "rule"])
 def test_a_lossy_run_is_never_green(
-    run: Run, says: str, unsettled: str, rules: tuple[str, ...]
+    run: Run, says: str, unsettled: Unsettled, rules: tuple[str, ...]
 ) -> None:
     result = gate(run, rules, BASE, unsettled=unsettled)
     assert result.exit_code == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,9 +61,7 @@ def test_one_broken_task_is_red_and_named_though_the_mean_is_level() -> None:
 
 
 @pytest.mark.parametrize(("unsettled", "code"), [(None, 0), ("pass", 0), ("warn", 0), ("fail", 3)])
-def test_unsettled_ends_as_asked_and_says_what_would_settle_it(
-    unsettled: str | None, code: int
-) -> None:
+def test_unsettled_ends_as_asked_and_says_what_would_settle_it(unsettled: Any, code: int) -> None:
     result = gate(SAME, against=BASE, margin=0.01, unsettled=unsettled)
     (only,) = result.results
     assert only.outcome == "unsettled"
@@ -131,8 +130,8 @@ def test_all_or_nothing_repositories_show_nothing() -> None:
         passes = np.repeat(rng.random(10) < 0.5, 10).astype(int) * 4
         outcomes = Outcomes.from_counts(4, passes, labels=labels)
         for clustered in shown:
-            terms = {"cluster": "repo"} if clustered else {}
-            result = gate(outcomes, "pass^1 >= 0.5", **terms)
+            cluster = "repo" if clustered else None
+            result = gate(outcomes, "pass^1 >= 0.5", cluster=cluster)
             shown[clustered] += result.verdict is GateVerdict.SHOWN
     assert shown[False] > 10
     assert shown[True] <= 0.05 * 60 + 3

@@ -1,32 +1,43 @@
-"""Where the values of options come from: flag, environment, file, default, in this order."""
+"""Where the values of options come from: flag, environment, file, default, in this order.
+
+In a TOML file, ``[run]`` takes the names of options and settings. ``[pass_k_config]`` is read as
+tau-bench green agents read it: ``mode`` "manual" tries one task of one domain, "random" some tasks
+of both domains.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import difflib
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from passhat.cli.shared.commands import Command, Setting, options_of, settings_of
+from passhat.cli.shared.exits import ExitCode
+from passhat.errors import InvalidValue, ReadError, shorten
+
 if TYPE_CHECKING:
-    from passhat.cli.shared.settings import Configuration, Setting
+    from rich.console import RenderableType
 
 __all__ = [
+    "Configuration",
     "Configured",
     "Origin",
     "configured_store",
     "origins",
-    "same_options",
+    "print_configuration",
     "store_option",
     "unknown_settings",
 ]
 
 _PREFIX = "PASSHAT_"
 _FILE_OPTION = "config"
-_NOT_SETTINGS = (_FILE_OPTION, "json")
+_NOT_SETTINGS = (_FILE_OPTION, "set", "show_config")
 _HELP = {"-h", "--help"}
 _RANKS = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 _DEFAULT_STORE = ".passhat/passhat.db"
@@ -47,8 +58,6 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 
 def configured_store() -> str:
     """The store that passhat.toml in this folder names, so that all commands use the same one."""
-    from passhat.cli.shared.settings import DEFAULT_FILE, read_store
-
     return (read_store(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None) or _DEFAULT_STORE
 
 
@@ -61,7 +70,7 @@ class _Words(click.types.StringParamType):
         return super().convert(value, param, ctx).strip()
 
 
-class Configured(click.Command):
+class Configured(Command):
     """A command whose options can also be set in the environment and in a TOML file.
 
     The name of an option in a file is its long flag with ``_``; in the environment it is that in
@@ -70,16 +79,16 @@ class Configured(click.Command):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        for key, option in _options_by_key(self).items():
+        for key, option in _parameters(self).items():
             if option.multiple and option.type is click.STRING:
                 option.type = _Words()
-            if key != "json":
+            if key not in ("set", "show_config"):
                 option.envvar = option.envvar or f"{_PREFIX}{key.upper()}"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         configuration = self._configuration(ctx, list(args))
         ctx.meta[_FILE_OPTION] = configuration
-        by_key = _options_by_key(self)
+        by_key = _parameters(self)
         ctx.default_map = {
             str(by_key[key].name): _converted(by_key[key], key, setting, configuration, ctx)
             for key, setting in configuration.settings.items()
@@ -90,11 +99,9 @@ class Configured(click.Command):
 
     def _configuration(self, ctx: click.Context, args: list[str]) -> Configuration:
         """The file that is named, or passhat.toml where it lies here."""
-        from passhat.cli.shared.settings import DEFAULT_FILE, Configuration, read_configuration
-
         if ctx.resilient_parsing or _HELP & set(args):
             return Configuration()
-        by_key = _options_by_key(self)
+        by_key = _parameters(self)
         option = by_key[_FILE_OPTION]
         # Only --config is looked up here; other problems are reported later.
         parser = self.make_parser(ctx)
@@ -111,24 +118,19 @@ class Configured(click.Command):
         return read_configuration(str(path), set(by_key) - set(_NOT_SETTINGS))
 
 
-def _options_by_key(command: click.Command) -> dict[str, click.Option]:
-    """Every option by the name it has in a file."""
-    return {
-        max(option.opts, key=len).lstrip("-").replace("-", "_"): option
-        for option in command.params
-        if isinstance(option, click.Option)
-    }
+def _parameters(command: click.Command) -> dict[str, click.Option | Setting]:
+    """Every option and setting by the name it has in a file."""
+    return {**options_of(command), **settings_of(command)}
 
 
 def _converted(
-    option: click.Option,
+    option: click.Option | Setting,
     key: str,
-    setting: Setting,
+    setting: FileValue,
     configuration: Configuration,
     ctx: click.Context,
 ) -> object:
     """The value as the flag would take it; a mistake names the file, not a flag."""
-    from passhat.errors import ReadError
 
     def wrong(why: str) -> ReadError:
         return ReadError(f"[{setting.table}] {key}: {why}", source=configuration.path)
@@ -149,7 +151,9 @@ def _converted(
     return converted if option.multiple else converted[0]
 
 
-def _keep_one_choice_of_tasks(ctx: click.Context, by_key: dict[str, click.Option]) -> None:
+def _keep_one_choice_of_tasks(
+    ctx: click.Context, by_key: Mapping[str, click.Option | Setting]
+) -> None:
     """``--task`` on the command line ends a file's ``random``, and the other way round."""
     named = [by_key[key] for key in ("task", "random") if key in by_key]
     ranked = {
@@ -178,13 +182,14 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
     from passhat.store import without_password
 
     configuration: Configuration = ctx.meta[_FILE_OPTION]
-    for key, option in _options_by_key(ctx.command).items():
+    for key, option in _parameters(ctx.command).items():
         if key in _NOT_SETTINGS:
             continue
         name = str(option.name)
         origin = ctx.get_parameter_source(name)
         if origin is ParameterSource.COMMANDLINE:
-            source, where = "flag", max(option.opts, key=len)
+            flag = isinstance(option, click.Option)
+            source, where = "flag", max(option.opts, key=len) if flag else f"--set {key}"
         elif origin is ParameterSource.ENVIRONMENT:
             source, where = "environment", str(option.envvar)
         elif origin is ParameterSource.DEFAULT_MAP:
@@ -200,15 +205,186 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
 
 def unknown_settings(ctx: click.Context, environment: Iterable[str]) -> list[str]:
     """Variables that look like settings and are none: a slip would go unseen otherwise."""
-    known = {str(option.envvar) for option in _options_by_key(ctx.command).values()}
+    known = {str(option.envvar) for option in _parameters(ctx.command).values()}
     return sorted(name for name in environment if name.startswith(_PREFIX) and name not in known)
 
 
-def same_options(command: click.Command) -> list[click.Parameter]:
-    """The options of another command, none of them required."""
-    values = []
-    for option in command.params:
-        own = copy.copy(option)
-        own.required = False
-        values.append(own)
-    return values
+def print_configuration(ctx: click.Context, *, as_json_text: bool) -> ExitCode:
+    """Print every setting of a configured command, its value and the place that decided it."""
+    import os
+
+    from rich.console import Console
+
+    from passhat._serialize import as_json
+    from passhat.reporting.terminal import captured, plain, plain_table
+    from passhat.runner.redaction import Redactor
+
+    redact = Redactor(os.environ)
+    settings = list(origins(ctx))
+    configuration: Configuration = ctx.meta[_FILE_OPTION]
+    unknown = unknown_settings(ctx, os.environ)
+    if as_json_text:
+        data = {
+            "file": configuration.path or None,
+            "ignored": list(configuration.ignored),
+            "unknown_variables": unknown,
+            "settings": settings,
+        }
+        click.echo(redact(as_json(data)), nl=False)
+        return ExitCode.OK
+    rows = [
+        [origin.key, redact(_word(origin.value)), f"{origin.source} {origin.where}".rstrip()]
+        for origin in settings
+    ]
+    parts: list[RenderableType] = [plain_table(("setting", "value", "from"), rows, left=(0, 1, 2))]
+    if configuration.ignored:
+        parts.append(plain(f"not passhat's: {', '.join(configuration.ignored)}"))
+    if unknown:
+        parts.append(plain(f"variables that are not a setting: {', '.join(unknown)}"))
+    click.echo(captured(Console(), lambda: parts), nl=False)
+    return ExitCode.OK
+
+
+def _word(value: object) -> str:
+    """A value as a cell of the table: a dash when nothing is set, members for a list."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None or value == "" else str(value)
+
+
+DEFAULT_FILE = "passhat.toml"
+"""Used when it lies in the folder that passhat is called in."""
+
+_OWN, _GREEN = "run", "pass_k_config"
+_GREEN_KEYS = ("mode", "k", "domain", "task_id", "num_battles")
+_DOMAINS = ("retail", "airline")
+
+Value = str | int | float | bool | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FileValue:
+    """A value and the TOML table it is in."""
+
+    value: Value
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Settings of a run from a file; ``ignored`` are entries of another program."""
+
+    path: str = ""
+    settings: Mapping[str, FileValue] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+
+def read_configuration(path: str, known: Collection[str]) -> Configuration:
+    """Read a file; ``known`` are the names of options that ``[run]`` may set.
+
+    Raises
+    ------
+    ReadError
+        The file cannot be read, is not TOML, or holds a name or a value that means nothing.
+    """
+    data = _parsed(path)
+    green = _table(data, _GREEN, path)
+    own = _table(data, _OWN, path)
+    others = tuple(name for name in data if name not in (_OWN, _GREEN))
+    for name in others:
+        # The file of a green agent describes that agent, too. Only a likely slip is refused there.
+        if green is None or difflib.get_close_matches(name, (_OWN, _GREEN)):
+            raise _unknown(name, (_OWN, _GREEN), path, "table")
+    settings = {} if green is None else _from_green(green, path)
+    for name, value in (own or {}).items():
+        if name not in known:
+            raise _unknown(name, known, path, f"key in [{_OWN}]")
+        settings[name] = FileValue(_plain(value, f"{_OWN}.{name}", path), _OWN)
+    return Configuration(path, settings, others)
+
+
+def read_store(path: str) -> str | None:
+    """The ``store`` of ``[run]``; the other settings are checked by the command they belong to."""
+    value = (_table(_parsed(path), _OWN, path) or {}).get("store")
+    if value is None or isinstance(value, str):
+        return value
+    raise ReadError(f"[{_OWN}] store must be text, not {shorten(value)}.", source=path)
+
+
+def _parsed(path: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}.", source=path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ReadError(f"is not TOML ({error}).", source=path) from None
+
+
+def _table(data: Mapping[str, object], name: str, path: str) -> dict[str, object] | None:
+    table = data.get(name)
+    if table is None or isinstance(table, dict):
+        return table
+    raise ReadError(f"{name} must be a table, [{name}], not {shorten(table)}.", source=path)
+
+
+def _plain(value: object, where: str, path: str) -> Value:
+    if isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str | int) for item in value):
+        return [str(item) for item in value]
+    raise ReadError(
+        f"{where} must be text, a number, true or false, or a list of names, not {shorten(value)}.",
+        source=path,
+    )
+
+
+def _unknown(name: str, known: Collection[str], path: str, what: str) -> ReadError:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    listed = f"Known: {', '.join(sorted(known))}."
+    return ReadError(
+        f"{shorten(name)} is no known {what}.",
+        source=path,
+        hint=f"Did you mean {near[0]}? {listed}" if near else listed,
+    )
+
+
+def _from_green(table: Mapping[str, object], path: str) -> dict[str, FileValue]:
+    """The options that ``[pass_k_config]`` amounts to."""
+    for name in table:
+        if name not in _GREEN_KEYS:
+            raise _unknown(name, _GREEN_KEYS, path, f"key in [{_GREEN}]")
+    try:
+        values = _green_values(table)
+    except InvalidValue as error:
+        raise ReadError(f"[{_GREEN}] {error.message}", source=path, hint=error.hint) from None
+    return {name: FileValue(value, _GREEN) for name, value in values.items()}
+
+
+def _green_values(table: Mapping[str, object]) -> dict[str, Value]:
+    attempts = _whole(table, "k", 2)
+    if attempts % 2:
+        raise InvalidValue(
+            f"k must be even, not {attempts}: half of it, k/2, is asked for as window^(k/2).",
+            hint=f"Write k = {attempts + 1}, or use attempts = {attempts} in [run] instead.",
+        )
+    mode = table.get("mode", "manual")
+    if mode == "random":
+        drawn = _whole(table, "num_battles", 1)
+        return {"suite": "orderdesk", "random": drawn, "attempts": attempts}
+    if mode != "manual":
+        raise InvalidValue(f'mode must be "manual" or "random", not {shorten(mode)}.')
+    domain = table.get("domain")
+    if domain not in _DOMAINS:
+        raise InvalidValue(f'domain must be "retail" or "airline", not {shorten(domain)}.')
+    task = str(_whole(table, "task_id", 0))
+    return {"suite": f"orderdesk/{domain}", "task": [task], "attempts": attempts}
+
+
+def _whole(table: Mapping[str, object], name: str, least: int) -> int:
+    value = table.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        came = "nothing" if name not in table else shorten(value)
+        raise InvalidValue(f"{name} must be a whole number of at least {least}, not {came}.")
+    return value

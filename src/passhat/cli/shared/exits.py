@@ -29,6 +29,8 @@ class ExitCode(IntEnum):
 
 def word_flag(name: str, value: Any) -> str:
     """The flag of an option of the library, such as ``--margin 5`` for ``margin=0.05``."""
+    if name in ("mean", "icc", "correlation"):
+        return f"--assume {name}" if value is None else f"--assume {name}={value}"
     flag = f"--{name.replace('_', '-')}"
     if value is None or value is True:
         return flag

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from passhat._display import visible
+from passhat.cli.shared.commands import setting
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -26,49 +27,27 @@ if TYPE_CHECKING:
 __all__ = [
     "KList",
     "ReadingOptions",
-    "SuggestingGroup",
+    "all_source_options",
     "chosen_runs",
     "column_map",
     "exit_code",
     "forget_standard_output",
     "full_option",
-    "html_options",
     "look_at_order",
     "needs_of_page",
     "source_options",
     "sources_argument",
     "sources_or_latest",
     "sources_or_latest_argument",
-    "suite_options",
+    "suite_settings",
     "term_options",
     "this_command",
-    "write_text",
+    "transcripts_option",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_LOSSES = 20
-
-
-class SuggestingGroup(click.Group):
-    """A group of commands that suggests the nearest name for a misspelt command."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError:
-            if args[0].startswith("-"):
-                raise
-            import difflib
-
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), 2, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(close)}?" if close else ""
-            path = ctx.command_path
-            raise click.UsageError(
-                f"There is no command {args[0]!r}.{hint} '{path} -h' lists all.", ctx
-            ) from None
 
 
 class KList(click.ParamType[tuple[int, ...]]):
@@ -123,17 +102,17 @@ class ReadingOptions:
     """The user's options for reading sources, as a single object."""
 
     columns: Mapping[str, str]
-    pass_at: float | None
-    scorer: str | None
-    join: bool
-    join_by: str | None
-    agent: str | None
-    max_unpacked: int | None
-    one_by_one: bool
-    records: str | None
-    trials: str | None
-    passes: str | None
-    mapping: str | None
+    mapping: str | None = None
+    join: bool = False
+    join_by: str | None = None
+    agent: str | None = None
+    scorer: str | None = None
+    pass_at: float | None = None
+    passes: str | None = None
+    records: str | None = None
+    trials: str | None = None
+    max_unpacked: int | None = None
+    one_by_one: bool = False
 
     def read(
         self,
@@ -162,7 +141,8 @@ class ReadingOptions:
         from passhat.readers import Needs
 
         kept = [name for name in labels if name is not None]
-        options = {name: getattr(self, name) for name in _READING if name != "one_by_one"}
+        options = {name: getattr(self, name) for name in _READING_OPTIONS}
+        del options["one_by_one"]
         options |= {
             "labels": kept,
             "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
@@ -216,10 +196,8 @@ def sources_or_latest(sources: Sequence[str]) -> tuple[str, ...]:
     return ("latest",)
 
 
-_READING = (
-    *("columns", "pass_at", "scorer", "join", "join_by", "agent", "max_unpacked", "one_by_one"),
-    *("records", "trials", "passes", "mapping"),
-)
+_DAILY = ("columns", "mapping", "join")
+"""Options for reading that every command has; passhat read has all of them."""
 _REFUSED = "passhat.refused"
 """Set in click's context when one of several sources could not be read."""
 
@@ -286,111 +264,120 @@ _TERM_KINDS: Mapping[OptionName, dict[str, Any]] = MappingProxyType(
 _TERM_HELP: Mapping[OptionName, str] = MappingProxyType(
     {
         "missing": "What attempts without a verdict count as.",
-        "level": "Confidence of intervals.",
+        "level": "Confidence of intervals, as in 0.9.",
         "drop_short": "Leave out tasks with fewer than k attempts, and say so, rather than refuse.",
-        "cluster": "Tasks that share a value there (a template, a repository) are not independent.",
+        "cluster": "Tasks that share a value there are not independent, as in --cluster template.",
         "about": "The tasks it is about: tasks like these, or exactly these again.",
         "allow": "Compare although the protocols differ; list how.",
     }
 )
 
 
-def source_options(function: F) -> F:
-    """How a source is read; the command receives it as one argument, ``how``."""
-
-    @wraps(function)
-    def with_how(*arguments: Any, **options: Any) -> Any:
-        how = ReadingOptions(**{name: options.pop(name) for name in _READING})
-        return function(*arguments, how=how, **options)
-
-    for option in (
-        click.option(
-            "--one-by-one",
-            is_flag=True,
-            help="Read every attempt of a large store or Parquet file, rather than count them.",
-        ),
-        click.option(
-            "--join",
-            is_flag=True,
-            help="Make one run of the same agent's files: k files with one attempt each become k.",
-        ),
-        click.option(
-            "--join-by",
-            type=click.Choice(["agent", "folder", "column"]),
-            help="What makes files one agent: its stated name, the folder, or the model column.",
-        ),
-        click.option(
-            "--agent",
-            metavar="NAME",
-            help="The agent of all sources, where they do not state it, as in --agent gpt-4.1.",
-        ),
-        click.option(
-            "--max-unpacked",
-            type=Size(),
-            metavar="SIZE",
-            help="How much a compressed file may unpack to, as in 4GB.  [default: 50 x its size]",
-        ),
-        click.option(
-            "--records",
-            metavar="PATH",
-            help="Where the records are in a JSON or XML file, as in 'results[*]'.",
-        ),
-        click.option(
-            "--trials",
-            metavar="GLOB",
-            help="Fields that hold one attempt each (wide to long), as in 'run_*'.",
-        ),
-        click.option(
-            "--pass",
-            "passes",
-            metavar="RULE",
-            help="What passes, as in 'score >= 0.5'.",
-        ),
-        click.option(
-            "--mapping",
-            metavar="FILE",
-            help="A mapping as TOML, as passhat read FILE --guess writes it.",
-        ),
-        click.option(
-            "--scorer",
-            metavar="NAME",
-            help="Whose verdicts count, where a log holds those of several judges.",
-        ),
-        click.option(
-            "--pass-at",
-            type=float,
-            metavar="REWARD",
-            help="The reward from which an attempt passes.  [default: 1.0]",
-        ),
-        click.option(
-            "--map",
-            "columns",
-            multiple=True,
-            callback=column_map,
-            metavar="NAME=FIELD,...",
-            help="What a file calls its columns or fields, as in model=llm,task=meta.instance_id.",
-        ),
-    ):
-        with_how = option(with_how)
-    return cast("F", with_how)
-
-
-def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that only some suites use, handed over as one ``Settings`` called ``asked``."""
-
-    @click.option(
-        "--tau2",
+_READING_OPTIONS = {
+    "columns": click.option(
+        "--map",
+        "columns",
+        multiple=True,
+        callback=column_map,
+        metavar="NAME=FIELD,...",
+        help="What a file calls its columns or fields, as in model=llm,task=meta.instance_id.",
+    ),
+    "mapping": click.option(
+        "--mapping",
+        metavar="FILE",
+        help="A mapping as TOML, as passhat read FILE --guess writes it.",
+    ),
+    "join": click.option(
+        "--join",
+        is_flag=True,
+        help="Make one run of the same agent's files: k files with one attempt each become k.",
+    ),
+    "join_by": click.option(
+        "--join-by",
+        type=click.Choice(["agent", "folder", "column"]),
+        help="What makes files one agent: its stated name, the folder, or the model column.",
+    ),
+    "agent": click.option(
+        "--agent",
+        metavar="NAME",
+        help="The agent of all sources, where they do not state it, as in --agent gpt-4.1.",
+    ),
+    "scorer": click.option(
+        "--scorer",
+        metavar="NAME",
+        help="Whose verdicts count, where a log holds several judges', as in --scorer exact.",
+    ),
+    "pass_at": click.option(
+        "--pass-at",
+        type=float,
+        metavar="REWARD",
+        help="The reward from which an attempt passes, as in 0.5.  [default: 1.0]",
+    ),
+    "passes": click.option(
+        "--pass", "passes", metavar="RULE", help="What passes, as in 'score >= 0.5'."
+    ),
+    "records": click.option(
+        "--records",
         metavar="PATH",
+        help="Where the records are in a JSON or XML file, as in 'results[*]'.",
+    ),
+    "trials": click.option(
+        "--trials",
+        metavar="GLOB",
+        help="Fields that hold one attempt each (wide to long), as in 'run_*'.",
+    ),
+    "max_unpacked": click.option(
+        "--max-unpacked",
+        type=Size(),
+        metavar="SIZE",
+        help="How much a compressed file may unpack to, as in 4GB.  [default: 50 x its size]",
+    ),
+    "one_by_one": click.option(
+        "--one-by-one",
+        is_flag=True,
+        help="Read every attempt of a large store or Parquet file, rather than count them.",
+    ),
+}
+
+
+def source_options(function: F) -> F:
+    """The daily options for reading; the command receives them as one argument, ``how``."""
+    return _reading_options(_DAILY)(function)
+
+
+def all_source_options(function: F) -> F:
+    """Every option for reading, for ``passhat read``; received as ``how``."""
+    return _reading_options(tuple(_READING_OPTIONS))(function)
+
+
+def _reading_options(names: Sequence[str]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def with_how(*arguments: Any, **options: Any) -> Any:
+            how = ReadingOptions(**{name: options.pop(name) for name in names})
+            return function(*arguments, how=how, **options)
+
+        for name in reversed(names):
+            with_how = _READING_OPTIONS[name](with_how)
+        return cast("F", with_how)
+
+    return decorate
+
+
+def suite_settings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Settings that only some suites use, handed over as one ``Settings`` called ``asked``."""
+
+    @setting(
+        "tau2",
         envvar="PASSHAT_TAU2",
-        help="The checkout of tau2-bench, for tau2 suites.",
+        help="The checkout of tau2-bench, for tau2 suites, as in tau2=../tau2-bench.",
     )
-    @click.option(
-        "--tau2-python",
-        metavar="PY",
+    @setting(
+        "tau2_python",
         envvar="PASSHAT_TAU2_PYTHON",
         help="The interpreter that tau2 is installed in; its .venv by default.",
     )
-    @click.option("--scorer", metavar="NAME", help="The scorer that decides, for inspect tasks.")
+    @setting("scorer", help="The scorer that decides, for inspect tasks, as in scorer=match.")
     @wraps(function)
     def with_settings(
         *arguments: Any,
@@ -403,7 +390,7 @@ def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
         return function(*arguments, asked=Settings(tau2, tau2_python, scorer=scorer), **options)
 
-    return with_settings
+    return cast("Callable[..., Any]", with_settings)
 
 
 def look_at_order(words: Iterable[str]) -> bool:
@@ -448,16 +435,13 @@ def full_option(function: F) -> F:
     )(function)
 
 
-def html_options(function: F) -> F:
-    """Options for an HTML file, with or without conversations."""
-    function = click.option(
+def transcripts_option(function: F) -> F:
+    """Conversations in an HTML file, or not."""
+    return click.option(
         "--with-transcripts/--without-transcripts",
         "transcripts",
         default=None,
         help="Put the conversations of stored runs into the HTML.  [default: when below 1 MB]",
-    )(function)
-    return click.option(
-        "--html", metavar="FILE", help="Write one HTML file (- is standard output)."
     )(function)
 
 
@@ -492,17 +476,3 @@ def exit_code(runs: Iterable[Run]) -> ExitCode:
 def forget_standard_output() -> None:
     """The reader of our output (head, less) has gone; Python would complain when it flushes."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def write_text(path: str, text: str) -> None:
-    """Write to a file, or to standard output for ``-``."""
-    if path == "-":
-        click.echo(text, nl=False)
-        return
-    from passhat.store import write_private
-
-    try:
-        write_private(path, text)
-    except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
-    click.echo(f"wrote {path}", err=True)

@@ -432,7 +432,7 @@ class InspectSuite(Harness):
         if scorer is None and len(names) > 1:
             raise InvalidValue(
                 f"{self.name} has {len(names)} scorers, and only one can decide what passed.",
-                hint=f"Choose with --scorer: {', '.join(names)}.",
+                hint=f"Choose with --set scorer=NAME: {', '.join(names)}.",
             )
         return scorer or next(iter(names), None)
 

@@ -163,7 +163,7 @@ def _run_of_a_log(report: Report) -> RunReport:
     if len(report.runs) != 1 or len(runs) != 1 or not Path(runs[0].run.source).is_file():
         names = ", ".join(run.run.source for run in report.runs[:5])
         raise InvalidValue(
-            f"--to inspect:FILE copies one inspect log, and this report is about {names}.",
+            f"-o inspect:FILE copies one inspect log, and this report is about {names}.",
             hint="Name one .eval or .json file that inspect_ai wrote.",
         )
     if not runs[0].run.protocol.judge:

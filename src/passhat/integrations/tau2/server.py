@@ -29,7 +29,7 @@ _WORKER = Path(__file__).with_name("worker.py")
 
 _INSTALL = (
     "Get it with: git clone https://github.com/sierra-research/tau2-bench && cd tau2-bench && "
-    "python3.12 -m venv .venv && .venv/bin/pip install -e . ; then --tau2 tau2-bench"
+    "python3.12 -m venv .venv && .venv/bin/pip install -e . ; then --set tau2=tau2-bench"
 )
 _HINTS = {
     "absent": f"tau2-bench is not on the package index. {_INSTALL}",
@@ -110,7 +110,7 @@ class Server:
             shutil.rmtree(folder, ignore_errors=True)
             raise InvalidValue(
                 f"the interpreter {python} cannot be started ({error.strerror}).",
-                hint="Name the one that tau2 is installed in: --tau2-python PATH",
+                hint="Name the one that tau2 is installed in: --set tau2_python=PATH",
             ) from None
         self._end = weakref.finalize(self, _end_process, process, errors, folder)
         try:

@@ -251,8 +251,8 @@ def _checkout(path: str | None) -> Path:
     if path is None:
         raise InvalidValue(
             "tau2 suites run in a checkout of tau2-bench, and none is named.",
-            hint="Name it with --tau2 PATH or the environment variable PASSHAT_TAU2. Get one with: "
-            "git clone https://github.com/sierra-research/tau2-bench",
+            hint="Name it with --set tau2=PATH or the environment variable PASSHAT_TAU2. Get one "
+            "with: git clone https://github.com/sierra-research/tau2-bench",
         )
     checkout = Path(path)
     if not any((checkout / part).is_dir() for part in ("src/tau2", "tau2")):

@@ -411,7 +411,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     words = " ".join(dict.fromkeys(_source_word(run) for run in plain_runs))
     text = f"passhat compare {words} says which differences are real"
     yield NextStep(text, one_line=False, level=Level.SHORT)
-    yield Note("More: --full, --tasks, --html FILE, --json", level=Level.SHORT)
+    yield Note("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 
 def _overview_rows(
@@ -475,7 +475,7 @@ def _more(run: RunReport) -> Note:
     """How to see more, with the count of notes, so that none is hidden silently."""
     count = len(run.notes) + len(run.run.losses)
     notes = f" ({counted(count, 'note')})" if count else ""
-    return Note(f"More: --full{notes}, --tasks, --html FILE, --json", level=Level.SHORT)
+    return Note(f"More: --full{notes}, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 
 def _thin(values: Sequence[int], most: int) -> list[int]:

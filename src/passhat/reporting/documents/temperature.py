@@ -112,7 +112,7 @@ def _method(fit: TemperatureFit) -> Iterator[Block]:
         entries.append(("Rankings", _rankings(fit)))
     entries += [("Limits", note) for note in fit.notes]
     yield Facts((*entries, ("Method", fit.method)), level=Level.FULL)
-    text = "All temperatures, changes and method: --full. Charts: --html FILE."
+    text = "All temperatures, changes and method: --full. Charts: -o FILE.html."
     yield Note(text, level=Level.SHORT)
 
 

@@ -207,7 +207,7 @@ def _next_steps(comparison: Comparison) -> Iterator[Block]:
     if differences:
         text = f"The protocols differ in {counted(differences, 'field')}; --full lists them."
         yield Sentence(text, level=Level.SHORT)
-    yield Note("More: --full, --html FILE, --json", level=Level.SHORT)
+    yield Note("More: --full, -o FILE.html, --json", level=Level.SHORT)
 
 
 def _next_step(verdict: PairVerdict) -> str:

@@ -230,7 +230,7 @@ def _left_out_text(report: Report) -> str:
     )
     return (
         f"Single attempts are left out: {_attempts(large):,} of {large.name} were counted in the "
-        f"database. --one-by-one puts them in, whatever that takes.{listed}"
+        f"database. passhat read --one-by-one puts them in, whatever that takes.{listed}"
     )
 
 

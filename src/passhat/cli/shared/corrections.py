@@ -1,0 +1,240 @@
+"""The right command line for a wrong one: misspelt, misplaced or from an earlier version."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["correct_command", "correct_extra_words", "correct_option", "misplaced_command"]
+
+_REMOVED = {"config": "run --show-config"}
+"""Commands of earlier versions, and what replaces them."""
+_SOURCES = ("sources", "source", "against")
+_SLICES = ("by", "cluster")
+_SOURCE = re.compile(r"latest(~\d+)?$|[a-z_]+:|.*\.(csv|jsonl?|parquet|eval|db|gz|zst)$")
+_METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^]")
+
+
+def correct_command(group: click.Group, ctx: click.Context, words: list[str]) -> click.UsageError:
+    """The answer to words that do not begin with a command of the group."""
+    names = group.list_commands(ctx)
+    path = ctx.command_path
+    first = words[0]
+    problem = f"There is no command {first!r}."
+    if first.startswith("-"):
+        problem = f"{first} comes after a command."
+    if first in _REMOVED and path == "passhat":
+        return _usage(ctx, problem, [path, *_REMOVED[first].split(), *words[1:]])
+    # The options of a command, or its source, before its name.
+    place = next((i for i, word in enumerate(words) if i and word in names), None)
+    if place is not None:
+        command = group.get_command(ctx, words[place])
+        if isinstance(command, click.Group) and first in command.list_commands(ctx):
+            rest = words[1:place] + words[place + 1 :]
+            return _usage(ctx, problem, [path, words[place], first, *rest])
+        return _usage(ctx, problem, [path, words[place], *words[place + 1 :], *words[:place]])
+    inner = [name for name in names if first in _commands_below(group, ctx, name)]
+    if inner:
+        return _usage(ctx, problem, *([path, name, *words] for name in inner))
+    if path == "passhat" and not first.startswith("-"):
+        if _METRIC.match(first):
+            return _usage(ctx, problem, [path, "explain", *words])
+        if _SOURCE.match(first) or Path(first).exists():
+            return _usage(ctx, problem, [path, "report", *words])
+    near = difflib.get_close_matches(first, names, 2, cutoff=0.5)
+    if near:
+        return _usage(ctx, problem, *([path, name, *words[1:]] for name in near))
+    return click.UsageError(f"{problem} '{path} -h' lists all.", ctx)
+
+
+def _commands_below(group: click.Group, ctx: click.Context, name: str) -> Sequence[str]:
+    command = group.get_command(ctx, name)
+    return command.list_commands(ctx) if isinstance(command, click.Group) else ()
+
+
+def misplaced_command(root: click.Group, words: Sequence[str]) -> str:
+    """A hint when the second word of a command line is a command too: ``passhat report run``."""
+    if len(words) < 2 or Path(words[1]).exists():
+        return ""
+    names = root.list_commands(click.Context(root))
+    first, second, *rest = words
+    if first not in names or second not in names:
+        return ""
+    line = " ".join(["passhat", second, *map(_quote, rest)])
+    latest = " ".join(["passhat", first, "latest", *map(_quote, rest)])
+    other = f", or {latest} for the newest run" if second in ("run", "runs") else ""
+    return f"{second} is a command, too. Did you mean: {line}{other}?"
+
+
+def correct_extra_words(
+    command: click.Command, ctx: click.Context, words: list[str], error: click.UsageError
+) -> click.UsageError:
+    """The answer to words that a command has no place for; other errors stay as they are."""
+    options: tuple[str, ...] = getattr(command, "words", ())
+    extra = [word for word in words if not word.startswith("-")]
+    if type(error) is not click.UsageError or not options or not words or words[0] not in extra:
+        return error
+    # Only words before the first option are certain to be no values.
+    plain = []
+    for word in words:
+        if word.startswith("-"):
+            break
+        plain.append(word)
+    if len(plain) > len(options):
+        return error
+    flags = [part for pair in zip(options, plain, strict=False) for part in pair]
+    line = [ctx.command_path, *flags, *words[len(plain) :]]
+    return _usage(ctx, error.message, line)
+
+
+def correct_option(
+    command: click.Command, ctx: click.Context, words: list[str], error: click.NoSuchOption
+) -> click.UsageError:
+    """The answer to an option that a command does not have."""
+    option = error.option_name
+    place = next((i for i, word in enumerate(words) if word.split("=")[0] == option), None)
+    if place is None:  # joined short options, as in -xyz
+        return error
+    problem = f"{ctx.command_path} has no option {option}."
+    lead, before, (value, after) = [ctx.command_path], words[:place], _value(words, place)
+    renamed: dict[str, str] = getattr(command, "renamed", {})
+    if option in renamed:
+        new = [part.replace("{}", value or "") for part in renamed[option].split()]
+        if "{}" not in renamed[option] and value is not None:
+            new.append(_target(option, value))
+        return _usage(ctx, problem, [*lead, *before, *new, *after])
+    key = option.lstrip("-").replace("-", "_")
+    keys = {p.opts[0]: p for p in command.params if p.param_type_name == "setting"}
+    switched = key.removeprefix("no_")
+    if key in keys or switched in keys:
+        chosen = keys.get(key) or keys[switched]
+        if chosen.type is click.BOOL:
+            value, after = ("yes" if key in keys else "no"), words[place + 1 :]
+        line = [*lead, *before, "--set", f"{chosen.opts[0]}={value or 'VALUE'}", *after]
+        return _usage(ctx, f"{option} is a setting.", line)
+    if lines := _read_first(command, ctx, words):
+        return _usage(ctx, f"{problem} passhat read has it.", *lines, joint=" && ")
+    owners = [name for name, one in _all_commands(ctx) if option in _all_flags(one)]
+    # An option of another command is meant as it is, unless it is all but one of this command.
+    cutoff = 0.85 if owners else 0.6
+    near = difflib.get_close_matches(option, _all_flags(command), 1, cutoff=cutoff)
+    if near:
+        fixed = words[place].replace(option, near[0], 1)
+        return _usage(ctx, problem, [*lead, *before, fixed, *words[place + 1 :]])
+    if len(owners) == 1:
+        return _usage(
+            ctx, f"{problem} passhat {owners[0]} has it.", ["passhat", *owners[0].split(), *words]
+        )
+    if owners:
+        listed = ", ".join(f"passhat {name}" for name in owners)
+        return click.UsageError(f"{problem} It is an option of {listed}.", ctx)
+    return error
+
+
+def _value(words: list[str], place: int) -> tuple[str | None, list[str]]:
+    """The value of the option at a place, and the words after it."""
+    _, sign, joined = words[place].partition("=")
+    if sign:
+        return joined, words[place + 1 :]
+    following = words[place + 1 :]
+    if following and (following[0] == "-" or not following[0].startswith("-")):
+        return following[0], following[1:]
+    return None, following
+
+
+def _target(option: str, value: str) -> str:
+    """A file for ``-o``; its form is named where the ending does not say it."""
+    form = option.lstrip("-")
+    if value == "-":
+        return form
+    return value if option == "--to" or Path(value).suffix else f"{form}:{value}"
+
+
+def _read_first(command: click.Command, ctx: click.Context, words: list[str]) -> list[list[str]]:
+    """``passhat read`` with the options that only it has, then the command on what it wrote."""
+    reader = ctx.find_root().command.get_command(ctx, "read")  # type: ignore[attr-defined]
+    own = {flag for param in command.params for flag in _flags(param)}
+    flags = {
+        flag: param
+        for param in reader.params
+        if isinstance(param, click.Option)
+        for flag in param.opts
+        if flag not in own
+    }
+    moved, rest, i = [], [], 0
+    while i < len(words):
+        name, sign, _ = words[i].partition("=")
+        if name in flags:
+            last = i + (0 if sign or flags[name].is_flag else 1)
+            moved += words[i : last + 1]
+            i = last + 1
+        else:
+            rest.append(words[i])
+            i += 1
+    if not moved:
+        return []
+    inner = click.Context(command, parent=ctx.parent, info_name=ctx.info_name)
+    try:
+        with inner.scope(cleanup=False):
+            click.Command.parse_args(command, inner, list(rest))
+    except (click.ClickException, click.exceptions.Exit):
+        return []
+    slices = [inner.params.get(name) for name in _SLICES]
+    moved += [word for name in slices if isinstance(name, str) for word in ("--slice", name)]
+    lines: list[list[str]] = []
+    files: dict[str, str] = {}
+    for name in _SOURCES:
+        value: Any = inner.params.get(name)
+        sources = [value] if isinstance(value, str) else list(value or ())
+        if sources:
+            file = "base.jsonl" if name == "against" else "runs.jsonl"
+            files |= dict.fromkeys(sources, file)
+            lines.append(["passhat", "read", *sources, *moved, "-o", file])
+    if not lines:
+        lines, files = [["passhat", "read", "SOURCE", *moved, "-o", "runs.jsonl"]], {}
+        rest = ["runs.jsonl", *rest]
+    # Several sources become one file, named where the first of them was.
+    result = list[str]()
+    for word in rest:
+        file = files.get(word, word)
+        if word not in files or file not in result:
+            result.append(file)
+    return [*lines, [ctx.command_path, *result]]
+
+
+def _flags(param: click.Parameter) -> list[str]:
+    return [*param.opts, *param.secondary_opts] if isinstance(param, click.Option) else []
+
+
+def _all_flags(command: click.Command) -> set[str]:
+    return {flag for param in command.params for flag in _flags(param)}
+
+
+def _all_commands(ctx: click.Context) -> Iterator[tuple[str, click.Command]]:
+    root = ctx.find_root().command
+    assert isinstance(root, click.Group)
+    for name in root.list_commands(ctx):
+        command = root.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {sub}", one) for sub, one in command.commands.items())
+        elif command is not None:
+            yield name, command
+
+
+def _usage(
+    ctx: click.Context, problem: str, *lines: Sequence[str], joint: str = "\n  or: "
+) -> click.UsageError:
+    """A problem and the command lines that were probably meant."""
+    texts = [" ".join([first, *map(_quote, words)]) for first, *words in lines]
+    return click.UsageError(f"{problem} Write:\n  {joint.join(texts)}", ctx)
+
+
+def _quote(word: str) -> str:
+    """A word for a shell; metrics such as pass^4 need no quotes there."""
+    return word if re.fullmatch(r"[\w@%+=:,./~^-]+", word) else shlex.quote(word)

@@ -1,0 +1,220 @@
+"""Settings of ``passhat run`` and ``judge``: models behind an API, and generated programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from passhat.cli.shared.commands import setting
+
+if TYPE_CHECKING:
+    from passhat.agents.prices import PriceTable
+    from passhat.judging.bench import JudgingChoice
+    from passhat.runner.budget import Budget
+    from passhat.runner.spending import Spending
+
+__all__ = ["JudgingOptions", "Money", "judging_options", "money_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MONEY = (
+    click.option(
+        "--user", metavar="AGENT", help="Agent that plays the user, as in openai:gpt-5-mini."
+    ),
+    click.option(
+        "--budget", type=float, metavar="DOLLARS", help="The run never spends more, as in 2.50."
+    ),
+    setting("top_p", type=float, help="Like --temperature: handed on and recorded."),
+    setting("max_tokens", type=int, help="The run never uses more tokens than this."),
+    setting("prices", envvar="PASSHAT_PRICES", help="A file with your own table of prices."),
+    setting(
+        "rate",
+        "rates",
+        multiple=True,
+        help="Calls per s, min or h, as in rate=60/min or rate=openai=500/min; repeatable.",
+    ),
+    setting("retries", type=int, default=8, help="Retries of a call that the provider failed."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """Spending options of a command."""
+
+    top_p: float | None
+    user: str | None
+    budget: float | None
+    max_tokens: int | None
+    prices: str | None
+    rates: tuple[str, ...]
+    retries: int
+
+    def table(self) -> PriceTable:
+        """Prices: those that ship, and the user's own."""
+        from passhat.agents.prices import read_prices
+
+        return read_prices(self.prices)
+
+    def spending(self) -> Spending:
+        """Caps, rates and retries."""
+        from passhat.agents.pacing import read_rates
+        from passhat.runner.spending import Spending
+
+        return Spending(self.budget, self.max_tokens, read_rates(self.rates), self.retries)
+
+    def print_capped(self, budget: Budget, left: int) -> None:
+        """Print how far the cap reached, and the expected cost of the rest."""
+        from passhat._display import money
+
+        expected, spent = budget.expected(left), budget.spent
+        about = "about" if budget.attempt_count else "up to"
+        if self.budget is not None:
+            used, cap = money(spent.cost), money(self.budget)
+            rest, option = f"{about} {money(expected.cost)}", "--budget"
+            need = money(budget.need.cost)
+        else:
+            used, cap = f"{spent.tokens:,.0f} tokens", f"{self.max_tokens:,}"
+            rest, option = f"{about} {expected.tokens:,.0f} tokens", "max_tokens"
+            need = f"{budget.need.tokens:,.0f} tokens"
+        click.echo(
+            f"the cap is reached: {used} of {cap} used by this run, and another attempt could need "
+            f"{need}. {left:,} attempts not made; they would take {rest} more. The same command "
+            f"with a larger {option} continues.",
+            err=True,
+        )
+        if budget.cut_off:
+            click.echo(
+                f"{budget.cut_off:,} attempts were cut off by it and are missing (budget); "
+                "--only-missing makes them again.",
+                err=True,
+            )
+        if not budget.attempt_count:
+            click.echo(
+                "Not one call was sure to fit. A smaller answer makes calls cheaper: "
+                "MODEL?max_output_tokens=500",
+                err=True,
+            )
+
+
+def money_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """All of them at once, handed on as one ``money``."""
+    names = tuple(Money.__dataclass_fields__)
+
+    @wraps(function)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        money = Money(**{name: options.pop(name) for name in names})
+        return function(*arguments, **options, money=money)
+
+    for option in reversed(_MONEY):
+        gathered = option(gathered)
+    return gathered
+
+
+_RULES = ("judges_choice", "strict", "allow_weak")
+_NAMES = ("sandbox", "python", "packages", "cpu_seconds", "memory", *_RULES)
+_NO_SANDBOX = "none"
+
+_JUDGING = (
+    click.option(
+        "--sandbox",
+        metavar="KIND",
+        default="auto",
+        show_default=True,
+        help="Sandbox of programs: auto, bubblewrap, landlock, docker:IMAGE, podman:IMAGE, or "
+        "none for programs you trust.",
+    ),
+    setting(
+        "program_seconds",
+        "cpu_seconds",
+        type=float,
+        default=5.0,
+        help="Processor time for a generated program.",
+    ),
+    setting(
+        "program_memory",
+        "memory",
+        type=click.IntRange(64),
+        default=1024,
+        help="Memory for a generated program, in MiB.",
+    ),
+    setting(
+        "python",
+        help="Run programs on this Python, with its packages; in a container, its path there.",
+    ),
+    setting(
+        "with",
+        "packages",
+        multiple=True,
+        help="Let programs import this installed package and what it needs, as in with=numpy; "
+        "repeatable.",
+    ),
+    setting(
+        "judge",
+        "judges_choice",
+        type=click.Choice(("both", "plain", "split")),
+        default="both",
+        help="Judges: plain runs tests and program together, split keeps them apart, both requires "
+        "a pass by each",
+    ),
+    setting(
+        "strict",
+        type=bool,
+        default=False,
+        help="Count programs that only the plain judge could judge as missing, not passed.",
+    ),
+    setting(
+        "allow_weak_sandbox",
+        "allow_weak",
+        type=bool,
+        default=False,
+        help="Use a sandbox that fails a part of its self-test. Only for programs you trust.",
+    ),
+)
+
+
+def judging_options(function: F) -> F:
+    """``--sandbox`` and the settings on interpreter, limits and judges, received as ``choose``."""
+
+    @wraps(function)
+    def with_choice(*arguments: Any, **options: Any) -> Any:
+        chosen = {name: options.pop(name) for name in _NAMES}
+        ctx = click.get_current_context()
+        default = click.core.ParameterSource.DEFAULT
+        given = any(ctx.get_parameter_source(name) is not default for name in _NAMES)
+        return function(*arguments, choose=JudgingOptions(chosen, given), **options)
+
+    for option in reversed(_JUDGING):
+        with_choice = option(with_choice)
+    return cast("F", with_choice)
+
+
+class JudgingOptions:
+    """The judging options of a command; ``given`` is false when all have their defaults."""
+
+    def __init__(self, chosen: dict[str, Any], given: bool) -> None:
+        self.given = given
+        self._chosen = chosen
+
+    def __call__(self, jobs: int | None = None) -> JudgingChoice:
+        """The choice; warns, loudly, when programs are to run without a sandbox."""
+        from passhat.judging.bench import JudgingChoice
+        from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
+
+        chosen = dict(self._chosen)
+        limits = ProgramLimits(chosen.pop("cpu_seconds"), chosen.pop("memory") << 20)
+        unsafe = chosen["sandbox"] == _NO_SANDBOX
+        if unsafe:
+            chosen["sandbox"] = "auto"
+            click.secho(
+                "WARNING: no sandbox. The programs run with all your rights: files, network, "
+                "secrets.",
+                fg="red",
+                bold=True,
+                err=True,
+            )
+        rules = JudgeRules(*[chosen.pop(name) for name in _RULES])
+        return JudgingChoice(**chosen, unsafe=unsafe, limits=limits, jobs=jobs, rules=rules)
