@@ -19,8 +19,8 @@ def test_the_demo_compares_two_agents_and_says_where_the_rest_is(
     store = Path(".passhat/demo.db")
     ended = passhat("demo")
     assert ended.code == 0
-    assert "careful beats hasty: pass^4 72% against 33%" in ended.out
-    assert "improvement" in ended.out
+    assert "from 33% (hasty) to 72% (careful)" in ended.out
+    assert "improved" in ended.out
     assert "192 made now" in ended.err
     report = Path(".passhat/demo.md").read_text(encoding="utf-8")
     assert "demo:careful" in report
