@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,17 +140,19 @@ def test_arguments_that_are_no_json_are_asked_for_again_and_then_fail(
 
 
 def test_a_function_may_ask_for_the_tools(passhat: Passhat, questions: Path) -> None:
+    seen = questions / "seen.jsonl"  # the function runs in a process of its own
     (questions / "tooled.py").write_text(
         "import json\n"
-        "seen = []\n"
+        "calls = []\n"
         "def agent(prompt, tools):\n"
-        "    seen.append([tool.name for tool in tools])\n"
+        "    calls.append([tool.name for tool in tools])\n"
+        f"    with open({str(seen)!r}, 'w') as file:\n"
+        "        json.dump(calls, file)\n"
         '    return \'<json>{"name": "hand_over", "arguments": {"topic": "legal"}}</json>\' if '
-        'len(seen) > 1 else \'<json>{"name": "get_order", "arguments": {"order": "R-2101"}}'
+        'len(calls) > 1 else \'<json>{"name": "get_order", "arguments": {"order": "R-2101"}}'
         "</json>'\n"
     )
     passhat(
         *("run", "-s", "orderdesk/retail", "-a", "python:tooled:agent", "-n", "1", "--task", "0")
     )
-    seen = sys.modules.pop("tooled").seen
-    assert seen == [list(retail().tools)] * 2
+    assert json.loads(seen.read_text()) == [list(retail().tools)] * 2
