@@ -14,33 +14,24 @@ Answers of workers are data of known types, never pickles: a worker may have bee
 from __future__ import annotations
 
 import asyncio
-import gc
-import inspect
-import locale
 import os
 import pickle
-import random
-import select
 import signal
 import socket
-import struct
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NoReturn, TypeGuard
+from typing import TypeGuard
 
 import msgspec
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session, Usage
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
 from passhat.agents.function import FunctionAgent
 from passhat.agents.prices import PriceTable
 from passhat.errors import RunStopped
-from passhat.runner.boundary import describe_error, refuse_unusable
-from passhat.runner.redaction import make_plain
+from passhat.runner.worker_process import EXIT, SIZE, Reply, end_process, keep_nursery
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Turn, WorldFault
 
@@ -48,44 +39,12 @@ __all__ = ["MOST_WORKERS", "WorkerAgent", "can_have_workers"]
 
 MOST_WORKERS = 64
 """Attempts at the same time that have a process each; with more, all share the runner's."""
-_SIZE = struct.Struct("!I")
 _LONGEST_FRAME = 64 * 2**20
-_EXIT = struct.Struct("!ii")
-"""Process id and status, as the nursery reports them."""
 _START_TRIES = 5
 _STATUS_SECONDS = 2.0
 _LAST_WORDS_SECONDS = 0.1
 """A reply that a worker sent before it ended is read within this."""
-_SIGNALS = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGUSR2")
-    if hasattr(signal, name)
-)
-
-
-# Not by their modules: an agent may patch those.
-_read, _write = os.read, os.write
-
-
-class _Reply(msgspec.Struct, omit_defaults=True):
-    """A worker's answer to one turn; exactly one of text, fault, missing and stopped is set."""
-
-    text: str | None = None
-    fault: str = ""
-    missing: str = ""
-    stopped: str = ""
-    detail: str = ""
-    tokens: float | None = None
-    cost: float | None = None
-    has_usage: bool = False
-    retries: int = 0
-    calls: list[ModelCall] = []
-    is_last: bool = False
-    """The agent changed its process: this worker ends with the attempt."""
-
-
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=str)
-_DECODER = msgspec.msgpack.Decoder(_Reply)
+_DECODER = msgspec.msgpack.Decoder(Reply)
 
 
 def can_have_workers(agent: Agent) -> TypeGuard[FunctionAgent]:
@@ -209,17 +168,17 @@ class _Worker(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if not self.pid and len(self._buffer) >= _SIZE.size:  # its first word is its process id
-            (self.pid,) = _SIZE.unpack_from(self._buffer)
-            del self._buffer[: _SIZE.size]
+        if not self.pid and len(self._buffer) >= SIZE.size:  # its first word is its process id
+            (self.pid,) = SIZE.unpack_from(self._buffer)
+            del self._buffer[: SIZE.size]
             self.has_started.set_result(True)
-        if len(self._buffer) >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(self._buffer)
+        if len(self._buffer) >= SIZE.size:
+            (size,) = SIZE.unpack_from(self._buffer)
             if size > _LONGEST_FRAME:
                 self._resolve(None)
-            elif len(self._buffer) >= _SIZE.size + size:
-                frame = bytes(self._buffer[_SIZE.size : _SIZE.size + size])
-                del self._buffer[: _SIZE.size + size]
+            elif len(self._buffer) >= SIZE.size + size:
+                frame = bytes(self._buffer[SIZE.size : SIZE.size + size])
+                del self._buffer[: SIZE.size + size]
                 self._resolve(frame)
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -228,13 +187,13 @@ class _Worker(asyncio.Protocol):
             self.has_started.set_result(False)
         self._resolve(None)
 
-    async def ask(self, request: object) -> _Reply | None:
+    async def ask(self, request: object) -> Reply | None:
         """Send a request and return the reply; ``None`` when the worker ended without one."""
         if self.is_gone or self._transport is None:
             return None
         self._reply = asyncio.get_running_loop().create_future()
         data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
-        self._transport.write(_SIZE.pack(len(data)) + data)
+        self._transport.write(SIZE.pack(len(data)) + data)
         frame = await self._reply
         try:
             return None if frame is None else _DECODER.decode(frame)
@@ -302,7 +261,7 @@ class _WorkerSession(Session):
             self._agent.end(self._worker)
             self._worker = None
 
-    def _note_usage(self, reply: _Reply) -> None:
+    def _note_usage(self, reply: Reply) -> None:
         meter = self._attempt.meter
         if reply.has_usage:
             meter.settle(Usage(reply.tokens, reply.cost))
@@ -343,7 +302,7 @@ class _Nursery:
             self._pid = os.fork()
         if self._pid == 0:
             ours.close()
-            _end_process(_keep_nursery, theirs, agent)
+            end_process(keep_nursery, theirs, agent)
         theirs.close()
         ours.setblocking(False)
         self._socket = ours
@@ -387,239 +346,9 @@ class _Nursery:
             self.is_gone = True
             self._loop.remove_reader(self._socket)
         self._buffer += data
-        while len(self._buffer) >= _EXIT.size:
-            pid, status = _EXIT.unpack_from(self._buffer)
-            self._buffer = self._buffer[_EXIT.size :]
+        while len(self._buffer) >= EXIT.size:
+            pid, status = EXIT.unpack_from(self._buffer)
+            self._buffer = self._buffer[EXIT.size :]
             self._statuses[pid] = status
             self._note_exit(pid)
         self._changed.set()
-
-
-# -- in the nursery and its workers ---------------------------------------------------------------
-
-
-def _end_process(work: Callable[..., object], *arguments: object) -> NoReturn:
-    """Do something in a forked process, and end it: nothing of the runner's is cleaned up."""
-    status = 1
-    try:
-        signal.set_wakeup_fd(-1)  # it is the pipe of the runner's event loop
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        asyncio._set_running_loop(None)
-        work(*arguments)
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _close_descriptors(*kept: int) -> None:
-    """Close everything that was inherited, such as the store, but the standard streams."""
-    low = 3
-    for number in (*sorted(kept), os.sysconf("SC_OPEN_MAX")):
-        os.closerange(low, number)
-        low = number + 1
-
-
-def _keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
-    """Fork workers until the runner is gone; report those that end."""
-    _close_descriptors(control.fileno())
-    os.setsid()
-    gc.collect()
-    gc.freeze()  # so that collections in workers do not copy every page
-    woken, waking = os.pipe()
-    os.set_blocking(waking, False)
-    signal.set_wakeup_fd(waking)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    workers: set[int] = set()
-    while True:
-        ready, _, _ = select.select([control.fileno(), woken], [], [])
-        if woken in ready:
-            os.read(woken, 4096)
-        while workers:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                break
-            workers.discard(pid)
-            control.send(_EXIT.pack(pid, status))
-        if control.fileno() in ready:
-            message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-            if not message:
-                break
-            pid = os.fork()
-            if pid == 0:
-                _end_process(_keep_worker, descriptors[0], agent)
-            os.close(descriptors[0])
-            workers.add(pid)
-    for pid in workers:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
-
-
-def _keep_worker(descriptor: int, agent: FunctionAgent) -> None:
-    _Work(socket.socket(fileno=descriptor), agent).keep()
-
-
-class _Work:
-    """A worker: one attempt after the other, while its process stays as it was."""
-
-    def __init__(self, end: socket.socket, agent: FunctionAgent) -> None:
-        _close_descriptors(end.fileno())
-        os.setsid()  # a signal to its group reaches the agent's own children only
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
-        random.seed()  # a fork has the state of all its siblings
-        if (numpy := sys.modules.get("numpy")) is not None:
-            numpy.random.seed()
-        self._end = end.detach()
-        self._pid = os.getpid()
-        self._agent = agent
-        self._session: Any = None
-        self._info = AttemptInfo("", 1, 0)
-        self._loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self._loop)
-        self._before = _process_state()
-
-    def keep(self) -> None:
-        """Answer requests until the runner is gone."""
-        self._send(_SIZE.pack(self._pid))
-        while True:
-            (size,) = _SIZE.unpack(self._receive(_SIZE.size))
-            reply = self._answer(*pickle.loads(self._receive(size)))
-            if os.getpid() != self._pid:
-                os._exit(0)  # the agent forked, and its child came back here, too
-            reply.is_last |= self._has_changed()
-            frame = _encode(reply)
-            self._send(_SIZE.pack(len(frame)) + frame)
-
-    def _send(self, data: bytes) -> None:
-        while data:
-            data = data[_write(self._end, data) :]
-
-    def _receive(self, size: int) -> bytes:
-        parts = []
-        while size:
-            part = _read(self._end, min(size, 2**20))
-            if not part:
-                os._exit(0)  # the runner is gone
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
-    def _answer(self, info: AttemptInfo | None, turn: Turn) -> _Reply:
-        reply = _Reply()
-        meter = self._info.meter
-        try:
-            if info is not None:
-                self._info = replace(info, meter=type(meter)())
-                meter = self._info.meter
-                self._session = self._agent.start(self._info)
-            before, seen, retries = meter.usage, len(meter.calls), meter.retries
-            raw = self._call(turn)
-            if inspect.isawaitable(raw):
-                raw = self._loop.run_until_complete(_wait_for(raw))
-            text = self._session.read_answer(raw)
-            if not isinstance(text, str):
-                raise AgentFault(
-                    FailureCategory.FORMAT_ERROR, f"answered a {type(text).__name__}, not text"
-                )
-            refuse_unusable(text)
-            reply.text = text
-            if meter.usage != before:
-                reply.has_usage = True
-                reply.tokens = _difference(before.tokens, meter.usage.tokens)
-                reply.cost = _difference(before.cost, meter.usage.cost)
-            reply.calls, reply.retries = meter.calls[seen:], meter.retries - retries
-        except AgentFault as fault:
-            reply.fault, reply.detail = str(fault.category), fault.detail
-        except WorldFault as fault:
-            reply.missing, reply.detail = str(fault.reason), fault.detail
-        except RunStopped as error:
-            reply.stopped, reply.detail = error.message, error.hint or ""
-        except Exception as error:
-            reply.fault, reply.detail = str(FailureCategory.EXCEPTION), describe_error(error)
-        except BaseException as error:
-            reply.fault, reply.detail = str(FailureCategory.EXCEPTION), describe_error(error)
-            reply.is_last = True
-        return reply
-
-    def _call(self, turn: Turn) -> Any:
-        try:
-            return self._session.call(turn)
-        except (StopIteration, WorldFault) as error:
-            # A plain function has no access to the run: any exception is its own failure.
-            raise AgentFault(FailureCategory.EXCEPTION, type(error).__name__) from None
-
-    def _has_changed(self) -> bool:
-        """Whether the attempt left the process in another state, or something running in it."""
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):
-                stream.flush()
-        try:
-            is_clean = not (self._loop.is_closed() or asyncio.all_tasks(self._loop))
-            return not is_clean or _process_state() != self._before
-        except Exception:  # what the look itself needs was changed
-            return True
-
-
-async def _wait_for(awaitable: Any) -> Any:
-    return await awaitable
-
-
-def _encode(reply: _Reply) -> bytes:
-    try:
-        return _ENCODER.encode(reply)
-    except Exception:  # a lone surrogate, or an object that cannot be shown
-        return _ENCODER.encode(make_plain(reply))
-
-
-_FUNCTIONS: tuple[tuple[Any, str], ...] = (
-    *((time, name) for name in ("monotonic", "time", "sleep", "perf_counter")),
-    *((asyncio, name) for name in ("sleep", "get_running_loop", "wait_for", "create_task")),
-    *((os, name) for name in ("_exit", "getcwd", "close", "fork", "killpg")),
-    *((socket, name) for name in ("socket", "socketpair")),
-    (asyncio, "new_event_loop"),
-    (asyncio, "all_tasks"),
-    (random, "seed"),
-    (pickle, "loads"),
-)
-"""Functions that this module and the next attempt rely on."""
-
-
-def _process_state() -> tuple[object, ...]:
-    """State of this process that an agent can change, for a comparison after its attempt."""
-    import resource
-
-    try:
-        folder = os.getcwd()  # noqa: PTH109 - after every attempt; a Path takes ten times as long
-    except OSError:
-        folder = ""
-    return (
-        folder,
-        dict(os.environ),
-        [signal.getsignal(number) for number in _SIGNALS],
-        signal.getitimer(signal.ITIMER_REAL)[0] > 0,
-        [resource.getrlimit(number) for number in _LIMITS],
-        locale.setlocale(locale.LC_ALL),
-        sorted(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names are enough
-        threading.active_count(),
-        "asyncio" in sys.modules and __name__ in sys.modules,
-        (id(sys.stdout), id(sys.stderr), list(sys.path)),
-        [id(vars(module).get(name)) for module, name in _FUNCTIONS],
-    )
-
-
-def _limits() -> tuple[int, ...]:
-    import resource
-
-    return tuple(
-        getattr(resource, name)
-        for name in ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_DATA")
-    )
-
-
-_LIMITS = _limits() if sys.platform != "win32" else ()
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    return None if after is None else after - (before or 0)

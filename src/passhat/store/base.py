@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from passhat._display import counted
@@ -22,7 +21,7 @@ from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Verdict
 from passhat.store import counting
-from passhat.store.database import Database
+from passhat.store.database import Database, LogProblem
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
 from passhat.store.queries import ENDED_ROWS, Queries
 from passhat.store.rows import (
@@ -59,15 +58,6 @@ _LONGEST_WORD = 200
 _POLL_SECONDS = 0.1
 
 Row = tuple[Any, ...]
-
-
-class LogProblem(StrEnum):
-    """A problem with the write-ahead log of a SQLite file."""
-
-    FOREIGN = "foreign"
-    """It belongs to another file, or to another state of this one."""
-    ABSENT = "absent"
-    """A runner was writing, and its log is not there: the file was copied without it."""
 
 
 class Store(ABC):

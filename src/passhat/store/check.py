@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from passhat.errors import ReadError, StoreUnavailable
-from passhat.store.base import LogProblem, Store
-from passhat.store.database import Database
+from passhat.store.base import Store
+from passhat.store.database import Database, LogProblem
 from passhat.store.rows import protocol_from, unpack_transcript
 from passhat.store.schema import VERSION
 

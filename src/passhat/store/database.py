@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from urllib.parse import unquote
 __all__ = [
     "GROUP",
     "Database",
+    "LogProblem",
     "ReadableStore",
     "ResultSet",
     "backends",
@@ -72,6 +74,15 @@ class ReadableStore(Protocol):
     def changes(self, seconds: float, /) -> bool: ...
 
     def close(self) -> None: ...
+
+
+class LogProblem(StrEnum):
+    """A problem with the write-ahead log of a SQLite file."""
+
+    FOREIGN = "foreign"
+    """It belongs to another file, or to another state of this one."""
+    ABSENT = "absent"
+    """A runner was writing, and its log is not there: the file was copied without it."""
 
 
 def private_folder(path: str | os.PathLike[str]) -> None:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from passhat.errors import PasshatError, ReadError, StoreUnavailable
-from passhat.store.base import FINISHED_COLUMNS, LogProblem, Row, Store
-from passhat.store.database import private_file, private_folder
+from passhat.store.base import FINISHED_COLUMNS, Row, Store
+from passhat.store.database import LogProblem, private_file, private_folder
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims, clock_id, clock_now
 from passhat.store.schema import INDEXED_VERSION, migrate, prepare_to_read
 
