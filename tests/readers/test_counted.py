@@ -344,7 +344,7 @@ def test_a_table_counted_is_the_table_read(tmp_path: Path, limits: Limits, name:
         ("SELECT 't' AS task, i % 20 AS trial, 1 AS success FROM range(21) t(i)", "twice"),
         ("SELECT 't' AS task, 'x' || i % 20 AS trial, 1 AS success FROM range(21) t(i)", "twice"),
         ("SELECT 't' AS task, 'maybe' AS success FROM range(21) t(i)", "maybe"),
-        ("SELECT 't' AS task, i AS success FROM range(21) t(i)", "--pass-at"),
+        ("SELECT 't' AS task, i AS success FROM range(21) t(i)", "pass_at"),
         ("SELECT '' AS task, 1 AS success FROM range(21) t(i)", "task id is empty"),
         ("SELECT 't' AS task, 1 AS success, 'x' AS cost FROM range(21) t(i)", "should hold a num"),
         (

@@ -95,16 +95,16 @@ def test_langfuse_gets_scores_of_sessions(passhat: Passhat, table: Path) -> None
 
 
 def test_what_came_from_langfuse_gets_scores_on_its_traces(
-    passhat: Passhat, monkeypatch: pytest.MonkeyPatch
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(langfuse_4()) as (url, _):
         monkeypatch.setenv("LANGFUSE_BASE_URL", url)
         monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-test")
         monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk-secret-of-the-test")
-        ended = passhat(
-            *("report", "langfuse:helpdesk", "--join", "--agent", "bot"),
-            *("--metric", "pass^2", "-o", "langfuse:-"),
-        )
+        runs = tmp_path / "runs.jsonl"
+        read = passhat("read", "langfuse:helpdesk", "--join", "--agent", "bot", "-o", runs)
+        assert read.code == 0
+        ended = passhat("report", runs, "--metric", "pass^2", "-o", "langfuse:-")
     run, *traces = _langfuse(ended)
     assert (run["sessionId"], run["value"]) == ("bot", 1 / 3)
     assert {body["traceId"]: body["value"] for body in traces} == {
@@ -175,8 +175,8 @@ def test_an_inspect_log_gets_a_column_of_pass_hat_k(
         ("quiz.eval", "inspect:quiz.eval", "is the log itself"),
         ("quiz.eval", "inspect:copy.txt", "ends in .eval or .json"),
         ("quiz.eval", "inspect:no/such/folder/copy.eval", "cannot be written"),
-        ("quiz.eval", "neptune:x", "should be one of mlflow:WHERE"),
-        ("quiz.eval", "mlflow:", "should be one of mlflow:WHERE"),
+        ("quiz.eval", "neptune:x", "with one of html, md, csv, json, mlflow"),
+        ("quiz.eval", "mlflow:", "with one of html, md, csv, json, mlflow"),
     ],
 )
 def test_targets_that_cannot_be(

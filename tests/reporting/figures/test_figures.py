@@ -183,7 +183,7 @@ def test_what_cannot_be_drawn_is_explained(passhat: Passhat, tmp_path: Path) -> 
     assert all(name in passhat("figure").out for name in FIGURES)
     path = tmp_path / "figure.svg"
     for arguments, words in (
-        (["curves"], "a name and a file"),
+        (["curves"], "a figure needs a file"),
         (["curves", "-o", path], "needs a SOURCE"),
         (["kurves", "example:helpdesk", "-o", path], "no figure is called"),
         (["curves", "example:helpdesk", "-o", tmp_path / "figure.gif"], ".svg, .png, .pdf"),

@@ -270,6 +270,10 @@ def _measure(cell: object) -> float | None:
 
 def _facts(record: _Record) -> RunFacts:
     agent, run = str(record.get("agent") or ""), str(record.get("run") or "")
+    source = str(record.get("source") or "")
+    reading = [f"exported from {source}"] if source else []
+    if source.startswith("langfuse:"):
+        reading.append("Langfuse scores")  # its ids are those of traces, which can get scores
     return RunFacts(
         agent or run,
         Protocol(
@@ -278,7 +282,7 @@ def _facts(record: _Record) -> RunFacts:
             decoding=_decoding(record.get("decoding")),
         ),
         variant=run.removeprefix(agent).strip(),
-        reading=(f"exported from {record.get('source')}",) if record.get("source") else (),
+        reading=tuple(reading),
     )
 
 
