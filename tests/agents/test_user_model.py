@@ -23,7 +23,7 @@ Passhat = Callable[..., Any]
 Serve = Callable[..., Any]
 RETAIL = ("run", "-s", "orderdesk/retail")
 SCENARIOS = {
-    seed_of(0, one.id, number): one for one in retail().scenarios for number in range(1, 4)
+    seed_of(0, one.id, number) % 2**31: one for one in retail().scenarios for number in range(1, 4)
 }
 
 
@@ -102,9 +102,9 @@ def test_a_user_that_breaks_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any
 ) -> None:
     def breaks(body: Body) -> Answer | Refusal:
-        if body["seed"] == seed_of(0, "retail/001", 1):
+        if body["seed"] == seed_of(0, "retail/001", 1) % 2**31:
             return refusal(500)  # type: ignore[no-any-return]
-        if body["seed"] == seed_of(0, "retail/001", 2):
+        if body["seed"] == seed_of(0, "retail/001", 2) % 2**31:
             return answer("  ")  # type: ignore[no-any-return]
         if len(body["messages"]) > 3:
             return refusal(429, {"retry-after": "0"})  # type: ignore[no-any-return]

@@ -432,11 +432,7 @@ class Provider:
                     hint=_setting_hint(problem.detail)
                     or "Check the model's name and settings such as --temperature.",
                 )
-            if hint := _setting_hint(problem.detail):
-                # The same setting goes with every request: no attempt can be blamed for it.
-                raise RunStopped(
-                    f"{self.kind}:{model} rejects a setting. {problem.detail}", hint=hint
-                )
+            # Other requests with the same settings were answered: this one is to blame.
             raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
         busy = problem.kind is ErrorKind.BUSY
         requested_wait = problem.wait or 0.0
