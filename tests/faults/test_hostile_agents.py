@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.faults import hostile_agents
 
-from passhat.runner.run_spec import RunSpec, run
 from passhat.store import open_store
 
 ATTEMPTS = int(os.environ.get("PASSHAT_ATTEMPTS", "6"))
-"""Of each of two tasks, one good and one bad; 50 make the 100 of docs/reliability.md."""
+"""Of each of two tasks, one good and one bad."""
 FAILING = {
     *("ends_its_process", "ends_its_process_with_an_error", "exits", "interrupts", "aborts"),
     *("raises_another_base", "raises_without_text", "raises_a_novel", "is_killed", "recurses"),
@@ -31,30 +31,40 @@ def test_the_battery_is_large() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(hostile_agents.AGENTS))
-def test_a_harm_costs_its_own_attempt(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(Path(hostile_agents.__file__).parents[2]))
+def test_a_harm_costs_its_own_attempt(name: str, tmp_path: Path) -> None:
     is_hanging = name in hostile_agents.HANGING
     attempts = 1 if is_hanging else ATTEMPTS
     lines = [{"id": word, "prompt": word, "answer": "yes"} for word in ("bad", "good")]
-    Path("tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    result = run(
-        RunSpec(
-            agent=f"python:tests.faults.hostile_agents:{name}",
-            suite="jsonl:tasks.jsonl",
-            attempts=attempts,
-            store="store.db",
-            jobs=3,
-            step_seconds=5.0 if is_hanging else 120.0,
-            give_up_after=0,
-        )
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    # A process of its own: the workers are forked from it, and it has no threads of pytest's.
+    spec = {
+        "agent": f"python:tests.faults.hostile_agents:{name}",
+        "suite": "jsonl:tasks.jsonl",
+        "attempts": attempts,
+        "store": "store.db",
+        "jobs": 3,
+        "step_seconds": 5.0 if is_hanging else 120.0,
+        "give_up_after": 0,
+    }
+    code = (
+        "from passhat.runner.run_spec import RunSpec, run\n"
+        f"left = run(RunSpec(**{spec!r})).left\n"
+        "print(); print(left)"
     )
-    assert Path.cwd() == tmp_path
-    assert (result.left, result.stored.status) == (0, "complete")
-    with open_store("store.db", read_only=True) as store:
-        rows = [row for block in store.rows(result.id, details=True) for row in block]
+    environment = {**os.environ, "PYTHONPATH": str(Path(hostile_agents.__file__).parents[2])}
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert (ended.returncode, ended.stdout.split()[-1:]) == (0, ["0"]), ended.stderr
+    with open_store(str(tmp_path / "store.db"), read_only=True) as store:
+        (stored,) = store.runs()
+        assert stored.status == "complete"
+        rows = [row for block in store.rows(stored.id, details=True) for row in block]
     good = [(row[2], row[3]) for row in rows if row[0] == "good"]
     bad = {(row[2], row[3]) for row in rows if row[0] == "bad"}
     assert good == [(1, "")] * attempts, [row[11] for row in rows]
@@ -63,4 +73,3 @@ def test_a_harm_costs_its_own_attempt(
     elif name.removeprefix("async_") in FAILING:
         assert {verdict for verdict, _ in bad} == {0}, bad
         assert {why for _, why in bad} <= {"exception", "format_error"}
-    assert sys.stdout is not None
