@@ -88,8 +88,8 @@ def test_the_judge_says_what_programs_may_import() -> None:
 
 def test_a_package_that_is_not_there(passhat: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text('{"task_id": "ordercode/late_credit", "completion": ""}\n')
-    call = ("judge", tmp_path / "s.jsonl", "-s", "code:ordercode", "--with")
-    ended = passhat(*call, "no-such-package")
+    call = ("judge", tmp_path / "s.jsonl", "-s", "code:ordercode", "--set")
+    ended = passhat(*call, "with=no-such-package")
     assert ended.code == 2
     assert "has no package no-such-package" in ended.err
     with pytest.raises(InvalidValue, match="not the name of a package"):
