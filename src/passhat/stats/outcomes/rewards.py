@@ -105,7 +105,9 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
     elif pass_at is None and np.nanmax(rewards) > 1 + REWARD_TOLERANCE:
         raise InvalidValue(
             f"rewards go up to {np.nanmax(rewards):g}, so what counts as a pass must be stated.",
-            hint=Hint("State the reward from which an attempt passes, as {pass_at}.", pass_at="SCORE"),
+            hint=Hint(
+                "State the reward from which an attempt passes, as {pass_at}.", pass_at="SCORE"
+            ),
         )
     threshold = 1.0 if pass_at is None else pass_at
     if not binary.all():
