@@ -542,7 +542,14 @@ def compare(
         as_run_or_outcomes(a),
         as_run_or_outcomes(b),
         metric,
-        _terms(about, level, missing, drop_short, cluster, allow),
+        _terms(
+            about=about,
+            level=level,
+            missing=missing,
+            drop_short=drop_short,
+            cluster=cluster,
+            allow=allow,
+        ),
         alternative=alternative,
         by=by,
         metric_b=metric_b,
@@ -565,7 +572,18 @@ def compare_all(
     from passhat.stats.compare import compare_all as run_compare_all
 
     sides = [as_run_or_outcomes(data) for data in runs]
-    return run_compare_all(sides, metric, _terms(about, level, missing, drop_short, cluster, allow))
+    return run_compare_all(
+        sides,
+        metric,
+        _terms(
+            about=about,
+            level=level,
+            missing=missing,
+            drop_short=drop_short,
+            cluster=cluster,
+            allow=allow,
+        ),
+    )
 
 
 @_with_known_keywords
@@ -616,7 +634,14 @@ def gate(
         as_run_or_outcomes(data),
         rules,
         None if against is None else as_run_or_outcomes(against),
-        _terms(about, level, missing, drop_short, cluster, allow),
+        _terms(
+            about=about,
+            level=level,
+            missing=missing,
+            drop_short=drop_short,
+            cluster=cluster,
+            allow=allow,
+        ),
         metric=metric,
         margin=margin,
         unsettled=unsettled,
@@ -648,27 +673,11 @@ def forecast(
     """
     from passhat.stats.forecast import forecast as run_forecast
 
-    terms = _terms(None, level, missing, False, cluster, False)
+    terms = _terms(level=level, missing=missing, cluster=cluster)
     return run_forecast(as_run_or_outcomes(data), metric, terms)
 
 
-def _terms(
-    about: str | None,
-    level: float,
-    missing: str,
-    drop_short: bool,
-    cluster: str | None,
-    allow: bool,
-) -> Terms:
+def _terms(**options: Any) -> Terms:
     from passhat.stats.terms import Terms
 
-    return Terms.from_options(
-        {
-            "about": about,
-            "level": level,
-            "missing": missing,
-            "drop_short": drop_short,
-            "cluster": cluster,
-            "allow": allow,
-        }
-    )
+    return Terms.from_options(options)

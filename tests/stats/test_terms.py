@@ -61,7 +61,10 @@ def test_keywords_change_single_options_of_terms() -> None:
 
 
 def test_no_function_lists_the_options_again() -> None:
-    """More than two of the fields in a signature: the function should take ``terms``."""
+    """More than two of the fields in a signature: the function should take ``terms``.
+
+    Public functions list their parameters, so that editors and errors can name them.
+    """
     fields = {*TermOptions.__annotations__, "population"}
     root = Path(passhat.__file__).parent
     listed = []
@@ -72,6 +75,6 @@ def test_no_function_lists_the_options_again() -> None:
             arguments = node.args
             every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
             taken = {argument.arg for argument in every}
-            if len(taken & fields) > 2:
+            if len(taken & fields) > 2 and node.name not in passhat.__all__:
                 listed.append(f"{path.relative_to(root)}:{node.lineno} {node.name}")
     assert listed == []

@@ -23,7 +23,7 @@ def test_a_short_task_is_named_with_what_can_be_done() -> None:
     assert (error.k, error.largest_k, list(error.tasks)) == (4, 2, ["a"])
     assert "1 task of 3 has fewer: a has 2" in error.message
     assert error.hint is not None
-    assert "-k 2" in error.hint
+    assert "k up to 2" in error.hint
     assert "forecast" in error.hint
 
 

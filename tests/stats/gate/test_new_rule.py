@@ -61,7 +61,7 @@ class FlakyRule(LimitRule):
     def value_text(self, value: float) -> str:
         return f"{100 * value:.0f}%"
 
-    def as_dict(self, result: RuleResult) -> dict[str, Any]:
+    def extra_entries(self, result: RuleResult) -> dict[str, Any]:
         return {"flaky_tasks": round(result.value * result.tasks)}
 
 

@@ -149,7 +149,7 @@ class EachTaskRule(LimitRule):
                 parts.append(f"{len(tasks):,} {word}{names}")
         return f"of {counted(result.tasks, 'task')}: {', '.join(parts)}"
 
-    def as_dict(self, result: RuleResult) -> dict[str, Any]:
+    def extra_entries(self, result: RuleResult) -> dict[str, Any]:
         return {"by_task": result.by_task}
 
     def __str__(self) -> str:

@@ -140,7 +140,7 @@ class Rule(ABC):
         text = number(value)
         return f"+{text}" if self.relative and value > 0 and float(text) else text
 
-    def as_dict(self, result: RuleResult) -> dict[str, Any]:  # noqa: ARG002
+    def extra_entries(self, result: RuleResult) -> dict[str, Any]:  # noqa: ARG002
         """Further entries of the JSON of this rule's verdict, beside the common ones."""
         return {}
 
@@ -228,7 +228,7 @@ class RuleResult(Plain):
             "outcome": self.outcome,
             "margin": self.margin,
             "broken": self.broken,
-            **self.rule.as_dict(self),
+            **self.rule.extra_entries(self),
         }
 
 

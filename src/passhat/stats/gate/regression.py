@@ -137,7 +137,7 @@ class NoRegression(Rule):
         """The verdict sentence that ``compare`` prints for the same pair."""
         return "" if result.pair is None else result.pair.sentence
 
-    def as_dict(self, result: RuleResult) -> dict[str, Any]:
+    def extra_entries(self, result: RuleResult) -> dict[str, Any]:
         pair = result.pair
         return {} if pair is None else {"claim": str(pair.claim), "verdict_sentence": pair.sentence}
 
