@@ -231,7 +231,8 @@ def test_a_request_that_is_not_taken_is_the_set_up_at_first_and_the_agents_later
         assert ended.code == 2
         assert "temperature is too high" in ended.err
         assert ended_as() == {}
-        server.script = lambda body: too_hot if "2" in str(body["messages"]) else answer("yes")
+        broken = refusal(400, message="the images of this request cannot be opened")
+        server.script = lambda body: broken if "2" in str(body["messages"]) else answer("yes")
         passhat(*TASKS, "-a", f"openai:small@{url}/v1", "-n", "1", "--jobs", "1", "--seed", "3")
     assert ended_as() == {(1, ""): 4, (0, "agent_error"): 1}
 

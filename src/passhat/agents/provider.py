@@ -432,7 +432,11 @@ class Provider:
                     hint=_setting_hint(problem.detail)
                     or "Check the model's name and settings such as --temperature.",
                 )
-            # Other requests with the same settings were answered: this one is to blame.
+            if hint := _setting_hint(problem.detail):
+                # A setting is never the agent's failure, whatever was answered before.
+                raise RunStopped(
+                    f"{self.kind}:{model} rejects a setting. {problem.detail}", hint=hint
+                )
             raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
         busy = problem.kind is ErrorKind.BUSY
         requested_wait = problem.wait or 0.0

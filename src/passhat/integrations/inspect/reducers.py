@@ -86,6 +86,7 @@ def interval(level: float = 0.95) -> Metric:
     Needs reduced scores between 0 and 1, as pass_hat, pass_at and mean give them. Unscored
     samples are excluded; ``samples`` is the number of those included.
     """
+    from passhat.stats.digits import round_outward
     from passhat.stats.estimate.intervals.new_tasks import gaffke
 
     _check_level(level)
@@ -98,11 +99,8 @@ def interval(level: float = 0.95) -> Metric:
         if not numbers:
             return {"low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
         bounds = gaffke([numbers], [1.0] * len(numbers), level=level)
-        return {
-            "low": float(bounds.lows[0]),
-            "high": float(bounds.highs[0]),
-            "samples": len(numbers),
-        }
+        low, high = round_outward(float(bounds.lows[0]), float(bounds.highs[0]))
+        return {"low": low, "high": high, "samples": len(numbers)}
 
     return within
 
