@@ -132,7 +132,6 @@ def measure() -> str:
                 )
                 for one in programs
                 if (one.verdicts[mode].verdict == 1) is not one.right
-                or one.verdicts[mode].unconfirmed
             ]
     heads = ("sandbox", "judge", "programs", "right passed", "right unconfirmed", "right missing")
     table = markdown((*heads, "right failed", "wrong passed", "wrong missing"), rows)
@@ -155,10 +154,10 @@ def _row(kind: SandboxKind, mode: str, group: str, programs: list[Judged]) -> tu
         if one.group == group:
             verdict = one.verdicts[mode]
             word = {1: "passed", 0: "failed"}.get(int(verdict.verdict), "missing")
-            count[one.right, "unconfirmed" if verdict.unconfirmed else word] += 1
+            count[one.right, "unconfirmed" if verdict.why == "unconfirmed" else word] += 1
     right = [count[True, word] for word in ("passed", "unconfirmed", "missing", "failed")]
-    passed = count[False, "passed"] + count[False, "unconfirmed"]
-    return (kind, mode, group, *right, passed, count[False, "missing"])
+    missing = count[False, "missing"] + count[False, "unconfirmed"]
+    return (kind, mode, group, *right, count[False, "passed"], missing)
 
 
 def main() -> None:

@@ -48,9 +48,9 @@ def read_tasks(path: str) -> Iterator[CodeTask]:
 def name_verdict(verdict: CodeVerdict) -> str:
     """The column of a verdict."""
     if verdict.verdict is Verdict.PASSED:
-        return "unconfirmed" if verdict.unconfirmed else "confirmed"
+        return "confirmed"
     if verdict.verdict is Verdict.MISSING:
-        return "unsupported" if verdict.why == "unsupported" else "missing"
+        return verdict.why if verdict.why in ("unsupported", "unconfirmed") else "missing"
     return "failed"
 
 

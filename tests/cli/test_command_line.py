@@ -89,7 +89,6 @@ SLIPS = {
     "run -a a --lease 60": "passhat run -a a --set lease=60",
     "run --no-canary -n 4": "passhat run --set canary=no -n 4",
     "run --unsafe-no-sandbox": "passhat run --sandbox none",
-    "judge s.jsonl --strict": "passhat judge s.jsonl --set strict=yes",
     "judge s.jsonl --timeout 3": "passhat judge s.jsonl --set program_seconds=3",
     "config -n 16": "passhat run --show-config -n 16",
     # near misses

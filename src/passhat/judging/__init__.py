@@ -4,7 +4,7 @@ The plain judge runs tests and program in one interpreter. The split judge keeps
 program sees nothing but the arguments it is called with, so it cannot forge a verdict.
 """
 
-__all__ = ["JUDGE_NAMES", "UNCONFIRMED", "is_code_judge"]
+__all__ = ["JUDGE_NAMES", "is_code_judge"]
 
 JUDGE_NAMES = {
     "both": "plain and split judge",
@@ -12,9 +12,6 @@ JUDGE_NAMES = {
     "split": "split judge",
 }
 """How a protocol names the judges."""
-
-UNCONFIRMED = "unconfirmed"
-"""The word for an attempt that passed by the plain judge alone."""
 
 
 def is_code_judge(judge: str | None) -> bool:

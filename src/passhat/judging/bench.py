@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
@@ -166,11 +167,14 @@ def judge_all(
 ) -> Iterator[tuple[int, CodeVerdict]]:
     """Judge programs; yields their positions with the judgements, as they are made."""
     every = list(work)
+    # In an order that no program knows: a clock or another counter of the machine then says
+    # nothing about how many attempts at its task came before.
+    order = random.SystemRandom().sample(range(len(every)), len(every))
     verdicts: SimpleQueue[tuple[int, CodeVerdict]] = SimpleQueue()
     with JudgePool(kind, interpreter, limits, min(jobs, len(every)), rules) as pool:
         tickets = [pool.expect(task) for task, _ in every]
-        for position, (task, program) in enumerate(every):
-            future = pool.submit(task, program, tickets[position])
+        for position in order:
+            future = pool.submit(*every[position], tickets[position])
             future.add_done_callback(
                 lambda ended, at=position: (  # type: ignore[misc]
                     None if ended.cancelled() else verdicts.put((at, ended.result()))
@@ -196,9 +200,8 @@ class Bench:
         """The judge by name, for the protocol; an absent sandbox is part of it."""
         sandbox = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
         sandbox += ", perhaps weak" if self.rules.allow_weak else ""
-        strict = ", strict" if self.rules.strict else ""
         return (
-            f"{JUDGE_NAMES[self.rules.judges]}{strict} ({sandbox}), "
+            f"{JUDGE_NAMES[self.rules.judges]} ({sandbox}), "
             f"tests {self.suite.tests_fingerprint}, {self._limits}{self._python}"
         )
 

@@ -27,7 +27,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 
-from passhat.judging import UNCONFIRMED
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, memory_file
@@ -155,14 +154,13 @@ class Examiner:
         if plain.verdict is not Verdict.PASSED or split.verdict is Verdict.PASSED:
             return plain
         why = f"split: {split.words}; plain: passed"
-        if split.verdict is Verdict.FAILED:
+        # A timeout may come from the way to the tests, and not from the program's own work.
+        if split.verdict is Verdict.FAILED and split.why != FailureCategory.TIMEOUT:
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
         if self._references.of(task, self, "split").verdict is Verdict.PASSED:
             why = f"{why}; split confirms the reference solution"
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
-        if self._rules.strict:
-            return split
-        return replace(plain, why=UNCONFIRMED, detail=split.detail)
+        return CodeVerdict.missing(MissingReason.UNCONFIRMED, split.detail)
 
     def _judge_with_retries(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
         """The verdict of a judge, with retries if the sandbox breaks."""

@@ -130,20 +130,17 @@ JUDGES = ("both", "plain", "split")
 
 @dataclass(frozen=True, slots=True)
 class JudgeRules:
-    """Which judges decide, and how much doubt is allowed.
+    """Which judges decide, and in which sandbox.
 
     Parameters
     ----------
     judges : str
         ``both``, ``plain`` or ``split``.
-    strict : bool
-        Whether a program that only the plain judge could judge is missing instead of passed.
     allow_weak : bool
         Whether a sandbox that fails a part of the self-test may be used.
     """
 
     judges: str = "both"
-    strict: bool = False
     allow_weak: bool = False
 
     def __post_init__(self) -> None:

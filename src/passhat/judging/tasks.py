@@ -86,12 +86,11 @@ class CodeTask:
         free = free_names(self.tests)
         modules = _modules_used(self.tests) & free - top_level_names(self.helpers)
         imports = "".join(f"import {name}\n" for name in sorted(modules))
-        helpers = f"{imports}{self.helpers}"
-        helpful = free & top_level_names(helpers) - {self.entry_point}
+        helpful = free & top_level_names(self.helpers) - {self.entry_point}
         return {
             "entry_point": self.entry_point,
             # A prompt whose helpers no test uses need not be run again and again.
-            "helpers": helpers if helpful else "",
+            "helpers": self.helpers if helpful else "",
             # Only imports that the program lacks, since they come after it.
             "setup": imports + ("" if self.prompt and not helpful else self.helpers),
             "tests": self.tests,
@@ -104,7 +103,7 @@ class CodeTask:
                 - {*PROGRAM_MODULES, "pytest"}
                 - sys.stdlib_module_names
             ),
-            # Standard library modules that the tests may take over from the program by name.
+            # Modules that the tests may have from the program, by its import.
             "modules": sorted(free & sys.stdlib_module_names),
             "random": "random" in self.tests,
             "shared": (shared := shared_state(self.tests)),
@@ -186,7 +185,7 @@ _SHARED_MODULES = {
     *("asyncio", "time", "signal", "warnings", "logging", "decimal", "locale", "copy", "pickle"),
     *("tracemalloc", "dis", "ctypes", "contextvars", "subprocess", "timeit", "multiprocessing"),
     *("concurrent", "unittest.mock", "mock", "types", "typing", "abc", "importlib", "builtins"),
-    *("numpy", "pandas"),
+    *("numpy", "pandas", "sqlite3", "zipfile", "tarfile", "shelve", "dbm", "mmap"),
 }
 _SHARED_NAMES = {"open", "globals", "locals", "id", "monkeypatch", "tmp_path", "__builtins__"}
 

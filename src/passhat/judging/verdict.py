@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from passhat.judging import UNCONFIRMED
 from passhat.stats.outcomes.vocabulary import (
     FailureCategory,
     MissingReason,
@@ -28,7 +27,7 @@ class CodeVerdict:
         Passed, failed (the program's doing) or missing (ours).
     why : str
         A failure category or a missing reason; the name of an exception for a failure by one;
-        empty when it passed, or ``unconfirmed`` when only the plain judge could judge it.
+        empty when it passed.
     detail : str
         One line for a person. For failures it may quote the program, so it is never trusted.
     seconds, cpu_seconds : float
@@ -46,11 +45,6 @@ class CodeVerdict:
     cpu_seconds: float = 0.0
     judges: tuple[tuple[str, str], ...] = ()
     is_exact: bool = False
-
-    @property
-    def unconfirmed(self) -> bool:
-        """Whether it passed by the plain judge alone: the split judge cannot judge this task."""
-        return self.verdict is Verdict.PASSED and self.why == UNCONFIRMED
 
     @property
     def words(self) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 
 from passhat._display import counted, number, percent, some
 from passhat.errors import InvalidValue
-from passhat.judging import UNCONFIRMED, is_code_judge
+from passhat.judging import is_code_judge
 from passhat.reporting.documents.report import SECTIONS
-from passhat.reporting.view import CurvePoint, Report, RunReport, TaskRow
+from passhat.reporting.view import CurvePoint, Report, RunReport, TaskRow, doubt_notes
 from passhat.stats.estimate import (
     Estimate,
     default_ks,
@@ -26,7 +26,6 @@ from passhat.stats.estimate import (
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
-from passhat.stats.outcomes.vocabulary import MissingReason
 from passhat.stats.terms import Population, Terms
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ __all__ = [
     "build_report",
     "code_notes",
     "diversity_notes",
-    "doubt_notes",
     "weak_tests",
 ]
 
@@ -86,36 +84,6 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
 
 def _is_code(run: Run) -> bool:
     return is_code_judge(run.protocol.judge)
-
-
-def doubt_notes(run: Run) -> tuple[str, ...]:
-    """Sentences on attempts that the judges did not agree on, or that one alone could judge."""
-    if not _is_code(run):
-        return ()
-    notes = []
-    unlike = run.missing_by_reason.get(str(MissingReason.JUDGES_DISAGREE), 0)
-    if unlike:
-        notes.append(
-            f"judges disagree on {counted(unlike, 'attempt')}, counted as missing; look at them "
-            "with passhat judge --show TASK"
-        )
-    verdicts = run.attempts.verdicts if run.attempts is not None else None
-    alone = _unconfirmed(run.attempts) if run.attempts is not None else 0
-    if alone and verdicts is not None:
-        passed = int((verdicts == Verdict.PASSED).sum())
-        notes.append(
-            f"{percent((passed - alone) / len(verdicts), 0)} of attempts passed confirmed, "
-            f"{percent(alone / len(verdicts), 0)} more ({alone:,}) only by plain Python, which a "
-            "program can forge (unconfirmed); --set strict=yes counts them as missing"
-        )
-    return tuple(notes)
-
-
-def _unconfirmed(attempts: Attempts) -> int:
-    if attempts.detail is None or UNCONFIRMED not in attempts.detail.values:
-        return 0
-    codes = attempts.detail.codes[attempts.verdicts == Verdict.PASSED]
-    return int((codes == list(attempts.detail.values).index(UNCONFIRMED)).sum())
 
 
 def _rows(attempts: Attempts) -> Iterator[dict[str, object]]:

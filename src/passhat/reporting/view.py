@@ -22,11 +22,13 @@ from passhat._display import (
     percent_range,
 )
 from passhat._serialize import Plain
+from passhat.judging import is_code_judge
 from passhat.protocol import Protocol
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Diagnosis, Estimate, metric, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Run
+from passhat.stats.outcomes.vocabulary import MissingReason
 from passhat.stats.terms import Population
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ __all__ = [
     "card_interval",
     "card_value",
     "check_source",
+    "doubt_notes",
     "estimate_family",
     "estimate_text",
     "estimates_over_k",
@@ -481,6 +484,25 @@ def run_warnings(run: Run) -> tuple[str, ...]:
         f"{percent(late / made, 0)} of attempts ({late:,} of {made:,}) timed out: their share "
         "says as much about the time limit and the server as about the agent",
     )
+
+
+def doubt_notes(run: Run) -> tuple[str, ...]:
+    """Sentences on programs that the judges did not agree on, or that one alone could judge."""
+    notes = []
+    made, alone = run.outcomes.attempts, run.missing_by_reason.get(MissingReason.UNCONFIRMED, 0)
+    if alone:
+        notes.append(
+            f"{percent(run.outcomes.passes / made, 0)} confirmed, {percent(alone / made, 0)} more "
+            f"({counted(alone, 'attempt')}) only by plain Python, which a program can forge: "
+            "missing, unconfirmed"
+        )
+    unlike = run.missing_by_reason.get(MissingReason.JUDGES_DISAGREE, 0)
+    if unlike and is_code_judge(run.protocol.judge):
+        notes.append(
+            f"judges disagree on {counted(unlike, 'attempt')}, counted as failed in the lower "
+            "bound; look at them with passhat judge --show TASK"
+        )
+    return tuple(notes)
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:

@@ -114,7 +114,7 @@ def money_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return gathered
 
 
-_RULES = ("judges_choice", "strict", "allow_weak")
+_RULES = ("judges_choice", "allow_weak")
 _NAMES = ("sandbox", "python", "packages", "cpu_seconds", "memory", *_RULES)
 _NO_SANDBOX = "none"
 
@@ -159,12 +159,6 @@ _JUDGING = (
         default="both",
         help="Judges: plain runs tests and program together, split keeps them apart, both requires "
         "a pass by each",
-    ),
-    setting(
-        "strict",
-        type=bool,
-        default=False,
-        help="Count programs that only the plain judge could judge as missing, not passed.",
     ),
     setting(
         "allow_weak_sandbox",

@@ -182,13 +182,13 @@ class Confinement:
 
     def _mount_fresh(self) -> bool:
         self._untouched: list[tuple[int, ...]] = []
-        owner = self._uid or os.geteuid()
         flags = _NO_SUID | _NO_DEVICES | _NO_EXECUTION
         options = f"size={self._bytes},nr_inodes={_MOST_FILES},mode=1777"
         for path in _FRESH:
             _LIBC.umount2(path.encode(), ctypes.c_int(_DETACH))
-            if not _mount("tmpfs", path, "tmpfs", flags, f"{options},uid={owner},gid={owner}"):
+            if not _mount("tmpfs", path, "tmpfs", flags, options):
                 return False
+            os.utime(path, (0, 0))  # so that whatever is done in it shows
         if not all(_show_again(path, place) for path, place in self._hidden):
             return False
         self._untouched = [_state(path) for path in _FRESH]
@@ -267,24 +267,13 @@ class Confinement:
 
 
 def _state(folder: str) -> tuple[int, ...]:
-    """Everything that a program leaves on a mount, even by a file that it has removed again.
-
-    The next inode has a number greater by one than the last: that much is taken off.
-    """
-    probe = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
-    number = os.fstat(probe).st_ino
-    os.close(probe)
-    _PROBES[folder] = last = _PROBES.get(folder, 0) + 1
+    """Everything that a program leaves on a mount, even by a file that it has removed again."""
     state, space = os.stat(folder), os.statvfs(folder)  # noqa: PTH116
     return (
-        *(number - last, state.st_dev, state.st_mode, state.st_uid, state.st_gid, state.st_nlink),
+        *(state.st_dev, state.st_mode, state.st_uid, state.st_gid, state.st_nlink),
         *(state.st_size, state.st_atime_ns, state.st_mtime_ns, state.st_ctime_ns),
         *(space.f_bfree, space.f_ffree),
     )
-
-
-_PROBES: dict[str, int] = {}
-"""How many inodes of each folder this process has taken itself."""
 
 
 def _ignore_refusals(scratch: str) -> None:

@@ -159,6 +159,11 @@ class _Program(Peer):
         table = vars(self.module)
         values = {key: table[key] for key in arguments[0] if key in table}
         modules = {key: one.__name__ for key, one in values.items() if type(one) is ModuleType}
+        modules |= {
+            key: f"{key}.{key}"
+            for key, one in values.items()
+            if getattr(one, "__module__", "") == getattr(one, "__name__", "") == key
+        }
         for key in modules:
             del values[key]
         self._watched = {key: one for key, one in values.items() if type(one) in _ASSIGNABLE}

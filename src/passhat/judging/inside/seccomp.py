@@ -25,17 +25,16 @@ _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "arm64"
 # name: (number on x86_64, number on aarch64); None where the machine has no such call.
 _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     # reading, writing, looking at files
-    "read": (0, 63), "write": (1, 64), "open": (2, None), "close": (3, 57), "stat": (4, None),
+    "read": (0, 63), "write": (1, 64), "close": (3, 57), "stat": (4, None),
     "fstat": (5, 80), "lstat": (6, None), "lseek": (8, 62), "pread64": (17, 67),
     "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "access": (21, None),
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "fsync": (74, 82),
     "fdatasync": (75, 83), "ftruncate": (77, 46), "getdents64": (217, 61),
-    "fallocate": (285, 47), "fadvise64": (221, 223), "sendfile": (40, 71),
+    "fallocate": (285, 47), "sendfile": (40, 71),
     "copy_file_range": (326, 285), "link": (86, None), "linkat": (265, 37),
     "symlink": (88, None), "symlinkat": (266, 36),
     "getcwd": (79, 17), "chdir": (80, 49), "rename": (82, None), "mkdir": (83, None),
     "rmdir": (84, None), "unlink": (87, None), "readlink": (89, None), "umask": (95, 166),
-    "openat": (257, 56),
     "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38),
     "renameat2": (316, 276), "readlinkat": (267, 78), "faccessat": (269, 48),
     "faccessat2": (439, 439), "statx": (332, 291), "statfs": (137, 43),
@@ -81,6 +80,8 @@ _NO_ATTRIBUTES = (range(188, 200), range(5, 17))
 _SOCKET_TYPES = (0x1, 0x801, 0x80001, 0x80801)
 """Streams only: an unconnected datagram socket could reach the sockets of others by name."""
 _LIMIT_STACK = 3
+_UNNAMED_FILE = 0o20000000
+"""O_TMPFILE: a file that leaves no trace on its folder but the number of the next one."""
 
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 """Duplicate, flags. Not F_SETOWN: it makes the kernel signal any process one names."""
@@ -134,6 +135,13 @@ def _signal_to_self(call: int, position: int, pid: int) -> bytes:
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 
 
+def _unless_flag(call: int, position: int, flag: int) -> bytes:
+    """Allow the call unless its argument has a bit; then it is not supported."""
+    body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
+    body += _code(_SET, flag, 0, 1) + _refuse(errno.EOPNOTSUPP) + _code(_RETURN, _ALLOW)
+    return _code(_EQUAL, call, 0, len(body) // 8) + body
+
+
 def _if_both(call: int, first: tuple[int, int], second: tuple[int, tuple[int, ...]]) -> bytes:
     """Allow the call when one argument equals a value and another equals one of some values."""
     position, value = first
@@ -178,7 +186,11 @@ def program_for(pid: int, machine: str | None = None, *, metadata: bool = False)
         number = numbers[column]
         if number is not None:
             code += _code(_EQUAL, number, 0, 1) + _code(_RETURN, _ALLOW)
-    code += _code(_EQUAL, 73 if x86 else 32, 0, 1) + _refuse(0)  # flock
+    # flock, and fadvise64, which could drop a file that others read from the kernel's memory
+    for ignored in (73, 221) if x86 else (32, 223):
+        code += _code(_EQUAL, ignored, 0, 1) + _refuse(0)
+    code += _unless_flag(257 if x86 else 56, 2, _UNNAMED_FILE)
+    code += _unless_flag(2, 1, _UNNAMED_FILE) if x86 else b""
     code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS, _LOCK_COMMANDS)
     code += _if_argument(16 if x86 else 29, 1, _EQUAL, _IOCTL_COMMANDS)
     code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,))

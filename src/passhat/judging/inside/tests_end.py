@@ -72,9 +72,12 @@ class TestsEnd(Peer):
         for name in names:
             if name in values:
                 self.names[name] = self._as_function(values[name], name)
-            elif modules.get(name) == name and name in self._brief["modules"]:
-                # Tests that use an import of the program get the module, from this process.
-                self.names[name] = __import__(name)
+            elif name in modules and name in self._brief["modules"]:
+                # Tests that use an import of the program get the same from this process: the
+                # module, or after ``from datetime import datetime`` what is named like it.
+                module = __import__(name)
+                is_member = modules.get(name) == f"{name}.{name}"
+                self.names[name] = getattr(module, name) if is_member else module
 
     def _as_function(self, value: Any, name: str) -> Any:
         """A class where the reference has a function is no more than something to call."""

@@ -31,6 +31,7 @@ from passhat.reporting.document import (
 from passhat.reporting.view import (
     Report,
     RunReport,
+    doubt_notes,
     estimate_text,
     estimates_over_k,
     run_labels,
@@ -144,6 +145,8 @@ def _heading(run: RunReport) -> Iterator[Block]:
 def _headline(run: RunReport) -> Iterator[Block]:
     yield from first_warning(run.warnings)
     yield Sentence(run.headline, "lead")
+    for note in doubt_notes(run.run):
+        yield Sentence(f"{upper_first(note)}.", level=Level.SHORT)
 
 
 def _decisions(run: RunReport) -> Iterator[Block]:

@@ -59,6 +59,7 @@ class MissingReason(StrEnum):
 
     JUDGE_ERROR = "judge_error"
     JUDGES_DISAGREE = "judges_disagree"
+    UNCONFIRMED = "unconfirmed"
     SANDBOX_ERROR = "sandbox_error"
     USER_ERROR = "user_error"
     RATE_LIMIT = "rate_limit"
