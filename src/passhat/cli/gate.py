@@ -15,6 +15,7 @@ import click
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.fresh import Again, confirm_run, settle_run
 from passhat.cli.shared.options import (
     ReadingOptions,
     forget_standard_output,
@@ -104,6 +105,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     examples=(
         "passhat gate latest 'pass^1 >= 0.5'",
         "passhat gate latest 'pass^1 >= base - 0.2' --against latest~1 --allow",
+        "passhat gate latest --against latest~1 --allow --confirm",
     ),
 )
 @click.argument("source", required=False)
@@ -141,6 +143,27 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     show_default=True,
     metavar="PERCENT",
     help="Planned attempts that may have no verdict; beyond it the gate ends with 4.",
+)
+@click.option(
+    "--confirm",
+    is_flag=False,
+    flag_value=0,
+    type=click.IntRange(0),
+    metavar="[N]",
+    help="Without a rule: N fresh attempts at up to 5 tasks that look broken, as in 8; name those "
+    "that are.",
+)
+@click.option(
+    "--settle",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With 'each': up to N more attempts at each task that is not decided, as in 64.",
+)
+@click.option(
+    "--again",
+    metavar="OPTIONS",
+    help="Options of passhat run for fresh attempts, as in '-a python:agent:answer'.  [default: "
+    "as recorded]",
 )
 @term_options(
     "missing",
@@ -184,6 +207,9 @@ def command(
     metric: str | None,
     unsettled: Unsettled | None,
     max_missing: float,
+    confirm: int | None,
+    settle: int | None,
+    again: str | None,
     how: ReadingOptions,
     terms: Terms,
     tasks: str | None,
@@ -221,6 +247,7 @@ def command(
     _refuse_useless(
         parsed_rules, watch=watch is not None, seed=seed, metric=metric, against=against
     )
+    _refuse_useless_fresh(parsed_rules, confirm, settle, again, watch=watch is not None)
     options = GateOptions(
         terms,
         planned,
@@ -268,7 +295,13 @@ def command(
                 "show; an earlier run is named by its id or by latest~1 (passhat runs lists them)",
                 err=True,
             )
-        result = judge(run, parsed_rules, base, options)
+        repeat = Again(again or "")
+        if confirm is not None and base is not None:
+            result = confirm_run(repeat, run, base, options, confirm or None)
+        elif settle is not None:
+            result = settle_run(repeat, run, parsed_rules, base, options, settle)
+        else:
+            result = judge(run, parsed_rules, base, options)
         if base is not None and run.planned is None:
             result = replace(
                 result, notes=(*result.notes, *_offer(base, against, base_run, metric))
@@ -321,6 +354,30 @@ def _refuse_useless(
         raise click.UsageError(
             "a gate needs a rule, such as 'pass^4 >= 0.6', or a baseline: --against SOURCE."
         )
+
+
+def _refuse_useless_fresh(
+    rules: Sequence[Rule],
+    confirm: int | None,
+    settle: int | None,
+    again: str | None,
+    *,
+    watch: bool,
+) -> None:
+    """Refuse fresh attempts where they would answer nothing."""
+    from passhat.stats.gate import EachTaskRule
+
+    if confirm is not None and rules:
+        raise click.UsageError("--confirm belongs to the gate without a rule; leave out the rules.")
+    if settle is not None and not any(isinstance(rule, EachTaskRule) for rule in rules):
+        raise click.UsageError(
+            "--settle needs a rule on each task, such as 'each pass^1 >= 0.8'; others are settled "
+            "by a larger passhat run."
+        )
+    if settle is not None and watch:
+        raise click.UsageError("--settle makes attempts and --watch waits for them; give one.")
+    if again is not None and confirm is None and settle is None:
+        raise click.UsageError("--again is for fresh attempts: it goes with --confirm or --settle.")
 
 
 def _one_source(words: list[str]) -> list[str]:

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
     from passhat.store import Store
     from passhat.suites.base import Settings
 
-__all__ = ["command", "store_option"]
+__all__ = ["command", "read_spec", "store_option"]
+
+_SPECS = "passhat.specs"
+"""Where the command leaves its spec, in click's context, when it is only read."""
+
+
+def read_spec(words: list[str]) -> RunSpec:
+    """The spec of ``passhat run WORDS``, with passhat.toml and the environment; runs nothing."""
+    specs: list[RunSpec] = []
+    with command.make_context("passhat run", words) as ctx:
+        ctx.meta[_SPECS] = specs
+        command.invoke(ctx)
+    return specs[0]
 
 
 class _AttemptsParam(click.ParamType[Any]):
@@ -361,6 +373,9 @@ def command(
         judging=choose() if choose.given else None,
         settings=asked,
     )
+    if (specs := click.get_current_context().meta.get(_SPECS)) is not None:
+        specs.append(spec)
+        return ExitCode.OK
     address = None if on is None else _ray_address(on)
     result = _run(spec, address, baseline, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget

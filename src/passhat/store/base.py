@@ -25,6 +25,7 @@ from passhat.store.database import Database, LogProblem
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
 from passhat.store.queries import ENDED_ROWS, Queries
 from passhat.store.rows import (
+    GATE_PREFIX,
     AttemptRecord,
     AttemptSet,
     CallCounts,
@@ -445,17 +446,19 @@ class Store(ABC):
     def find(self, word: str) -> StoredRun:
         """A run by its name (``passhat run --name``), its id, or the beginning of its id.
 
-        ``latest`` is the newest run, ``latest~1`` the one before, unless a run has that name.
+        ``latest`` is the newest run, ``latest~1`` the one before, unless a run has that name;
+        fresh attempts of a gate do not count.
         """
         rows = list(self._db.execute("SELECT id, name FROM runs ORDER BY started, key"))
         ids_by_name = [run for run, name in rows if name == word] if word else []
         if not ids_by_name and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
             back = int(match[1] or 0)
-            if back < len(rows):
-                return self._queries.runs(self._key(rows[-1 - back][0]))[0]
+            ids = [run for run, name in rows if not name.startswith(GATE_PREFIX)]
+            if back < len(ids):
+                return self._queries.runs(self._key(ids[-1 - back]))[0]
             raise InvalidValue(
-                f"{self.path}: there is no run {word!r}, only {counted(len(rows), 'run')}.",
-                hint="passhat runs lists them." if rows else "passhat run makes one.",
+                f"{self.path}: there is no run {word!r}, only {counted(len(ids), 'run')}.",
+                hint="passhat runs lists them." if ids else "passhat run makes one.",
             )
         matches = ids_by_name or [run for run, _ in rows if run.startswith(word)]
         if len(matches) == 1:

@@ -21,6 +21,7 @@ from passhat.store.database import without_password
 from passhat.suites.base import Judgement, Task, fingerprint
 
 __all__ = [
+    "GATE_PREFIX",
     "AttemptFilter",
     "AttemptLine",
     "AttemptRecord",
@@ -59,6 +60,10 @@ def damage_reported(place: str) -> Iterator[None]:
             source=without_password(place),
             hint="The store is damaged. Run passhat store check for details, or restore a backup.",
         ) from None
+
+
+GATE_PREFIX = "gate:"
+"""Names of runs that a gate made of fresh attempts begin with it; ``latest`` is none of them."""
 
 
 @dataclass(frozen=True, slots=True)

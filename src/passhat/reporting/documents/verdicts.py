@@ -464,4 +464,5 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
         advice = () if rule.advice is None else (str(rule.advice),)
         details = (rule.evidence, *advice, *rule.notes)
         yield Finding(rule.verdict.sign, rule.outcome, str(rule.rule), details)
+    yield from (Sentence(text) for text in result.fresh_sentences)
     yield from (Note(note) for note in result.notes)

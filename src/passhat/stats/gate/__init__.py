@@ -5,8 +5,9 @@ one class (:class:`Rule`), made known by :func:`register_rule`; this package reg
 """
 
 from passhat.stats.gate.cases import Case, GateOptions, Losses, Tools
+from passhat.stats.gate.confirm import Confirmation, FreshRun, confirm_suspects
 from passhat.stats.gate.counted_rules import MeasureRule, MissingRule
-from passhat.stats.gate.decision import gate, judge
+from passhat.stats.gate.decision import find_suspects, gate, judge
 from passhat.stats.gate.each_task import EachTaskRule
 from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
@@ -23,7 +24,9 @@ from passhat.stats.gate.rules import (
 __all__ = [
     "Advice",
     "Case",
+    "Confirmation",
     "EachTaskRule",
+    "FreshRun",
     "GateOptions",
     "GatePower",
     "GateResult",
@@ -40,6 +43,8 @@ __all__ = [
     "RuleText",
     "Sign",
     "Tools",
+    "confirm_suspects",
+    "find_suspects",
     "gate",
     "judge",
     "parse_rule",

@@ -15,6 +15,7 @@ from passhat.stats.compare.guard import Agreement, agree
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.estimate import Estimate, estimate
 from passhat.stats.estimate.metrics import Metric
+from passhat.stats.gate.confirm import Confirmation
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Terms
 
@@ -50,7 +51,9 @@ class GateOptions:
     The level of ``terms`` is one-sided. ``tasks`` and ``attempts`` (per task) are what was planned;
     fewer than that are reported as absent. ``metric`` and ``margin`` belong to the gate without a
     rule, ``unsettled`` is how a gate ends that is not settled, ``max_missing`` the share of planned
-    attempts that may have no verdict.
+    attempts that may have no verdict. With a ``confirmation``, the gate without a rule calls only
+    confirmed tasks broken. ``anytime`` judges each task so that it may be looked at again after
+    further attempts.
     """
 
     terms: Terms = field(default_factory=Terms)
@@ -61,6 +64,8 @@ class GateOptions:
     unsettled: Unsettled | None = None
     tools: Tools = field(default_factory=Tools)
     max_missing: float = MAX_MISSING
+    confirmation: Confirmation | None = None
+    anytime: bool = False
 
     def __post_init__(self) -> None:
         if not 0.5 < self.terms.level < 1:

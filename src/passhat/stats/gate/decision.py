@@ -22,13 +22,14 @@ from passhat.stats.gate.cases import (
     find_losses,
     pair_names,
 )
+from passhat.stats.gate.confirm import Suspects, choose_suspects
 from passhat.stats.gate.gate_result import GateResult, Rule
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
-__all__ = ["gate", "judge"]
+__all__ = ["find_suspects", "gate", "judge"]
 
 _TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short", "allow", "about", "cluster")
 
@@ -123,7 +124,17 @@ def judge(
         notes=notes,
         unsettled=options.unsettled or (None if parsed_rules else "warn"),
         losses=losses,
+        confirmation=options.confirmation,
     )
+
+
+def find_suspects(run: Run, against: Run, options: GateOptions) -> Suspects:
+    """The tasks that the gate without a rule finds most suspicious."""
+    absent, _, _ = find_losses(run, against, options)
+    case = Case(run, against, absent, options)
+    terms = replace(options.terms, cluster=None)
+    paired = case.pair(case.completed_run, against, parse_metric(options.metric), terms)
+    return choose_suspects(paired.pairing, terms.missing, terms.level)
 
 
 def _as_run(source: Run | Outcomes, name: str) -> Run:

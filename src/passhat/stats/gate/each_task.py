@@ -11,11 +11,16 @@ takes 114 passes in 114.
 ``each pass^1 >= 0.8`` asks that of every task. All tasks are shown when each is, each with the full
 error: to be wrong, the worst task itself would have to be shown falsely. Single tasks are refuted
 with Holm's correction over tasks, since the worst of many looks bad by chance alone.
+
+Where further attempts may follow (``anytime``), looking must cost nothing, and the exact bounds
+do not allow that. Then a rate p is rejected once the likelihood of the attempts, averaged over the
+rates on the other side of p, is 1 / alpha times that at p. The average is a martingale at p, so by
+Ville's inequality this happens with a chance of at most alpha, however often one looks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +50,7 @@ from passhat.stats.gate.rules import (
     register_rule,
     verdict_of,
 )
+from passhat.stats.outcomes import Outcomes
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
@@ -92,7 +98,7 @@ class EachTaskRule(LimitRule):
     def judge(self, case: Case) -> RuleResult:
         """Judge every task: shown if all are, refuted if any is, corrected for their number."""
         outcomes, level = case.absent.outcomes, case.options.terms.level
-        tasks = judge_tasks(self, outcomes.tasks, outcomes.n, outcomes.c, outcomes.missing, level)
+        tasks = judge_tasks(self, outcomes, level, anytime=case.options.anytime)
         verdicts = {task.verdict for task in tasks}
         verdict = GateVerdict.NOT_SETTLED
         if GateVerdict.REFUTED in verdicts:
@@ -157,23 +163,21 @@ class EachTaskRule(LimitRule):
 
 
 def judge_tasks(
-    rule: LimitRule,
-    tasks: Sequence[str],
-    n: IntArray,
-    c: IntArray,
-    missing: IntArray,
-    level: float,
+    rule: LimitRule, outcomes: Outcomes, level: float, *, anytime: bool = False
 ) -> tuple[TaskVerdict, ...]:
     """The verdict of each task; missing attempts count against either verdict."""
     metric = rule.subject
     assert isinstance(metric, CountMetric)
-    attempts = n + missing
-    refuting = holm(_refuting_p_values(rule, metric, attempts, c, c + missing))
+    c, missing = outcomes.c, outcomes.missing
+    attempts = outcomes.n + missing
+    p_values = _anytime_p_values if anytime else _refuting_p_values
+    bounds = _anytime_bounds if anytime else _bounds
+    refuting = holm(p_values(rule, metric, attempts, c, c + missing))
     verdicts = []
-    for i, task in enumerate(tasks):
+    for i, task in enumerate(outcomes.tasks):
         lost = int(missing[i])
-        low = _bounds(metric, int(c[i]), int(attempts[i]), level)[0]
-        high = _bounds(metric, int(c[i]) + lost, int(attempts[i]), level)[1]
+        low = bounds(metric, int(c[i]), int(attempts[i]), level)[0]
+        high = bounds(metric, int(c[i]) + lost, int(attempts[i]), level)[1]
         verdict = verdict_of(rule, low, high)
         if verdict is GateVerdict.REFUTED and refuting[i] > 1 - level:
             verdict = GateVerdict.NOT_SETTLED
@@ -192,6 +196,51 @@ def _refuting_p_values(
         return np.asarray(bdtr(highest, n, rate), np.float64)
     at_least = np.where(lowest > 0, bdtrc(np.maximum(lowest - 1, 0), n, rate), 1.0)
     return np.asarray(at_least, np.float64)
+
+
+def _anytime_p_values(
+    rule: LimitRule, metric: CountMetric, n: IntArray, lowest: IntArray, highest: IntArray
+) -> FloatArray:
+    """One over the evidence against the rate that just meets the limit."""
+    rate = rate_at(metric, rule.limit)
+    passes = highest if rule.sign.wants_more else lowest
+    evidence = [
+        _log_evidence(c, total, rate, above=not rule.sign.wants_more)
+        for c, total in zip(passes.tolist(), n.tolist(), strict=True)
+    ]
+    return np.exp(-np.maximum(evidence, 0.0))
+
+
+def _log_evidence(c: int, n: int, rate: float, *, above: bool) -> float:
+    """The log of the likelihood averaged over rates above (or below) ``rate``, over that at it."""
+    from scipy.special import betainc, betaln, xlog1py, xlogy
+
+    if not above:
+        return _log_evidence(n - c, n, 1 - rate, above=True)
+    if rate <= 0:
+        return math.inf if c else 0.0
+    if rate >= 1:
+        return 0.0
+    share = float(betainc(n - c + 1, c + 1, 1 - rate))
+    if share <= 0:
+        return -math.inf
+    averaged = float(betaln(c + 1, n - c + 1)) + math.log(share) - math.log1p(-rate)
+    return averaged - float(xlogy(c, rate) + xlog1py(n - c, -rate))
+
+
+def _anytime_bounds(metric: CountMetric, c: int, n: int, level: float) -> tuple[float, float]:
+    """Bounds of a task's metric that hold at all looks at once, at a one-sided level each."""
+    enough = -math.log(1 - level)
+
+    def lowest_rate(passes: int) -> float:
+        low, high = 0.0, passes / n if n else 0.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            rejected = _log_evidence(passes, n, middle, above=True) >= enough
+            low, high = (middle, high) if rejected else (low, middle)
+        return low
+
+    return _value_at_rate(metric, lowest_rate(c)), _value_at_rate(metric, 1 - lowest_rate(n - c))
 
 
 def rate_at(metric: CountMetric, value: float) -> float:

@@ -13,6 +13,7 @@ from passhat.stats.compare.claims import PairVerdict
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, Losses, Unsettled
+from passhat.stats.gate.confirm import Confirmation, FreshRun, describe_runs
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
@@ -256,6 +257,10 @@ class GateResult(Plain):
         The seed of the order of tasks of a gate that was watched.
     losses : Losses or None
         What the run should have and does not.
+    confirmation : Confirmation or None
+        Fresh attempts at the tasks that looked broken.
+    settling : tuple of FreshRun
+        Runs of further attempts at undecided tasks, which the verdicts count.
     """
 
     SCHEMA = SCHEMA
@@ -273,6 +278,8 @@ class GateResult(Plain):
         "unsettled",
         "warning",
         "order_seed",
+        "confirmation",
+        "settling",
         "notes",
     )
 
@@ -285,6 +292,15 @@ class GateResult(Plain):
     unsettled: Unsettled | None = None
     order_seed: int | str | None = None
     losses: Losses | None = None
+    confirmation: Confirmation | None = None
+    settling: tuple[FreshRun, ...] = ()
+
+    @property
+    def fresh_sentences(self) -> tuple[str, ...]:
+        """What fresh attempts showed and cost, where a gate made some."""
+        confirmed = () if self.confirmation is None else self.confirmation.sentences
+        settled = (f"{describe_runs('Settling', self.settling)}.",) if self.settling else ()
+        return (*confirmed, *settled)
 
     @property
     def incomplete(self) -> bool:
@@ -362,7 +378,7 @@ class GateResult(Plain):
         for result in self.results:
             lines.append(f"  {result.verdict.sign} {result.sentence}")
             lines += [f"      {note}" for note in result.notes]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"  {note}" for note in (*self.fresh_sentences, *self.notes))])
 
     def _repr_html_(self) -> str:
         rows = [

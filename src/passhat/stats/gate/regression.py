@@ -78,7 +78,14 @@ class NoRegression(Rule):
         # Mean and tasks share the error of a false alarm. "No regression" is another claim: only
         # one of the two can be false, so its bound has the whole error to itself.
         tail = MEAN_SHARE * alpha
-        changes = changed_tasks(pairing, terms.missing, (1 - MEAN_SHARE) * alpha)
+        # With a confirmation the tasks' share of the error is spent on the fresh attempts.
+        confirmation = case.options.confirmation
+        task_alpha = (1 - MEAN_SHARE) * alpha
+        if confirmation is None:
+            changes = changed_tasks(pairing, terms.missing, task_alpha)
+        else:
+            rises = changed_tasks(pairing, terms.missing, task_alpha, "greater")
+            changes = (*confirmation.confirmed, *rises)
         setting = Setting(
             pairing.names, completed.agreement, AdjustedFor(), tail, changes=changes, advises=False
         )

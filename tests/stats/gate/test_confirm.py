@@ -1,0 +1,159 @@
+"""Suspects and their confirmation, and verdicts per task that may be looked at again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from passhat.stats.compare.pairing import pair
+from passhat.stats.gate import FreshRun, GateOptions, GateVerdict, confirm_suspects, judge
+from passhat.stats.gate.confirm import add_attempts, choose_suspects, pick_tasks
+from passhat.stats.gate.decision import find_suspects
+from passhat.stats.gate.each_task import EachTaskRule, judge_tasks
+from passhat.stats.gate.rules import parse_rule
+from passhat.stats.outcomes import MissingPolicy, Outcomes, Run
+
+
+def outcomes(passed: list[int], n: int = 4, **more: object) -> Outcomes:
+    return Outcomes.from_counts(n, passed, [f"t{i}" for i in range(len(passed))], **more)  # type: ignore[arg-type]
+
+
+def fresh(tasks: tuple[str, ...], passed: list[int], n: int = 8, side: str = "new") -> FreshRun:
+    return FreshRun("id", side, Outcomes.from_counts(n, passed, tasks), 0.5)
+
+
+def run_of(counts: Outcomes, name: str) -> Run:
+    return Run(name, name, counts)
+
+
+BASE = outcomes([4] * 60)
+BROKEN = outcomes([4] * 59 + [0])
+
+
+def test_suspects_are_the_largest_drops_and_never_a_rise() -> None:
+    base, new = outcomes([4, 4, 4, 0, 2, 3, 4, 4]), outcomes([4, 0, 3, 4, 2, 0, 1, 3])
+    suspects = choose_suspects(pair(base, new), MissingPolicy.BOUND, 0.95, most=3)
+    assert suspects.names == ("t1", "t5", "t6") or suspects.names == ("t1", "t6", "t5")
+    assert suspects.alpha == pytest.approx(0.025)
+    same = choose_suspects(pair(base, base), MissingPolicy.BOUND, 0.95)
+    assert same.tasks == ()
+
+
+def test_one_broken_task_of_sixty_is_confirmed_by_fresh_attempts_of_both_sides() -> None:
+    plain = judge(BROKEN, (), BASE, GateOptions())
+    assert plain.verdict is not GateVerdict.REFUTED  # the reason for confirming
+    suspects = find_suspects(run_of(BROKEN, "new"), run_of(BASE, "old"), GateOptions())
+    confirmation = confirm_suspects(
+        suspects, fresh(suspects.names, [0]), fresh(suspects.names, [8], side="baseline")
+    )
+    result = judge(BROKEN, (), BASE, GateOptions(confirmation=confirmation))
+    assert result.exit_code == 1
+    assert [task.task for task in result.results[0].broken] == ["t59"]
+    assert "t59 (8 of 8 passed, now 0 of 8)" in result.headline
+    text = " ".join(result.fresh_sentences)
+    assert "Confirmed by fresh attempts: t59" in text
+    assert "16 fresh attempts, $1.00" in text
+
+
+def test_fresh_attempts_that_pass_acquit_also_a_task_that_the_first_runs_show() -> None:
+    base, new = outcomes([8] * 10, 8), outcomes([8] * 9 + [0], 8)
+    assert judge(new, (), base, GateOptions()).exit_code == 1
+    suspects = find_suspects(run_of(new, "new"), run_of(base, "old"), GateOptions())
+    both = fresh(suspects.names, [8]), fresh(suspects.names, [8], side="baseline")
+    confirmation = confirm_suspects(suspects, *both)
+    result = judge(new, (), base, GateOptions(confirmation=confirmation))
+    assert result.results[0].broken == ()
+    assert "Suspected, not confirmed: t9" in " ".join(result.fresh_sentences)
+
+
+def test_missing_fresh_attempts_count_against_the_confirmation() -> None:
+    suspects = find_suspects(run_of(BROKEN, "new"), run_of(BASE, "old"), GateOptions())
+    absent = FreshRun("id", "new", pick_tasks(outcomes([0], 1), suspects.names, 8))
+    assert absent.missing == 8
+    assert absent.attempts == 8
+    confirmation = confirm_suspects(suspects, absent, fresh(suspects.names, [8]))
+    assert confirmation.confirmed == ()
+    assert confirmation.cost is None
+
+
+def test_without_the_baselines_agent_the_correction_is_over_all_tasks() -> None:
+    suspects = find_suspects(run_of(BROKEN, "new"), run_of(BASE, "old"), GateOptions())
+    # 4 of 4 against 0 of 12 has p = 1 / C(16, 4), times 60 tasks: above 2.5%.
+    eight = confirm_suspects(suspects, fresh(suspects.names, [0]), None, "gone.")
+    assert eight.tests[0].p_value == pytest.approx(1 / 1820)
+    assert eight.tests[0].p_holm == pytest.approx(60 / 1820)
+    assert eight.confirmed == ()
+    needed = suspects.attempts_to_confirm()
+    assert needed == 12
+    enough = confirm_suspects(suspects, fresh(suspects.names, [0], needed), None, "gone.")
+    assert [task.task for task in enough.confirmed] == ["t59"]
+    assert "gone." in enough.sentences[-1]
+
+
+def test_false_names_are_rare_without_a_change() -> None:
+    rng = np.random.default_rng(5)
+    named = [0, 0]
+    tasks = 20
+    for _ in range(150):
+        rates = rng.beta(2, 1, tasks)
+        base, new = (outcomes(rng.binomial(4, rates).tolist()) for _ in range(2))
+        suspects = find_suspects(run_of(new, "new"), run_of(base, "old"), GateOptions())
+        if not suspects.tasks:
+            continue
+        places = [int(name[1:]) for name in suspects.names]
+        again = [fresh(suspects.names, rng.binomial(8, rates[places]).tolist()) for _ in range(2)]
+        named[0] += bool(confirm_suspects(suspects, again[0], again[1]).confirmed)
+        named[1] += bool(confirm_suspects(suspects, again[0], None).confirmed)
+    assert max(named) <= 7  # 2.5% of 150 is 4
+
+
+def test_counts_of_other_attempts_are_added_by_task() -> None:
+    more = Outcomes.from_counts(2, [1], ["t1"], missing=[3])
+    total = add_attempts(outcomes([4, 0, 2]), [more, more])
+    assert total.n.tolist() == [4, 8, 4]
+    assert total.c.tolist() == [4, 2, 2]
+    assert total.missing.tolist() == [0, 6, 0]
+
+
+def verdict(c: int, n: int, *, anytime: bool, text: str = "each pass^1 >= 0.8") -> GateVerdict:
+    rule = parse_rule(text)
+    assert isinstance(rule, EachTaskRule)
+    return judge_tasks(rule, Outcomes.from_counts(n, [c]), 0.95, anytime=anytime)[0].verdict
+
+
+def test_looking_often_asks_for_more_attempts_than_one_look() -> None:
+    assert verdict(14, 14, anytime=False) is GateVerdict.SHOWN
+    assert verdict(14, 14, anytime=True) is GateVerdict.NOT_SETTLED
+    assert verdict(20, 20, anytime=True) is GateVerdict.SHOWN
+    assert verdict(0, 8, anytime=True) is GateVerdict.REFUTED
+    assert verdict(0, 8, anytime=True, text="each pass^1 <= 0.8") is GateVerdict.SHOWN
+    assert verdict(0, 0, anytime=True) is GateVerdict.NOT_SETTLED
+    for c, n in ((0, 5), (5, 5), (3, 5)):
+        rule = parse_rule("each pass^2 >= 0.5")
+        assert isinstance(rule, EachTaskRule)
+        (task,) = judge_tasks(rule, Outcomes.from_counts(n, [c]), 0.95, anytime=True)
+        (once,) = judge_tasks(rule, Outcomes.from_counts(n, [c]), 0.95)
+        assert 0 <= task.low <= once.low <= once.high <= task.high <= 1
+
+
+def test_a_task_at_the_limit_is_rarely_decided_however_often_one_looks() -> None:
+    rng = np.random.default_rng(3)
+    wrong = 0
+    for _ in range(100):
+        passes = rng.random(60).__lt__(0.8).cumsum()
+        looks = {verdict(int(passes[n - 1]), n, anytime=True) for n in range(4, 61, 8)}
+        wrong += GateVerdict.SHOWN in looks
+    assert wrong <= 10  # 5% of 100 is 5; with the exact bounds about 15
+
+
+def test_a_confirmation_goes_into_the_json() -> None:
+    suspects = find_suspects(run_of(BROKEN, "new"), run_of(BASE, "old"), GateOptions())
+    confirmation = confirm_suspects(
+        suspects, fresh(suspects.names, [0]), fresh(suspects.names, [8])
+    )
+    data = judge(BROKEN, (), BASE, replace(GateOptions(), confirmation=confirmation)).to_dict()
+    assert data["confirmation"]["confirmed"][0]["task"] == "t59"
+    assert data["confirmation"]["attempts"] == 16
+    assert data["settling"] == []
