@@ -105,9 +105,9 @@ def test_undecided_tasks_get_more_attempts_until_they_are_decided() -> None:
     assert result.exit_code == 0, result.output
     # 20 passes of 20 are needed: 4 of the run, then rounds of 8 and 16.
     assert [fresh["attempts"] for fresh in data["settling"]] == [48, 96]
-    capped = invoke("gate", "gate_old", "each pass^1 >= 0.99", "--settle", "3", "--json")
-    assert capped.exit_code == 3
-    assert [fresh["attempts"] for fresh in json.loads(capped.stdout)["settling"]] == [18]
+    capped = invoke("gate", "gate_new", "each pass^1 <= 0.7", "--settle", "3", "--json")
+    assert capped.exit_code == 3, capped.output
+    assert [fresh["attempts"] for fresh in json.loads(capped.stdout)["settling"]] == [15]
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def total_cost(runs: Sequence[FreshRun]) -> float | None:
 
 
 def describe_runs(what: str, runs: Sequence[FreshRun]) -> str:
-    """What fresh attempts took: their number, cost and runs."""
+    """The number, cost and ids of runs of fresh attempts, in words."""
     attempts = counted(sum(run.attempts for run in runs), "fresh attempt")
     cost = total_cost(runs)
     price = "cost not recorded" if cost is None else money(cost)

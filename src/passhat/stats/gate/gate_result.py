@@ -297,7 +297,7 @@ class GateResult(Plain):
 
     @property
     def fresh_sentences(self) -> tuple[str, ...]:
-        """What fresh attempts showed and cost, where a gate made some."""
+        """Results and cost of fresh attempts, where a gate made some."""
         confirmed = () if self.confirmation is None else self.confirmation.sentences
         settled = (f"{describe_runs('Settling', self.settling)}.",) if self.settling else ()
         return (*confirmed, *settled)
