@@ -126,6 +126,7 @@ def test_extra_columns_are_kept(table: Table) -> None:
         "task": "a",
         "attempt": 1,
         "passed": False,
+        "score": None,
         "category": "timeout",
         "reason": None,
         "detail": "timeout",

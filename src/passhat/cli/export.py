@@ -130,7 +130,7 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
 @click.argument("sources", metavar="SOURCE...", nargs=-1)
 @click.option("--print-schema", is_flag=True, help="Print the JSON Schema of a row and end.")
 def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
-    """Check that files have the format of passhat export, passhat.outcomes/1.
+    """Check that files have the format of passhat export, passhat.outcomes/2 or /1.
 
     JSON lines or Parquet, one attempt per row. Exit code 1 when a row violates the schema.
     For example: passhat validate attempts.jsonl
@@ -139,7 +139,6 @@ def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
 
     from passhat._display import counted, visible
     from passhat.readers.formats.export import (
-        OUTCOMES_SCHEMA,
         outcome_problems,
         outcomes_json_schema,
     )
@@ -159,9 +158,9 @@ def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
                 click.echo(visible(f"{source.name}, {where}: {problem}"), err=True)
         name = visible(source.name)
         click.echo(
-            f"{name}: not {OUTCOMES_SCHEMA}, {counted(count, 'problem')}"
+            f"{name}: not passhat.outcomes, {counted(count, 'problem')}"
             if count
-            else f"{name}: valid {OUTCOMES_SCHEMA}"
+            else f"{name}: valid passhat.outcomes"
         )
         valid = valid and not count
     return ExitCode.OK if valid else ExitCode.REFUTED

@@ -184,6 +184,8 @@ def _supports(run: Run) -> Iterator[str]:
         yield f"supports: pass@k and pass^k up to k = {high}{some_tasks}{order}"
     if high > 1 and outcomes.order is None and run.attempts is not None:
         yield "for first@k, state the number of each attempt: --map trial=COLUMN"
+    if outcomes.scores is not None:
+        yield f"scores between 0 and 1 are kept: mean {outcomes.scores.mean:.4g}"
     if run.agent_guessed:
         yield "to join it with other files, state the agent: --agent NAME"
 
@@ -225,6 +227,7 @@ def _run(run: Run) -> dict[str, object]:
         "attempts": outcomes.attempts,
         "attempts_per_task": outcomes.attempts_text(),
         "passed": outcomes.passes,
+        "mean_score": None if outcomes.scores is None else outcomes.scores.mean,
         "missing": outcomes.total_missing,
         "missing_by_reason": run.missing_by_reason,
         "failures_by_category": run.failures_by_category,

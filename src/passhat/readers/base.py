@@ -23,7 +23,7 @@ from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.parsing import LONGEST_DETAIL, number_or_none
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Loss, Outcomes, Run, Tally
+from passhat.stats.outcomes import Loss, Outcomes, Run, ScoreRange, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Gathered
 
@@ -142,6 +142,8 @@ class ReadOptions:
         :class:`passhat.readers.mapping.RecordMap`.
     mapping : path, optional
         A mapping as TOML.
+    score_range : ScoreRange, optional
+        The lowest and highest score of the source, where they are not 0 and 1.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -154,6 +156,19 @@ class ReadOptions:
     trials: str | None = None
     passes: str | None = None
     mapping: str | None = None
+    score_range: ScoreRange | None = None
+
+    @property
+    def threshold(self) -> float:
+        """The score on [0, 1] from which an attempt passes, or the reward without a range."""
+        if self.pass_at is None:
+            return 1.0
+        bounds = self.score_range
+        return (
+            self.pass_at
+            if bounds is None
+            else (self.pass_at - bounds.low) / (bounds.high - bounds.low)
+        )
 
     def scorer_for(self, suite: object) -> str | None:
         """The scorer for a suite: ``scorer`` is one for all, or SUITE=SCORER pairs with commas."""
@@ -256,7 +271,7 @@ def _entries(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 _CHUNK_ROWS = 2_000
 _LOSSES_KEPT = 1_000
 """A file of a million broken lines is described by the first thousand and a count."""
-_NUMBERS = ("duration", "steps", "tokens", "cost")
+_NUMBERS = ("duration", "steps", "tokens", "cost", "score")
 _EXTRAS = ("seed", "transcript", "source_id")
 _TASK_TYPES = (str, int, float)
 """A constant: ``str | int | float`` would be made anew for every row."""
@@ -269,7 +284,8 @@ class RunFacts:
     ``variant`` distinguishes it from the other runs of the same log (a suite, a prompt, a filter);
     ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
     when the log does not name the agent and the name of the file has to do. ``decisions`` are
-    choices of the reader that change a number, ``edited`` is the time of the last edit of a log.
+    choices of the reader that change a number, ``edited`` is the time of the last edit of a log,
+    ``about`` holds the model, its version and its provider.
     """
 
     agent: str
@@ -282,6 +298,7 @@ class RunFacts:
     guessed: bool = False
     decisions: tuple[str, ...] = ()
     edited: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 class LogBuilder:
@@ -299,6 +316,8 @@ class LogBuilder:
         Whether attempts are listed in their order, or each carries its number.
     slices : sequence of str
         Labels of tasks that the log has.
+    extras : sequence of str
+        Further columns of attempts that are kept as text.
     """
 
     def __init__(
@@ -309,6 +328,7 @@ class LogBuilder:
         *,
         order: str = "appearance",
         slices: Sequence[str] = (),
+        extras: Sequence[str] = (),
     ) -> None:
         self.source = source
         self.kind = kind
@@ -327,8 +347,10 @@ class LogBuilder:
         self._names += [*_NUMBERS, *(SLICE_PREFIX + name for name in slices)]
         # The reader's columns have passhat's own names: nothing is left to guess.
         columns = ColumnMap.resolve(self._names)
-        self._gatherer = AttemptGatherer(columns, options.pass_at, _EXTRAS)
-        self._names += _EXTRAS
+        self._gatherer = AttemptGatherer(
+            columns, options.pass_at, (*_EXTRAS, *extras), score_range=options.score_range
+        )
+        self._names += (*_EXTRAS, *extras)
         self._buffer: list[tuple[object, ...]] = []
 
     # -- taking ------------------------------------------------------------------------------
@@ -352,13 +374,15 @@ class LogBuilder:
         labels: Sequence[object] = (),
         absent: bool = False,
         source_id: object = None,
+        score: object = None,
+        extras: Sequence[object] = (),
     ) -> None:
         """Take one attempt; ``reward`` is a bool, a number, or ``None`` for missing.
 
         A row without a task, with a reward that is not a number, or with a trial seen before is
         lost. ``absent`` marks an attempt that was planned and has no row. ``source_id`` is the id
         that the source itself gave to the attempt: the same one again is the same attempt, and is
-        skipped.
+        skipped. ``score`` is the graded result beside a verdict; a graded reward needs none.
         """
         name = "" if task is None else str(task).strip()
         if not name or not isinstance(task, _TASK_TYPES):
@@ -388,9 +412,10 @@ class LogBuilder:
         self._buffer.append(
             (
                 *(key, name, label, value, why[:LONGEST_DETAIL], answer),
-                *map(number_or_none, (seconds, steps, tokens, cost)),
+                *map(number_or_none, (seconds, steps, tokens, cost, score)),
                 *labels,
                 *("" if seed is None else str(seed), transcript, own_id),
+                *map(_label, extras),
             )
         )
         if len(self._buffer) >= _CHUNK_ROWS:
@@ -507,7 +532,8 @@ def _run(
     outcomes = Outcomes.from_columns(gathered.columns)
     per_task = outcomes.n + outcomes.missing
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
-    pass_at = 1.0 if options.pass_at is None else options.pass_at
+    # A source may state its own threshold, as an export does.
+    pass_at = fact.protocol.pass_at if options.pass_at is None else options.threshold
     agent = fact.agent
     name = f"{agent} {fact.variant}" if several and fact.variant else agent
     order_note = () if outcomes.order is not None else ("the order of attempts is unknown",)
@@ -520,11 +546,12 @@ def _run(
         source=source.name,
         source_says=MappingProxyType(dict(fact.says)),
         source_counts=fact.counts,
-        reading=(*reading, *fact.reading, *order_note, *gathered.notes),
+        reading=(*reading, *fact.reading, *order_note, *gathered.notes, *gathered.remarks),
         decisions=(*source.decisions, *fact.decisions, *gathered.notes),
         tally=tally,
         origin=fact.origin,
         edited=fact.edited,
+        about=MappingProxyType({word: text for word, text in fact.about.items() if text}),
         agent_guessed=fact.guessed,
     )
 

@@ -21,8 +21,8 @@ from passhat._display import counted, some
 from passhat.errors import InvalidValue
 from passhat.protocol import Scalar
 from passhat.readers.sources import STANDARD_INPUT, Source
-from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally, Verdict
 from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.gathering import columns_of
 
@@ -145,6 +145,8 @@ def _content(attempts: Attempts) -> tuple[bytes, bool]:
             # No two attempts take the same fraction of a second; they may take the same steps.
             values = column[~np.isnan(column)]
             telling = telling or bool((values % 1 != 0).any())
+    if attempts.scores is not None:
+        digest.update(attempts.scores.tobytes())
     for name in ("seed", "source_id"):
         texts = attempts.extras.get(name)
         if texts is not None and any(texts.values):
@@ -329,6 +331,9 @@ def _concatenate(
     measures = dict.fromkeys(name for part in parts for name in part.measures)
     extras = dict.fromkeys(name for part in parts for name in part.extras)
     all_answered = all(part.answers is not None for part in parts)
+    scores = None
+    if any(part.scores is not None for part in parts):
+        scores = np.concatenate([_scores(part) for part in parts])[sorting]
     return Attempts(
         tasks,
         starts,
@@ -351,7 +356,15 @@ def _concatenate(
                 for name in extras
             }
         ),
+        scores,
     )
+
+
+def _scores(part: Attempts) -> FloatArray:
+    """The scores of attempts; where the source graded none, their verdicts."""
+    if part.scores is not None:
+        return part.scores
+    return np.where(part.verdicts == Verdict.MISSING, np.nan, part.verdicts.astype(np.float64))
 
 
 def _texts(columns: list[Categorical | None], parts: list[Attempts]) -> Categorical:

@@ -34,7 +34,7 @@ from passhat.readers.records import (
     value_at,
 )
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Run
+from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX
 
 __all__ = ["MappedReader", "mapped_readers", "read_mapped"]
@@ -100,6 +100,8 @@ def read_mapped(source: Source, options: ReadOptions, mapping: RecordMap) -> lis
 class _MappedFile:
     def __init__(self, source: Source, options: ReadOptions, mapping: RecordMap) -> None:
         self._source = source
+        if mapping.score_range and options.score_range is None:
+            options = replace(options, score_range=ScoreRange.parse(mapping.score_range))
         self._options = options
         self._map = mapping
         scorer = self._scorer()
@@ -285,7 +287,16 @@ class _MappedFile:
             seed=self._get(record, "seed"),
             labels=[None if s is None else str(s) for s in slices],
             source_id=self._get(record, "id"),
+            score=self._score(record),
         )
+
+    def _score(self, record: Record) -> object:
+        """The graded result beside the verdict: a field, or the number that a rule looks at."""
+        if "score" in self._fields or self._passes is None:
+            score = self._get(record, "score")
+            # Scores of several metrics are no score of the attempt.
+            return score if not isinstance(score, list) else score[0] if len(score) == 1 else None
+        return self._passes.number(record, self._file.root)
 
     def _trial(self, trial: object) -> object:
         """The label of an attempt; a seed distinguishes attempts, but gives no order."""

@@ -26,7 +26,7 @@ from passhat.readers.identity import count_once, join_group, join_runs, without_
 from passhat.readers.paths import is_path_pattern, read_paths, suggest_pattern
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack
-from passhat.stats.outcomes import Run
+from passhat.stats.outcomes import Run, ScoreRange
 from passhat.store import DEFAULT_PATH
 
 __all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
@@ -82,6 +82,7 @@ class ReadKeywords(TypedDict, total=False):
     trials: str | None
     passes: str | None
     mapping: str | PathLike[str] | None
+    score_range: str | None
 
 
 def read(
@@ -101,6 +102,7 @@ def read(
     trials: str | None = None,
     passes: str | None = None,
     mapping: str | PathLike[str] | None = None,
+    score_range: str | None = None,
 ) -> list[Run]:
     """Read runs from files.
 
@@ -140,6 +142,8 @@ def read(
         The rule for a pass, as in ``score >= 0.5``.
     mapping : path, optional
         A mapping as TOML.
+    score_range : str, optional
+        The lowest and highest score, as in ``1..5``; needed to keep scores beyond 0 and 1.
 
     Returns
     -------
@@ -163,6 +167,7 @@ def read(
         trials=trials,
         passes=passes,
         mapping=mapping,
+        score_range=score_range,
     )
     if reading.refused:
         name, why = reading.refused[0]
@@ -214,6 +219,7 @@ def _options(how: ReadKeywords, *, joining: bool) -> ReadOptions:
         how.get("trials"),
         how.get("passes"),
         None if mapping is None else str(mapping),
+        ScoreRange.parse(score_range) if (score_range := how.get("score_range")) else None,
     )
 
 

@@ -31,7 +31,7 @@ from passhat.readers.records import (
 )
 from passhat.readers.sources import Source
 from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX, fold_name
-from passhat.stats.outcomes.rewards import RewardWords
+from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 
 __all__ = [
     "REWARD_WORDS",
@@ -76,6 +76,12 @@ class Rule:
     def is_present(self, record: Record, root: object) -> bool:
         """Whether the record has the field of the rule."""
         return value_of(record, root, self.path) not in (None, "")
+
+    def number(self, record: Record, root: object) -> float | None:
+        """The number that a rule such as ``score >= 0.5`` looks at; ``None`` for other rules."""
+        if self.sign not in (">=", ">") or not isinstance(self.value, int | float):
+            return None
+        return number_or_none(value_of(record, root, self.path))
 
     def holds(self, record: Record, root: object) -> bool | None:
         """Whether it holds; ``None`` when the field is absent."""
@@ -146,6 +152,8 @@ class RecordMap:
         Likewise for the header of a table.
     absent : str
         The message for a file of this format that holds no verdicts at all.
+    score_range : str
+        The lowest and highest score, as in ``1..5``, where they are not 0 and 1.
     """
 
     name: str = "mapping"
@@ -165,6 +173,7 @@ class RecordMap:
     unmarked: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     absent: str = ""
+    score_range: str = ""
 
     @property
     def scorer_texts(self) -> list[str]:
@@ -180,7 +189,7 @@ class RecordMap:
         except tomllib.TOMLDecodeError as error:
             raise InvalidValue(f"{name} is not TOML: {error}.") from None
         text_keys = {"name", "title", "records", "header", "trials", "pass", "where", "order"}
-        text_keys |= {"absent"}
+        text_keys |= {"absent", "score_range"}
         tables = {"fields", "run", "says", "recognize"}
         for key in data.keys() - text_keys - tables:
             raise InvalidValue(
@@ -207,6 +216,7 @@ class RecordMap:
             unmarked=tuple(recognize.get("unmarked", ())),
             columns=tuple(recognize.get("columns", ())),
             absent=texts["absent"],
+            score_range=texts["score_range"],
         )
         mapping.check(name)
         return mapping
@@ -233,6 +243,8 @@ class RecordMap:
         for text in (self.passes, self.where):
             if text:
                 parse_rule(text, "x")
+        if self.score_range:
+            ScoreRange.parse(self.score_range)
 
     def to_toml(self, comments: Sequence[str] = ()) -> str:
         """The mapping as TOML, with comments at the top."""
@@ -545,7 +557,7 @@ def _guess_fields(
         if word in fields_of:
             continue
         match = _find_field(word, aliases, names, claimed_names)
-        if match is not None:
+        if match is not None and (match[1] or word != "score"):
             fields_of[word] = (match[0],)
             certain[word] = match[1]
             claimed_names.add(match[0])

@@ -134,7 +134,7 @@ def _as_counts(
     decision: str,
 ) -> Shape:
     """A shape whose rows are tasks, with n and c computed from the cells of a row."""
-    left_out = ("n", "c", "success", "fails", "rate")
+    left_out = ("n", "c", "success", "score", "fails", "rate")
     plain = columns.without(*left_out)
     meaning = MappingProxyType({**plain.meaning, "n": _N, "c": _C})
 
@@ -304,7 +304,7 @@ def verdict_columns(columns: ColumnMap, chunk: Chunk) -> list[str]:
 
 def _unpivot(columns: ColumnMap, names: Sequence[str], word: str) -> Shape:
     """Every one of these columns is a model, or an attempt, and every cell in them a verdict."""
-    columns = columns.without(word)
+    columns = columns.without(word, "score")
     meaning = {**columns.meaning, word: _NAME_CELL, "success": _VERDICT_CELL}
     labels: list[object] = [name.strip() for name in names]
     if word == "trial" and not names[0].strip().lower().startswith("seed"):
@@ -341,7 +341,7 @@ def _list_of(cell: object) -> list[object] | None:
 def _list_cells(columns: ColumnMap) -> Shape:
     """Cells that hold the verdicts of all attempts at a task, in their order."""
     name = columns.meaning["success"]
-    columns = columns.without("trial")
+    columns = columns.without("trial", "score")
     meaning = {**columns.meaning, "success": _VERDICT_CELL, "trial": _TRIAL_CELL}
 
     def rearrange(chunk: Chunk) -> tuple[Chunk, list[int]]:
@@ -365,6 +365,7 @@ class RivalVerdicts:
 
     chosen: str
     rivals: Sequence[str]
+    score: str = ""
     _words: RewardWords = field(default_factory=RewardWords)
     _rewards: dict[str, list[float]] = field(default_factory=dict)
 
@@ -401,7 +402,8 @@ class RivalVerdicts:
             if len(mine) != len(other) or (mine == other).all():
                 continue
             if is_graded(rival) and not is_graded(self.chosen):
-                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and not used")
+                kept = "kept as the score" if rival == self.score else "not used"
+                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {kept}")
                 continue
             passes = [int((each == 1).sum()) for each in (mine, other)]
             raise ReadError(

@@ -38,7 +38,7 @@ __all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "ru
 _MAGIC = b"SQLite format 3\x00"
 _COLUMNS = (
     *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "seed"),
-    "answer_hash",
+    *("answer_hash", "score"),
 )
 _KEPT = ("seed",)
 """Columns kept with an attempt that no statistic uses."""
@@ -83,12 +83,12 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     labels_of: dict[str, dict[str, str]] = {}
     for rows in store.rows(stored.id, details=needs.details):
         cells: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-        task, number, verdict, *others, label = cells[:11]
+        task, number, verdict, *others, label = cells[:12]
         labels_of |= {text: json.loads(text) for text in set(label) - labels_of.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
         if needs.details:
-            block |= _details(block["failure"], *cells[11:])
+            block |= _details(block["failure"], *cells[12:])
         block |= {
             SLICE_PREFIX + name: [labels_of[text].get(name) for text in label] for name in labels
         }
@@ -267,11 +267,12 @@ def attempt_record(attempt: Attempt) -> AttemptRecord:
     return AttemptRecord(
         attempt.task,
         attempt.number,
-        Judgement(attempt.verdict, why, attempt.detail or ""),
+        Judgement(attempt.verdict, why, attempt.detail or "", attempt.score),
         seconds=measures.get("seconds"),
         steps=measures.get("steps"),
         tokens=measures.get("tokens"),
         cost=measures.get("cost"),
+        retries=int(retries) if (retries := attempt.extras.get("retries", "")).isdecimal() else 0,
     )
 
 

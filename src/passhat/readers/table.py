@@ -98,7 +98,9 @@ def _read_table(source: Source, options: ReadOptions, rows: Rows, losses: Losses
         shape = find_shape(columns, first, source.name)
         columns = shape.columns
         gatherer = _gatherer(columns, options, first, source)
-        rivals = RivalVerdicts(columns.meaning.get("success", ""), columns.rivals)
+        rivals = RivalVerdicts(
+            columns.meaning.get("success", ""), columns.rivals, columns.meaning.get("score", "")
+        )
         for chunk in chain([first], chunks):
             cells, origins = shape.rearrange(chunk)
             rivals.add(cells)
@@ -189,7 +191,7 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
         return None
     if "trial" not in columns.meaning and columns.names_of("n", "c", "fails"):
         return None  # the shape of the table is decided by its rows
-    columns = columns.without("n", "c", "fails", "rate")
+    columns = columns.without("n", "c", "fails", "rate", "score")
     answers = options.needs.answers and count <= base.MOST_ATTEMPTS
     needs = replace(options.needs, answers=answers)
     table = CountedParquet(source, columns, replace(options, needs=needs))
@@ -251,7 +253,7 @@ def _gatherer(
 ) -> AttemptGatherer | CountGatherer:
     names = list(chunk)
     if columns.holds_attempts:
-        return AttemptGatherer(columns, options.pass_at)
+        return AttemptGatherer(columns, options.pass_at, score_range=options.score_range)
     if columns.holds_counts:
         return CountGatherer(columns)
     short = [name if len(name) <= 40 else f"{name[:40]}…" for name in names]
@@ -324,12 +326,12 @@ def _as_run(
             suite=gathered.suite,
             attempts=attempts,
             decoding=decoding,
-            pass_at=1.0 if options.pass_at is None else options.pass_at,
+            pass_at=options.threshold,
         ),
         attempts=gathered.attempts,
         source=source.name,
         agent_guessed=not gathered.model,
-        reading=(*reading, *_gaps(columns), *gathered.notes),
+        reading=(*reading, *_gaps(columns), *gathered.notes, *gathered.remarks),
         decisions=gathered.notes,
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from passhat._display import csv_cell
 from passhat.errors import InvalidValue, MissingExtra, ReadError, shorten
+from passhat.protocol import Protocol
 from passhat.readers.formats.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
@@ -20,7 +21,7 @@ from passhat.store.database import private_file
 
 __all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]
 
-_NUMBERS = ("attempt", "steps", "seconds", "tokens", "cost", "retries")
+_NUMBERS = ("attempt", "score", "steps", "seconds", "tokens", "cost", "retries")
 _WHOLE = ("steps", "tokens", "retries")
 _FLAGS = ("passed", "ordered")
 
@@ -33,7 +34,9 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
             "agent": run.agent,
             "suite": run.protocol.suite,
             "judge": run.protocol.judge,
-            "decoding": _compact(dict(run.protocol.decoding)) if run.protocol.decoding else None,
+            **run.about,
+            "decoding": dict(run.protocol.decoding) or None,
+            "protocol": _further_protocol(run.protocol) or None,
             "ordered": run.outcomes.order is not None,
             "source": run.source,
             "schema": OUTCOMES_SCHEMA,
@@ -48,7 +51,17 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
         for attempt in _attempts(run):
             slices = zip((f"slice:{n}" for n in names), labels.get(attempt.task, ()), strict=False)
             row = {**blank, **shared, **attempt.to_dict(), **dict(slices)}
+            if row["extension"] is not None:
+                row["extension"] = json.loads(str(row["extension"]))
             yield {name: _whole(cell) if name in _WHOLE else cell for name, cell in row.items()}
+
+
+def _further_protocol(protocol: Protocol) -> dict[str, object]:
+    """The fields of a protocol that have no column of their own and are not at their defaults."""
+    columns = ("suite", "judge", "decoding")
+    default = Protocol().to_dict()
+    fields = protocol.to_dict().items()
+    return {name: v for name, v in fields if name not in columns and v != default[name]}
 
 
 def as_json_lines(runs: Sequence[Run]) -> Iterator[str]:
@@ -270,6 +283,8 @@ def _whole(value: object) -> object:
 
 def _cell(value: object) -> object:
     """A CSV cell: nothing for None, true and false as JSON writes them."""
+    if isinstance(value, dict):
+        value = _compact(value)
     return str(value).lower() if isinstance(value, bool) else csv_cell(value)
 
 

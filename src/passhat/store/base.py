@@ -42,7 +42,7 @@ __all__ = ["FINISHED_COLUMNS", "Store"]
 
 FINISHED_COLUMNS = (
     *("verdict", "why", "detail", "seed", "seconds", "steps", "tokens", "cost"),
-    *("retries", "answer", "finished", "leak"),
+    *("retries", "answer", "finished", "leak", "score"),
 )
 """Columns of a finished attempt, in the order in which they are written."""
 _CALL_COLUMNS = (
@@ -254,6 +254,7 @@ class Store(ABC):
                 *(int(record.judgement.verdict), *_word_and_detail(record)),
                 *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
                 *(record.retries, record.answer_hash, now, record.leak or None),
+                record.judgement.score,
                 *(key, tasks[record.task], record.number),
                 pack_transcript(record.transcript) if record.transcript else None,
             )
@@ -480,8 +481,8 @@ class Store(ABC):
     ) -> Iterator[list[tuple[object, ...]]]:
         """Finished attempts in order of tasks and attempts, some at a time.
 
-        (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, labels), and with
-        ``details`` the judge's words, retries and the packed transcript as well.
+        (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, score, labels), and
+        with ``details`` the judge's words, retries and the packed transcript as well.
         """
         extra_columns = ", a.detail, a.retries, x.body" if details else ""
         talk = (
@@ -491,7 +492,7 @@ class Store(ABC):
         )
         yield from self._stream(
             "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
-            f"a.seed, a.answer, t.labels{extra_columns} "
+            f"a.seed, a.answer, a.score, t.labels{extra_columns} "
             f"FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key {talk}"
             "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
             (self._key(run),),

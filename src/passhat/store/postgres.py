@@ -42,7 +42,8 @@ _HELD = (
 
 _TYPES = (
     *("smallint", "text", "text", "bigint", *["double precision"] * 4),
-    *("integer", "text", "text", "text", "integer", "bigint", "integer", "bytea"),
+    *("integer", "text", "text", "text", "double precision"),
+    *("integer", "bigint", "integer", "bytea"),
 )
 _COLUMNS = (*FINISHED_COLUMNS, "run", "task", "number", "body")
 # One statement writes result, cost and transcript, where the claim is still this lease's.

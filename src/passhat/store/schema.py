@@ -124,11 +124,29 @@ _MIGRATIONS = (
     """
     ALTER TABLE runs ADD COLUMN generation TEXT;
     """,
+    # Graded results beside verdicts; NULL where the verdict is all there is. A later judgement is a
+    # verdict, so that the score of an earlier one no longer counts.
+    """
+    ALTER TABLE attempts ADD COLUMN score REAL;
+    DROP VIEW judged;
+    CREATE VIEW judged AS
+        SELECT a.run, a.task, a.number, a.owner,
+            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
+            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
+            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail,
+            CASE WHEN j.key IS NULL THEN a.score END AS score,
+            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
+        FROM attempts a LEFT JOIN judgements j ON j.key = (
+            SELECT max(n.key) FROM judgements n
+            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
+        );
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
 _LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
-_ALLOCATION_VERSION = 9
+_ALLOCATION_VERSION, _SCORE_VERSION = 9, 11
+_CREATED = ("CREATE TABLE", "CREATE VIEW")
 INDEXED_VERSION = 6
 """From this version on there is an index over open attempts by owner."""
 
@@ -185,11 +203,15 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         connection.execute(
             "CREATE TEMP VIEW runs AS SELECT *, NULL AS total, NULL AS allocation FROM main.runs"
         )
-    for target_version in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION):
+    for target_version in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION):
         for statement in (
             _statements(_MIGRATIONS[target_version - 1]) if version < target_version else ()
         ):
-            if "CREATE INDEX" not in statement and "DROP" not in statement:
+            # The view of the first judgements is not made: that of scores has its name.
+            kinds = ("CREATE TABLE",) if target_version == _JUDGED_VERSION else _CREATED
+            if statement.lstrip().startswith(kinds):
+                # A view over the attempts would hide their indexes, so only this one lacks scores.
+                statement = statement.replace("a.score", "NULL")
                 temporary = re.sub(r"CREATE (TABLE|VIEW)", r"CREATE TEMP \1", statement)
                 connection.execute(
                     re.sub(r"REFERENCES \w+\(\w+\) ON DELETE CASCADE", "", temporary)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from passhat._plugins import Contract, not_written
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
+from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 
 if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
@@ -162,11 +163,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on an attempt, with its category or reason and a detail."""
+    """The verdict on an attempt, with its category or reason and a detail.
+
+    ``score`` is the graded result on [0, 1] beside the verdict; ``None`` where the verdict is all.
+    """
 
     verdict: Verdict
     why: str = ""
     detail: str = ""
+    score: float | None = None
 
     @classmethod
     def passed(cls) -> Judgement:
@@ -179,6 +184,25 @@ class Judgement:
     @classmethod
     def missing(cls, reason: MissingReason, detail: str = "") -> Judgement:
         return cls(Verdict.MISSING, str(reason), detail)
+
+    @classmethod
+    def from_result(cls, result: object, wrong: str = "") -> Judgement:
+        """The judgement that a judge's function returns: itself, true or false, or a score.
+
+        A float is a score on [0, 1], of which only 1 passes. ``wrong`` is the detail of a failure.
+        """
+        if isinstance(result, Judgement):
+            return result
+        if not isinstance(result, float):
+            return _PASSED if result else cls.failed(FailureCategory.WRONG_ANSWER, wrong)
+        if not 0 <= result <= 1:
+            raise InvalidValue(
+                f"a judge returned the score {result:g}; a score lies between 0 and 1.",
+                hint="Divide it by the highest score, or return True or False.",
+            )
+        if result >= 1 - REWARD_TOLERANCE:
+            return _PASSED
+        return replace(cls.failed(FailureCategory.WRONG_ANSWER, wrong), score=result)
 
 
 _PASSED = Judgement(Verdict.PASSED)

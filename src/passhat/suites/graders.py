@@ -10,6 +10,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import cast
@@ -43,7 +44,11 @@ _MINUS = str.maketrans({"\N{MINUS SIGN}": "-"})  # as many models write it
 
 
 def _wrong(answer: str) -> Judgement:
-    return Judgement.failed(FailureCategory.WRONG_ANSWER, f"answered {answer.strip()[:80]!r}")
+    return Judgement.failed(FailureCategory.WRONG_ANSWER, _wrong_detail(answer))
+
+
+def _wrong_detail(answer: str) -> str:
+    return f"answered {answer.strip()[:80]!r}"
 
 
 def _exact(answer: str, expected: object) -> Judgement:
@@ -112,21 +117,26 @@ def weigh_graders(
     total = sum(weight for *_, weight in parts)
 
     def grade(answer: str, _expected: object) -> Judgement:
-        shares = dict.fromkeys(Verdict, 0.0)
+        shares, score = dict.fromkeys(Verdict, 0.0), 0.0
         reasons: dict[Verdict, str] = {}
         details = []
         for name, grader, expected, weight in parts:
             judgement = grader(answer, expected)
             shares[judgement.verdict] += weight / total
+            part_score = float(judgement.verdict) if judgement.score is None else judgement.score
+            score += part_score * weight / total
             reasons.setdefault(judgement.verdict, judgement.why)
             details.append(f"{name} {judgement.verdict}")
         passed, threshold = shares[Verdict.PASSED], pass_at - 1e-9
         detail = f"{passed:.2f} of {pass_at:g} needed: {', '.join(details)}"
         if passed >= threshold:
-            return Judgement(Verdict.PASSED, "", detail)
-        if passed + shares[Verdict.MISSING] >= threshold:
+            judgement = Judgement(Verdict.PASSED, "", detail)
+        elif passed + shares[Verdict.MISSING] >= threshold:
             return Judgement.missing(missing_reason(reasons[Verdict.MISSING]), detail)
-        return Judgement.failed(failure_category(reasons[Verdict.FAILED]), detail)
+        else:
+            judgement = Judgement.failed(failure_category(reasons[Verdict.FAILED]), detail)
+        # A part without a verdict has no score either, and then the whole has none.
+        return judgement if shares[Verdict.MISSING] else replace(judgement, score=score)
 
     return grade
 
@@ -181,7 +191,7 @@ GRADERS: Mapping[str, Grader] = MappingProxyType(
 
 
 def grader(word: str) -> Grader:
-    """A grader by its name, or ``python:MODULE:FUNCTION`` that returns True or False."""
+    """A grader by its name, or ``python:MODULE:FUNCTION`` that returns True, False or a score."""
     if word in GRADERS:
         return GRADERS[word]
     if not word.startswith("python:"):
@@ -192,10 +202,7 @@ def grader(word: str) -> Grader:
     function = load_function(word.removeprefix("python:"))
 
     def module_name(answer: str, expected: object) -> Judgement:
-        verdict = function(answer, expected)
-        if isinstance(verdict, Judgement):
-            return verdict
-        return Judgement.passed() if verdict else _wrong(answer)
+        return Judgement.from_result(function(answer, expected), _wrong_detail(answer))
 
     return module_name
 

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import msgspec
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
-from passhat.stats.outcomes import FailureCategory, MissingReason
+from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import (
     RUBRIC_BY,
     Episode,
@@ -237,7 +237,7 @@ class JsonLinesSuite(QuestionSuite):
         super().__init__(f"jsonl:{path}", _questions(lines, path))
 
 
-Judge = Callable[[Task, str], "Judgement | bool"]
+Judge = Callable[[Task, str], "Judgement | bool | float"]
 """Decides in Python: ``judge(task, answer)`` returns whether the answer passes."""
 
 
@@ -283,12 +283,7 @@ def suite_from_tasks(
 def _make_grader(judge: Judge) -> Grader:
     def grade(answer: str, task: object) -> Judgement:
         assert isinstance(task, Task)
-        verdict = judge(task, answer)
-        if isinstance(verdict, Judgement):
-            return verdict
-        if verdict:
-            return Judgement.passed()
-        return Judgement.failed(FailureCategory.WRONG_ANSWER)
+        return Judgement.from_result(judge(task, answer))
 
     return grade
 

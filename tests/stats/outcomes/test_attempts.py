@@ -63,7 +63,8 @@ def test_an_attempt_as_data() -> None:
         "detail": "slow",
         "seconds": None,
         "steps": 3.0,
-        "tokens": None,
+        "score": None,
+            "tokens": None,
         "cost": None,
     }
     missing = Attempt("t", 1, Verdict.MISSING, "budget").to_dict()

@@ -108,6 +108,7 @@ class ReadingOptions:
     agent: str | None = None
     scorer: str | None = None
     pass_at: float | None = None
+    score_range: str | None = None
     passes: str | None = None
     records: str | None = None
     trials: str | None = None
@@ -312,6 +313,11 @@ _READING_OPTIONS = {
         type=float,
         metavar="REWARD",
         help="The reward from which an attempt passes, as in 0.5.  [default: 1.0]",
+    ),
+    "score_range": click.option(
+        "--score-range",
+        metavar="LOW..HIGH",
+        help="The lowest and highest score, as in 1..5; scores are kept on 0 to 1.",
     ),
     "passes": click.option(
         "--pass", "passes", metavar="RULE", help="What passes, as in 'score >= 0.5'."

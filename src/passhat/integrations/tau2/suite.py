@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -117,7 +118,8 @@ def judgement(end: Mapping[str, Any]) -> Judgement:
         return Judgement.missing(MissingReason.JUDGE_ERROR, f"no reward, ended with {reason}")
     if reward >= _PASSES:
         return Judgement.passed()
-    return _failed(failed_check(end.get("checks")) or "unknown_failure: no reward", detail)
+    failure = _failed(failed_check(end.get("checks")) or "unknown_failure: no reward", detail)
+    return replace(failure, score=float(reward))
 
 
 def _failed(words: str, detail: str) -> Judgement:

@@ -29,6 +29,7 @@ _MEASURES = {
     "steps": ("steps", "turns"),
     "tokens": ("tokens", "total_tokens"),
     "cost": ("cost", "agent_cost"),
+    "score": ("score", "reward"),
 }
 _EVALUATORS = ("green", "green_agent", "evaluator", "judge", "user")
 

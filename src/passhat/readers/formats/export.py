@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from passhat._display import csv_text
-from passhat.errors import ReadError, shorten
+from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, json_lines
@@ -30,16 +32,21 @@ __all__ = [
 ]
 
 EXPORT_COLUMNS = (
-    *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail"),
+    *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail", "score"),
     *("steps", "seconds", "tokens", "cost", "retries", "seed", "answer", "transcript", "suite"),
-    *("judge", "decoding"),
-    *("ordered", "source", "source_id", "schema"),
+    *("judge", "model", "model_version", "provider", "decoding", "protocol"),
+    *("ordered", "source", "source_id", "sample_hash", "extension", "schema"),
 )
-
 """The columns of an export, in this order; slices follow as ``slice:NAME``."""
 
-OUTCOMES_SCHEMA = "passhat.outcomes/1"
+_SCHEMA_NAME = "passhat.outcomes/"
+OUTCOMES_SCHEMA = f"{_SCHEMA_NAME}2"
 """The name and version of the format; a reader refuses versions it does not know."""
+_VERSIONS = (1, 2)
+_ABOUT = ("model", "model_version", "provider")
+_NEW_COLUMNS = ("score", *_ABOUT, "protocol", "sample_hash", "extension")
+"""Columns that version 1 does not have."""
+_EXTRAS = ("retries", "sample_hash", "extension")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
@@ -49,6 +56,7 @@ _SLICE_KEY = re.compile(rb'"slice:[^"\\]*(?:\\.[^"\\]*)*"(?=\s*:)')
 _QUOTED_SLICE, _BACKSLASH = b'"slice:', ord("\\")
 _BLOCK, _LONGEST_KEY = 1 << 20, 4096
 _Record = dict[str, Any]
+_Mapping = TypeVar("_Mapping", bound=dict[str, Any])
 
 
 class ExportReader(Reader):
@@ -69,13 +77,26 @@ class ExportReader(Reader):
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         slices = _slices(source)
-        log = LogBuilder(source, "passhat export", options, order="trial", slices=slices)
+        log = LogBuilder(
+            source, "passhat export", options, order="trial", slices=slices, extras=_EXTRAS
+        )
         about: dict[str, _Record] = {}
         for where, record in _records(source, log):
             with log.row(where):
-                about.setdefault(str(record.get("run")), record)
+                if about.setdefault(str(record.get("run")), record) is record:
+                    _refuse_newer(record, source)
                 _take(log, where, record, slices)
         return [_with_own_slices(run) for run in log.runs(lambda key: _facts(about[key]))]
+
+
+def _refuse_newer(record: _Record, source: Source) -> None:
+    name = str(record.get("schema") or OUTCOMES_SCHEMA)
+    if name not in [f"{_SCHEMA_NAME}{version}" for version in _VERSIONS]:
+        raise ReadError(
+            f"has the schema {shorten(name)}; this passhat reads {OUTCOMES_SCHEMA} and older.",
+            source=source.name,
+            hint="Upgrade passhat: pip install --upgrade passhat",
+        )
 
 
 def _with_own_slices(run: Run) -> Run:
@@ -86,9 +107,10 @@ def _with_own_slices(run: Run) -> Run:
     return replace(run, outcomes=replace(run.outcomes, labels=MappingProxyType(labels)))
 
 
-def outcomes_json_schema() -> dict[str, Any]:
-    """The JSON Schema of one row of passhat.outcomes/1."""
+def outcomes_json_schema(version: int = 2) -> dict[str, Any]:
+    """The JSON Schema of one row of a version of passhat.outcomes."""
     text, number = {"type": ["string", "null"]}, {"type": ["number", "null"], "minimum": 0}
+    mapping = {"type": ["object", "string", "null"]}
     described: dict[str, dict[str, Any]] = {
         "run": {"type": "string", "description": "Name of the run; unique in the file."},
         "agent": {"type": "string", "description": "What was evaluated."},
@@ -98,6 +120,11 @@ def outcomes_json_schema() -> dict[str, Any]:
         "category": {**text, "description": "Why it failed; only of a failed attempt."},
         "reason": {**text, "description": "Why it is missing; only of a missing attempt."},
         "detail": {**text, "description": "The source's own words."},
+        "score": {
+            **number,
+            "maximum": 1,
+            "description": "Graded result; null where the verdict is all, or it is missing.",
+        },
         "steps": number,
         "seconds": number,
         "tokens": number,
@@ -108,15 +135,34 @@ def outcomes_json_schema() -> dict[str, Any]:
         "transcript": {**text, "description": "Where the conversation is."},
         "suite": text,
         "judge": text,
-        "decoding": {**text, "description": "Decoding settings as a JSON object in a string."},
+        "model": {**text, "description": "The model behind the agent, as its provider names it."},
+        "model_version": {**text, "description": "Date, revision or hash of the model."},
+        "provider": {**text, "description": "Who served the model."},
+        "decoding": {
+            **mapping,
+            "description": "Temperature, top_p and other settings; JSON text in CSV and Parquet.",
+        },
+        "protocol": {
+            **mapping,
+            "description": "Further fields of the protocol that are not at their defaults: "
+            "attempts, max_steps, pass_at, user_simulator ...",
+        },
         "ordered": {"type": "boolean", "description": "Whether attempts are in their order."},
         "source": {**text, "description": "The file the run was read from."},
         "source_id": {**text, "description": "The source's own id of the attempt."},
-        "schema": {"const": OUTCOMES_SCHEMA},
+        "sample_hash": {**text, "description": "Hash of the task's input and reference."},
+        "extension": {**mapping, "description": "Anything else; kept, and used by nothing."},
+        "schema": {"const": f"{_SCHEMA_NAME}{version}"},
     }
+    if version == 1:
+        described = {name: kind for name, kind in described.items() if name not in _NEW_COLUMNS}
+        described["decoding"] = {
+            **text,
+            "description": "Decoding settings as a JSON object in a string.",
+        }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": OUTCOMES_SCHEMA,
+        "title": f"{_SCHEMA_NAME}{version}",
         "description": "One attempt of an agent at a task: one line of a JSON lines file.",
         "type": "object",
         "properties": described,
@@ -140,10 +186,13 @@ def outcomes_json_schema() -> dict[str, Any]:
 
 
 def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
-    """Deviations of a file from passhat.outcomes/1: place and problem."""
+    """Deviations of a file from the version of passhat.outcomes it states: place and problem."""
     from jsonschema import Draft202012Validator
 
-    check = Draft202012Validator(outcomes_json_schema())
+    checks = {
+        f"{_SCHEMA_NAME}{version}": Draft202012Validator(outcomes_json_schema(version))
+        for version in _VERSIONS
+    }
     log = LogBuilder(source, "outcomes", ReadOptions())
     places: dict[tuple[str, str, object], str] = {}
     rows = 0
@@ -152,6 +201,7 @@ def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
         number = record.get("attempt")
         if isinstance(number, float) and number.is_integer():  # Parquet keeps it as a double
             record = {**record, "attempt": int(number)}
+        check = checks.get(str(record.get("schema")), checks[OUTCOMES_SCHEMA])
         for error in check.iter_errors(record):
             place = ".".join(map(str, error.absolute_path))
             message = error.message[:160]
@@ -239,10 +289,13 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
     has_order = _flag(record.get("ordered"))
     trial = record.get("attempt")
     word, detail = record.get("category") or record.get("reason"), record.get("detail")
+    passed, score = _flag(record.get("passed")), _measure(record.get("score"))
+    if log.options.pass_at is not None and passed in (True, False) and score is not None:
+        passed = score  # the user states another threshold
     log.add(
         where,
         record.get("task"),
-        _flag(record.get("passed")),
+        passed,
         run=str(record.get("run")),
         trial=trial if has_order is not False else f"attempt {trial}",
         why=f"{word}: {detail}" if word and detail else str(word or ""),
@@ -255,7 +308,16 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
         transcript=str(record.get("transcript") or ""),
         source_id=record.get("source_id") or None,
         labels=[record.get(_SLICE + name) for name in slices],
+        score=score,
+        extras=[_plain(record.get(name)) for name in _EXTRAS],
     )
+
+
+def _plain(cell: object) -> object:
+    """A count without a decimal point, an object as JSON text."""
+    if isinstance(cell, dict | list):
+        return msgspec.json.encode(cell).decode()
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
 def _flag(cell: object) -> object:
@@ -276,20 +338,32 @@ def _facts(record: _Record) -> RunFacts:
         reading.append("Langfuse scores")  # its ids are those of traces, which can get scores
     return RunFacts(
         agent or run,
-        Protocol(
-            suite=record.get("suite") or None,
-            judge=record.get("judge") or None,
-            decoding=_decoding(record.get("decoding")),
-        ),
+        _protocol(record),
         variant=run.removeprefix(agent).strip(),
         reading=tuple(reading),
+        about={word: str(record.get(word) or "") for word in _ABOUT},
     )
 
 
-def _decoding(cell: object) -> dict[str, Scalar]:
-    if not isinstance(cell, str) or not cell:
-        return {}
+def _protocol(record: _Record) -> Protocol:
+    """The protocol of a run: its own columns, and whatever else the writer recorded of it."""
+    columns = {
+        "suite": record.get("suite") or None,
+        "judge": record.get("judge") or None,
+        "decoding": _mapping(record.get("decoding"), dict[str, Scalar]),
+    }
+    further = _mapping(record.get("protocol"), dict[str, Any])
     try:
-        return decode(cell.encode(), dict[str, Scalar])
+        return msgspec.convert({**further, **columns}, Protocol)
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"the protocol of a run cannot be read: {error}.") from None
+
+
+def _mapping(cell: object, kind: type[_Mapping]) -> _Mapping:
+    """An object, in CSV and Parquet as JSON text; empty when it is none."""
+    if isinstance(cell, dict):
+        cell = msgspec.json.encode(cell).decode()
+    try:
+        return decode(cell.encode() if isinstance(cell, str) and cell else b"{}", kind)
     except BROKEN:
-        return {}
+        return kind()

@@ -55,6 +55,7 @@ class _Row(msgspec.Struct, rename="camel"):
     vars: Any = None
     test_case: _Case | None = None
     success: Any = None
+    score: Any = None
     error: Any = None
     failure_reason: Any = None
     response: _Response | None = None
@@ -237,6 +238,7 @@ def _take(
         cost=row.cost,
         answer=answer.output if isinstance(answer.output, str) else None,
         source_id=row.id,
+        score=row.score,
     )
 
 

@@ -8,7 +8,8 @@ from passhat.stats.outcomes.attempts import (
     MeasureSum,
 )
 from passhat.stats.outcomes.histogram import Histogram
-from passhat.stats.outcomes.order import Order
+from passhat.stats.outcomes.order import Order, Scores
+from passhat.stats.outcomes.rewards import ScoreRange
 from passhat.stats.outcomes.run import Loss, Run, Tally
 from passhat.stats.outcomes.table import Outcomes
 from passhat.stats.outcomes.vocabulary import (
@@ -34,6 +35,8 @@ __all__ = [
     "Order",
     "Outcomes",
     "Run",
+    "ScoreRange",
+    "Scores",
     "Tally",
     "Verdict",
 ]

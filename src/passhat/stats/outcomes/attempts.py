@@ -37,6 +37,7 @@ class Attempt(Plain):
     detail: str | None = None
     measures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     extras: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    score: float | None = None
 
     @property
     def id(self) -> str:
@@ -52,6 +53,7 @@ class Attempt(Plain):
             "task": self.task,
             "attempt": self.number,
             "passed": None if self.verdict is Verdict.MISSING else bool(self.verdict),
+            "score": self.score,
             "category": self.why if self.verdict is Verdict.FAILED else None,
             "reason": self.why if self.verdict is Verdict.MISSING else None,
             "detail": self.detail,
@@ -94,6 +96,8 @@ class Attempts:
         A hash of each answer, 0 where unknown.
     extras : mapping
         Further columns of a source, as text: the attempt's seed, the place of its transcript.
+    scores : array, optional
+        Graded results on [0, 1], NaN where missing; ``None`` where each would be its verdict.
     """
 
     tasks: tuple[str, ...]
@@ -103,6 +107,7 @@ class Attempts:
     measures: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
     answers: IntArray | None = None
     extras: Mapping[str, Categorical] = field(default_factory=lambda: MappingProxyType({}))
+    scores: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -134,6 +139,7 @@ class Attempts:
             own_words(detail) or None,
             MappingProxyType(measures),
             MappingProxyType(extras),
+            None if self.scores is None or np.isnan(self.scores[row]) else float(self.scores[row]),
         )
 
     def reasons(self, verdict: Verdict) -> dict[str, int]:

@@ -42,6 +42,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("score_binarized", "binarized_score", "score_binary", "binary_score"),
             *("reward", "score", "verdict", "outcome", "pass_fail", "status", "result"),
         ),
+        "score": ("score", "graded_score", "score_value", "reward", "partial_credit"),
         "n": (
             *("n", "attempts", "samples", "trials", "total", "runs", "n_attempts", "n_samples"),
             *("n_trials", "n_runs", "num_attempts", "num_samples", "num_trials", "num_runs"),
@@ -114,7 +115,8 @@ class ColumnMap:
                 mapped_names.add(column)
         if "success" not in overrides and {"task", "n", "c"} <= meaning.keys():
             # Stated counts beat derived ones, unless a column numbers the attempts.
-            unused = ("n", "c") if "trial" in meaning and "n" not in overrides else ("success",)
+            is_attempt = "trial" in meaning and "n" not in overrides
+            unused = ("n", "c") if is_attempt else ("success", "score")
             mapped_names -= {meaning.pop(word) for word in unused if word in meaning}
         rivals = (
             ()
@@ -122,7 +124,8 @@ class ColumnMap:
             else tuple(
                 by_alias[alias]
                 for alias in ALIASES["success"]
-                if alias not in _WEAK_VERDICTS and by_alias.get(alias) not in (None, *mapped_names)
+                if alias not in _WEAK_VERDICTS
+                and by_alias.get(alias) not in (None, *(mapped_names - {meaning.get("score")}))
             )
         )
         slices = {

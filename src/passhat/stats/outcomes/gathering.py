@@ -15,7 +15,7 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import IntArray
+from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
 from passhat.stats.outcomes.cells import (
     HashColumn,
@@ -27,8 +27,15 @@ from passhat.stats.outcomes.cells import (
     whole_number_from,
 )
 from passhat.stats.outcomes.columns import ColumnMap
-from passhat.stats.outcomes.order import Order
-from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.order import Order, Scores
+from passhat.stats.outcomes.rewards import (
+    RewardWords,
+    ScoreRange,
+    Verdicts,
+    grade,
+    is_binary,
+    verdicts_from_rewards,
+)
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
 
 __all__ = [
@@ -84,6 +91,7 @@ class OutcomeColumns:
     m: IntArray | None = None
     order: Order | None = None
     labels: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
+    scores: Scores | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +105,8 @@ class Gathered:
     attempts: Attempts | None = None
     notes: tuple[str, ...] = ()
     aggregates: Aggregates | None = None
+    remarks: tuple[str, ...] = ()
+    """Notes that concern no number of passes."""
 
 
 class _Rows:
@@ -234,6 +244,8 @@ class AttemptGatherer(_Rows):
     first_trial : int, optional
         The number of a task's first attempt, where that is known; otherwise 0 or 1, as it stands
         there.
+    score_range : ScoreRange, optional
+        The lowest and highest score; 0 and 1 unless stated, and scores beyond are then not kept.
     """
 
     def __init__(
@@ -242,8 +254,11 @@ class AttemptGatherer(_Rows):
         pass_at: float | None = None,
         extras: Sequence[str] = (),
         first_trial: int | None = None,
+        score_range: ScoreRange | None = None,
     ) -> None:
         super().__init__(columns)
+        self._range = score_range
+        self._scores = NumberColumn() if "score" in columns.meaning else None
         self._first_trial = first_trial
         self._extras = {name: TextColumn() for name in extras}
         self._pass_at = pass_at
@@ -263,7 +278,7 @@ class AttemptGatherer(_Rows):
             raise
 
     def _all_columns(self) -> list[TextColumn | NumberColumn | HashColumn]:
-        optional = (self._trial, self._detail, self._answers)
+        optional = (self._trial, self._detail, self._answers, self._scores)
         columns = [*super()._all_columns(), self._rewards, *self._measures.values()]
         columns += [*self._extras.values(), *(column for column in optional if column is not None)]
         return columns
@@ -273,6 +288,9 @@ class AttemptGatherer(_Rows):
         size = self._add_shared(chunk)
         lookup = self._reward_words.__getitem__
         self._rewards.extend(self._numbers("success", chunk[meaning["success"]], lookup))
+        if self._scores is not None:
+            parse = lookup if "score" in self.columns.stated else self._score_or_nan
+            self._scores.extend(self._numbers("score", chunk[meaning["score"]], parse))
         if self._trial is not None:
             self._trial.extend(chunk[meaning["trial"]])
         if self._detail is not None:
@@ -285,10 +303,31 @@ class AttemptGatherer(_Rows):
             texts.extend(chunk[name])
         self.count += size
 
+    def _score_or_nan(self, cell: object) -> float:
+        """A score, or NaN: in a column that is one by its name alone, a word is no mistake."""
+        try:
+            return self._reward_words[cell]
+        except (ValueError, TypeError):
+            return math.nan
+
+    def _judge(self) -> tuple[Verdicts, FloatArray | None, tuple[str, ...]]:
+        """Verdicts, and scores with remarks: of their own column, or of graded rewards."""
+        rewards, bounds = self._rewards.values, self._range
+        column = np.zeros(0) if self._scores is None else self._scores.values
+        has_scores = not np.isnan(column).all()
+        if has_scores and ("score" in self.columns.stated or is_binary(rewards)):
+            judgement = verdicts_from_rewards(rewards, self._pass_at)
+            return judgement, *grade(column, judgement.verdicts, bounds)
+        if bounds is None:
+            judgement = verdicts_from_rewards(rewards, self._pass_at)
+        else:
+            judgement = bounds.judge(rewards, self._pass_at)
+        return judgement, *grade(rewards, judgement.verdicts, bounds)
+
     def runs(self) -> list[Gathered]:
         """Sort the gathered rows into runs; each keeps the tasks in order of appearance."""
         try:
-            judgement = verdicts_from_rewards(self._rewards.values, self._pass_at)
+            judgement, scores, remarks = self._judge()
         except InvalidValue as error:
             if {"task", "n"} <= self.columns.meaning.keys() and self._trial is None:
                 total, passed = self.columns.meaning["n"], self.columns.meaning["success"]
@@ -310,14 +349,14 @@ class AttemptGatherer(_Rows):
             if trials is not None:
                 trials.refuse_duplicates(rows, task, names, sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
-            attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts)
+            attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts, scores)
             has_order = trials is not None and trials.ordered
             numbers = None
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
             columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
             notes = (*judgement.notes, *blame_notes(_failure_words(attempts)))
-            parts.append(as_gathered(key, columns, attempts, notes))
+            parts.append(as_gathered(key, columns, attempts, notes, remarks=remarks))
         return parts
 
     def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
@@ -333,7 +372,8 @@ class AttemptGatherer(_Rows):
         names: tuple[str, ...],
         starts: IntArray,
         rows: IntArray,
-        verdicts: np.ndarray[tuple[int], np.dtype[np.int8]],
+        verdicts: VerdictArray,
+        scores: FloatArray | None,
     ) -> Attempts:
         detail, answers = self._detail, self._answers
         return Attempts(
@@ -346,6 +386,7 @@ class AttemptGatherer(_Rows):
             MappingProxyType(
                 {n: Categorical(c.values, c.codes[rows]) for n, c in self._extras.items()}
             ),
+            None if scores is None else scores[rows],
         )
 
 
@@ -437,6 +478,7 @@ def columns_of(
         missing if missing.any() else None,
         Order(attempts.verdicts, attempts.starts, numbers) if ordered else None,
         MappingProxyType(dict(labels)),
+        None if attempts.scores is None else Scores(attempts.scores, attempts.starts),
     )
 
 
@@ -469,6 +511,7 @@ def as_gathered(
     attempts: Attempts | None = None,
     notes: tuple[str, ...] = (),
     aggregates: Aggregates | None = None,
+    remarks: tuple[str, ...] = (),
 ) -> Gathered:
     """The gathered rows of a run, with temperature and names in their own types."""
     temperature = float(key.get("temperature", "nan"))
@@ -480,6 +523,7 @@ def as_gathered(
         attempts,
         notes,
         aggregates,
+        remarks,
     )
 
 

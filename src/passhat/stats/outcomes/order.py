@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.stats.arrays import BoolArray, IntArray, VerdictArray
+from passhat.stats.arrays import BoolArray, FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
-__all__ = ["Order", "Sequences"]
+__all__ = ["Order", "Scores", "Sequences"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +67,7 @@ class Order:
 
     def take(self, indices: IntArray) -> Order:
         """The order of some of the tasks."""
-        lengths = np.diff(self.starts)[indices]
-        starts = np.concatenate(([0], np.cumsum(lengths)))
-        # Each kept attempt sits at its offset inside the task, after that task's old start.
-        shift = np.repeat(self.starts[indices] - starts[:-1], lengths)
-        rows = np.arange(starts[-1]) + shift
+        rows, starts = _rows_of_tasks(self.starts, indices)
         numbers = None if self.numbers is None else self.numbers[rows]
         return Order(self.verdicts[rows], starts, numbers)
 
@@ -105,3 +101,40 @@ class Order:
         some = taken > 0
         last = self.numbers[(self.starts[:-1] + taken - 1)[some]]
         return int((last != taken[some] - 1).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Graded results on [0, 1] laid end to end, task after task; NaN where an attempt is missing.
+
+    ``values[starts[i]:starts[i + 1]]`` belongs to task i. An attempt that has a verdict and no
+    score of its own has its verdict, 1 or 0, as score.
+    """
+
+    values: FloatArray
+    starts: IntArray
+
+    def of(self, index: int) -> FloatArray:
+        """The scores of one task."""
+        row: FloatArray = self.values[self.starts[index] : self.starts[index + 1]]
+        return row
+
+    def take(self, indices: IntArray) -> Scores:
+        """The scores of some of the tasks."""
+        rows, starts = _rows_of_tasks(self.starts, indices)
+        return Scores(self.values[rows], starts)
+
+    @property
+    def mean(self) -> float:
+        """The mean over all attempts that have a score; NaN when none has."""
+        recorded = self.values[~np.isnan(self.values)]
+        return float(recorded.mean()) if len(recorded) else float("nan")
+
+
+def _rows_of_tasks(starts: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
+    """The attempts of some tasks, laid end to end, and where each task starts among them."""
+    lengths = np.diff(starts)[indices]
+    new_starts = np.concatenate(([0], np.cumsum(lengths)))
+    # Each kept attempt sits at its offset inside the task, after that task's old start.
+    shift = np.repeat(starts[indices] - new_starts[:-1], lengths)
+    return np.arange(new_starts[-1]) + shift, new_starts

@@ -9,9 +9,17 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import Hint, InvalidValue, shorten
-from passhat.stats.arrays import FloatArray, VerdictArray
+from passhat.stats.arrays import BoolArray, FloatArray, VerdictArray
 
-__all__ = ["REWARD_TOLERANCE", "RewardWords", "Verdicts", "verdicts_from_rewards"]
+__all__ = [
+    "REWARD_TOLERANCE",
+    "RewardWords",
+    "ScoreRange",
+    "Verdicts",
+    "grade",
+    "is_binary",
+    "verdicts_from_rewards",
+]
 
 REWARD_TOLERANCE = 1e-6
 """Sums of floating rewards land a hair below 1; that is still a pass."""
@@ -80,6 +88,58 @@ def _finite(reward: float) -> float:
     return reward
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """The lowest and the highest score that a source can give, as its user states them."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def parse(cls, text: str) -> ScoreRange:
+        """Read ``1..5``."""
+        low, _, high = text.partition("..")
+        try:
+            bounds = cls(float(low), float(high))
+        except ValueError:
+            bounds = cls(0.0, 0.0)
+        if not -math.inf < bounds.low < bounds.high < math.inf:
+            raise InvalidValue(
+                f"{text!r} is no score range.", hint="Write LOWEST..HIGHEST, as in 1..5"
+            )
+        return bounds
+
+    def scale(self, scores: FloatArray) -> FloatArray:
+        """The scores on [0, 1]; one beyond the range is an error."""
+        beyond = (scores < self.low - REWARD_TOLERANCE) | (scores > self.high + REWARD_TOLERANCE)
+        if beyond.any():
+            raise InvalidValue(
+                f"a score of {scores[beyond][0]:g} lies outside the stated range "
+                f"{self.low:g}..{self.high:g}.",
+                hint="State the range of all scores that the judge can give.",
+            )
+        return np.clip((scores - self.low) / (self.high - self.low), 0, 1)
+
+    def judge(self, rewards: FloatArray, pass_at: float | None) -> Verdicts:
+        """Verdicts on rewards in this range; without a threshold only the highest passes."""
+        threshold = self.high if pass_at is None else pass_at
+        scaled = verdicts_from_rewards(
+            self.scale(rewards), (threshold - self.low) / (self.high - self.low)
+        )
+        note = f"scores from {self.low:g} to {self.high:g} are scaled to 0 to 1"
+        return Verdicts(scaled.verdicts, (note, *scaled.notes))
+
+
+def is_binary(rewards: FloatArray) -> bool:
+    """Whether all rewards are 0, 1, missing, or -1, the usual mark for "not run"."""
+    return bool(_is_verdict(rewards).all())
+
+
+def _is_verdict(rewards: FloatArray) -> BoolArray:
+    marks: BoolArray = np.isnan(rewards) | (rewards == 0) | (rewards == 1) | (rewards == -1)
+    return marks
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
     """Verdict per row, and notes on how they were derived."""
@@ -96,7 +156,7 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
     a stated threshold are refused, since 40 of 100 cannot be distinguished from 40 of 40.
     """
     notes = []
-    binary = np.isnan(rewards) | (rewards == 0) | (rewards == 1) | (rewards == -1)
+    binary = _is_verdict(rewards)
     if binary.all():
         marks = rewards == -1
         if marks.any():
@@ -118,3 +178,24 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
     verdicts = (rewards >= threshold - REWARD_TOLERANCE).astype(np.int8)
     verdicts[np.isnan(rewards)] = -1
     return Verdicts(verdicts, tuple(notes))
+
+
+def grade(
+    scores: FloatArray, verdicts: VerdictArray, bounds: ScoreRange | None
+) -> tuple[FloatArray | None, tuple[str, ...]]:
+    """Scores on [0, 1] of all attempts with a verdict, and remarks.
+
+    ``None`` where the scores are the verdicts themselves, or go beyond 0 and 1 without a stated
+    range. An attempt with a verdict and without a score has its verdict as score.
+    """
+    scores = np.where(verdicts == -1, np.nan, scores)
+    if bounds is None and is_binary(scores):
+        return None, ()
+    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+    if bounds is None and (low < -REWARD_TOLERANCE or high > 1 + REWARD_TOLERANCE):
+        return None, (f"scores from {low:g} to {high:g} are not kept: no score range was stated",)
+    scores = np.clip(scores, 0, 1) if bounds is None else bounds.scale(scores)
+    absent = np.isnan(scores) & (verdicts != -1)
+    scores[absent] = verdicts[absent]
+    count = counted(int(absent.sum()), "attempt")
+    return scores, (f"{count} without a score: the verdict counts, 1 or 0",) if absent.any() else ()

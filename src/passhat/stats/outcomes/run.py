@@ -134,6 +134,9 @@ class Run(Plain):
         Attempts planned for each task of ``outcomes``, where they differ by task.
     planned_for : str
         The metric that they were planned for.
+    about : mapping
+        What is stated of the agent and used by no statistic: ``model``, ``model_version``,
+        ``provider``.
     """
 
     name: str
@@ -158,6 +161,7 @@ class Run(Plain):
     started: str = ""
     planned: IntArray | None = None
     planned_for: str = ""
+    about: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -224,6 +228,7 @@ class Run(Plain):
             "name": self.name,
             "agent": self.agent,
             "source": self.source,
+            "about": dict(self.about),
             "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
             "outcomes": self.outcomes,
             "missing_by_reason": self.missing_by_reason,

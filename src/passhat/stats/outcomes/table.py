@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, cast, overload
 
@@ -20,7 +20,7 @@ from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
 from passhat.stats.outcomes.histogram import Histogram, cells_of
 from passhat.stats.outcomes.names import PackedNames
-from passhat.stats.outcomes.order import Order
+from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
 __all__ = ["Outcomes", "TaskNumbers", "columns_from_records"]
@@ -56,7 +56,8 @@ def columns_from_records(records: Iterable[Mapping[str, object] | Attempt]) -> O
 def _as_mapping(record: Mapping[str, object] | Attempt, index: int) -> Mapping[str, object]:
     if isinstance(record, Attempt):
         success = None if record.verdict is Verdict.MISSING else bool(record.verdict)
-        return {"task": record.task, "trial": record.number, "success": success}
+        row = {"task": record.task, "trial": record.number, "success": success}
+        return row if record.score is None else {**row, "score": record.score}
     if isinstance(record, Mapping):
         return record
     raise InvalidValue(
@@ -100,6 +101,8 @@ class Outcomes(Plain):
         Attempt by attempt, when the order is known.
     labels : mapping of str to tuple of str
         Slices: for each label name one value per task.
+    scores : Scores or None
+        Graded results of the attempts; ``None`` where each would be the verdict itself.
     """
 
     tasks: Sequence[str]
@@ -109,6 +112,7 @@ class Outcomes(Plain):
     order: Order | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     _cells: Histogram | None = None
+    scores: Scores | None = None
 
     # -- making ------------------------------------------------------------------------------
 
@@ -201,11 +205,20 @@ class Outcomes(Plain):
     def from_columns(cls, columns: OutcomeColumns) -> Outcomes:
         """Outcomes from the columns of a gatherer."""
         if columns.order is None:
-            return cls.from_counts(
+            outcomes = cls.from_counts(
                 columns.n, columns.c, columns.tasks, missing=columns.m, labels=columns.labels
             )
+            return outcomes if columns.scores is None else replace(outcomes, scores=columns.scores)
         labels = MappingProxyType({name: tuple(v) for name, v in columns.labels.items()})
-        return cls(columns.tasks, columns.n, columns.c, columns.m, columns.order, labels)
+        return cls(
+            columns.tasks,
+            columns.n,
+            columns.c,
+            columns.m,
+            columns.order,
+            labels,
+            scores=columns.scores,
+        )
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -276,6 +289,7 @@ class Outcomes(Plain):
             MappingProxyType(
                 {name: tuple(values[i] for i in indices) for name, values in self.labels.items()}
             ),
+            scores=None if self.scores is None else self.scores.take(indices),
         )
 
     def by(self, label: str) -> Iterator[tuple[str, Outcomes]]:
@@ -331,6 +345,8 @@ class Outcomes(Plain):
         }
         if self.order is not None:
             data["verdicts"] = self.order.verdicts.tolist()
+        if self.scores is not None:
+            data["scores"] = [None if s != s else s for s in self.scores.values.tolist()]
         return data
 
 
