@@ -161,7 +161,8 @@ def test_joined_runs_keep_scores_and_verdicts_count_where_a_file_has_none(tmp_pa
     (run,) = read([graded, plain], join=True)
     assert _scores(run) == [0.5, 1, 1, 0]
     part = run.outcomes.take(np.array([1]))
-    assert part.scores is not None and part.scores.of(0).tolist() == [1, 0]
+    assert part.scores is not None
+    assert part.scores.of(0).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "store"])

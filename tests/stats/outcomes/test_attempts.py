@@ -64,7 +64,7 @@ def test_an_attempt_as_data() -> None:
         "seconds": None,
         "steps": 3.0,
         "score": None,
-            "tokens": None,
+        "tokens": None,
         "cost": None,
     }
     missing = Attempt("t", 1, Verdict.MISSING, "budget").to_dict()
