@@ -48,7 +48,7 @@ def feed(display: Display, clock: Clock, count: int, total: int, **measures: flo
             retries=int(measures.get("retries", 0)),
         )
         progress.count(record)
-        display.seen(record, progress)
+        display.note_attempt(record, progress)
     return progress
 
 
@@ -117,7 +117,7 @@ def test_the_bar_shows_what_the_line_says(capsys: pytest.CaptureFixture[str]) ->
 
         screen = Console(width=100)
         with screen.capture() as caught:
-            screen.print(display._painted())
+            screen.print(display._paint())
     text = caught.get()
     assert "agent at [suite]" in text
     assert "5 of 20" in text

@@ -79,7 +79,9 @@ def command(
         return _play(scenario, wait, timeout, token, output)
     if not green or not opponents:
         raise InvalidValue("--backend needs --green ID and at least one --opponent NAME=ID.")
-    return _create_and_follow(str(backend), green, _named(opponents), timeout, token, output)
+    return _create_and_follow(
+        str(backend), green, _name_opponents(opponents), timeout, token, output
+    )
 
 
 def _play(
@@ -153,7 +155,7 @@ def _create_and_follow(
     return ExitCode.OK
 
 
-def _named(opponents: Sequence[str]) -> dict[str, str]:
+def _name_opponents(opponents: Sequence[str]) -> dict[str, str]:
     from passhat.errors import InvalidValue
 
     urls = {}

@@ -12,7 +12,7 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     KList,
     ReadingOptions,
-    chosen_runs,
+    choose_runs,
     exit_code,
     full_option,
     look_at_order,
@@ -112,7 +112,7 @@ def command(
     needs = Needs(attempts=look_at_order(words), answers=False)
     if any(output.form == "html" for output in outputs):
         needs = needs_of_page(words, page=True, transcripts=transcripts)
-    runs = _chosen(how.read(sources, labels=(by, terms.cluster), needs=needs), names)
+    runs = _choose_runs(how.read(sources, labels=(by, terms.cluster), needs=needs), names)
     comparison: Comparison | Comparisons
     if len(runs) == 2:
         comparison = compare(runs[0], runs[1], words, terms, alternative=alternative, by=by)
@@ -149,18 +149,18 @@ def command(
     return exit_code(runs)
 
 
-def _chosen(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+def _choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     """The runs by these names and in this order, or all of them; two are needed."""
     from passhat.errors import InvalidValue
 
-    chosen = chosen_runs(runs, names)
-    if len(chosen) < 2:
+    selection = choose_runs(runs, names)
+    if len(selection) < 2:
         raise InvalidValue(
-            f"two runs are needed to compare, and there is one: {chosen[0].name}.",
+            f"two runs are needed to compare, and there is one: {selection[0].name}.",
             hint="Name another source, or --run twice. If one table holds both, its column for the "
             "agent may have another name: --map model=COLUMN",
         )
-    return chosen
+    return selection
 
 
 def _refuse_for_many(runs: int, alternative: str, by: str | None) -> None:
@@ -171,8 +171,8 @@ def _refuse_for_many(runs: int, alternative: str, by: str | None) -> None:
         "--alternative": alternative != "two-sided",
         "--by": by is not None,
     }
-    for option, used in options.items():
-        if used:
+    for option, is_set in options.items():
+        if is_set:
             raise InvalidValue(
                 f"{option} is about two runs, and there are {runs}.",
                 hint="Choose them with --run NAME --run NAME.",

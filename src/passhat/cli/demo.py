@@ -83,8 +83,8 @@ async def _make_missing(plan: RunPlan, store: Store) -> None:
 
     progress = await run_attempts(plan, store, Stop(), lambda _record, _progress: None)
     what = f"{len(plan.tasks)} tasks of {plan.suite.name}, {plan.attempts.each} attempts each"
-    made = f"{progress.done} made now" if progress.done else "all in the store already"
-    click.echo(f"{plan.agent.name}: {what}; {made}", err=True)
+    origin = f"{progress.done} made now" if progress.done else "all in the store already"
+    click.echo(f"{plan.agent.name}: {what}; {origin}", err=True)
 
 
 def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> None:

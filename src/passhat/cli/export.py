@@ -61,14 +61,14 @@ def command(
     from passhat.store import without_password
 
     runs = how.read(source, needs=Needs(details=True))
-    chosen = [run for run in runs if run_name in (None, run.name)]
-    if not chosen:
+    selection = [run for run in runs if run_name in (None, run.name)]
+    if not selection:
         raise InvalidValue(
             f"{without_password(source)}: no run is called {run_name!r}.",
             hint="There are: " + ", ".join(run.name for run in runs[:20]),
         )
-    write_attempts(chosen, outputs or (Output("jsonl", "-"),))
-    return exit_code(chosen)
+    write_attempts(selection, outputs or (Output("jsonl", "-"),))
+    return exit_code(selection)
 
 
 def write_attempts(runs: Sequence[Run], outputs: Sequence[Output]) -> None:
@@ -114,8 +114,10 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
                     visible(f"{run.name}: only counts are known, nothing to import"), err=True
                 )
                 continue
-            stored, added = import_run(store, run)
-            click.echo(visible(f"{stored} {run.name}: {counted(added, 'attempt')} added"), err=True)
+            run_id, new_attempts = import_run(store, run)
+            click.echo(
+                visible(f"{run_id} {run.name}: {counted(new_attempts, 'attempt')} added"), err=True
+            )
     return exit_code(runs)
 
 

@@ -13,7 +13,7 @@ from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
-    chosen_runs,
+    choose_runs,
     exit_code,
     source_options,
     term_options,
@@ -88,8 +88,8 @@ def command(
     from passhat.reporting.figures.registry import needs
 
     if name is None:
-        for known, what in FIGURES.items():
-            click.echo(f"{known:16} {what}")
+        for title, what in FIGURES.items():
+            click.echo(f"{title:16} {what}")
         return ExitCode.OK
     if output is None:
         raise InvalidValue(
@@ -110,19 +110,19 @@ def command(
         raise InvalidValue(
             f"{output}: a figure is written as {', '.join(FORMS)}.", hint="Choose by the ending."
         )
-    own = dict(map(parse_shape, shapes))
-    if own and not name.startswith("article-"):
+    shape_values = dict(map(parse_shape, shapes))
+    if shape_values and not name.startswith("article-"):
         raise InvalidValue(
             f"--shape has no effect on {name!r}.",
             hint="It is for article-sweep and article-delta.",
         )
     material: Material | None = None
-    ended = ExitCode.OK
+    code = ExitCode.OK
     if sources and not name.startswith("article-"):
         runs = how.read(sources)
-        ended = exit_code(runs)
-        material = _material(chosen_runs(runs, names), name, metric, terms)
-    figure = make_figure(name, material, own)
+        code = exit_code(runs)
+        material = _material(choose_runs(runs, names), name, metric, terms)
+    figure = make_figure(name, material, shape_values)
     if figure is None:
         raise InvalidValue(
             f"{' '.join(sources)}: nothing to draw as {name!r}.", hint=f"It needs {needs(name)}."
@@ -130,7 +130,7 @@ def command(
     _write(output, figure_bytes(figure, form))
     click.echo(f"{figure.title}. {figure.sentence}")
     click.echo(f"wrote {output}", err=True)
-    return ended
+    return code
 
 
 def _write(output: str, content: bytes) -> None:

@@ -65,16 +65,16 @@ def watch_source(
     ``read`` takes whether the source may be growing: then a row that is being written is left
     for the next look. A file that has not changed for some looks is taken as it is.
     """
-    before, unchanged, failures = state(), 0, 0
+    before, quiet_rounds, failures = state(), 0, 0
     last_message = ""
     while True:
         now = state()
-        unchanged = unchanged + 1 if now == before else 0
+        quiet_rounds = quiet_rounds + 1 if now == before else 0
         failures = failures if now == before else 0
         before = now
         try:
             look = watcher.look(read(now is not None))
-            if now is not None and unchanged > _PATIENCE and not (look.settled or look.complete):
+            if now is not None and quiet_rounds > _PATIENCE and not (look.settled or look.complete):
                 with suppress(ReadError):  # half a row: its writer pauses
                     look = watcher.look(read(False))
             failures = 0
@@ -243,14 +243,16 @@ def command(
     (source,) = sources_or_latest(_one_source([word for word in words if word not in rules]))
     parsed_rules = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
-    planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
+    task_count = (
+        int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
+    )
     _refuse_useless(
         parsed_rules, watch=watch is not None, seed=seed, metric=metric, against=against
     )
     _refuse_useless_fresh(parsed_rules, confirm, settle, again, watch=watch is not None)
     options = GateOptions(
         terms,
-        planned,
+        task_count,
         attempts,
         metric or "pass^1",
         None if margin is None else margin / 100,
@@ -268,13 +270,13 @@ def command(
     if watch is not None:
         from passhat.stats.gate.sequential_gate import Watcher
 
-        if planned is None or attempts is None:
+        if task_count is None or attempts is None:
             raise click.UsageError(
                 "--watch needs the plan: --tasks N (or a file of task ids) and --attempts N."
             )
         watcher = Watcher(
             parsed_rules,
-            tasks=ids or planned,
+            tasks=ids or task_count,
             attempts=attempts,
             options=options,
             against=None if base is None else base.outcomes,
@@ -324,8 +326,8 @@ def _offer(
     from passhat.stats.estimate.metrics import CountMetric
     from passhat.stats.plan.allocation import Offer
 
-    chosen = parse_metric(metric or "pass^1")
-    offer = Offer.of(base, chosen) if isinstance(chosen, CountMetric) else None
+    goal = parse_metric(metric or "pass^1")
+    offer = Offer.of(base, goal) if isinstance(goal, CountMetric) else None
     if offer is None:
         return
     words = ["passhat", "plan", against or base.name, *(["--run", base_run] if base_run else [])]

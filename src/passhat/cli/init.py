@@ -87,11 +87,13 @@ def command(folder: str) -> ExitCode:
     Asks nothing, needs no key and no network. Files that exist already stay as they are.
     """
     place = Path(folder)
-    written = [name for name, text in _FILES.items() if _write(place / name, text)]
+    new_files = [name for name, text in _FILES.items() if _write(place / name, text)]
     for name in _FILES:
-        click.echo(f"{'wrote' if name in written else 'kept '} {place / name}")
-    inside = "" if place == Path() else f"cd {place} && "
-    click.echo(f"\nNext:  {inside}passhat run\n       passhat report\n       passhat view --open")
+        click.echo(f"{'wrote' if name in new_files else 'kept '} {place / name}")
+    change_folder = "" if place == Path() else f"cd {place} && "
+    click.echo(
+        f"\nNext:  {change_folder}passhat run\n       passhat report\n       passhat view --open"
+    )
     return ExitCode.OK
 
 

@@ -39,8 +39,8 @@ class _Shown:
 
 def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
     """Judge the samples of a task now, and print the verdict of each judge."""
-    chosen = [sample for sample in samples if _matches(task, sample.task.id, sample.trial + 1)]
-    verdicts = dict(bench.verdicts((sample.task, sample.program) for sample in chosen))
+    matches = [sample for sample in samples if _matches(task, sample.task.id, sample.trial + 1)]
+    verdicts = dict(bench.verdicts((sample.task, sample.program) for sample in matches))
     return _print(
         [
             _Shown(
@@ -50,7 +50,7 @@ def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
                 sample.program,
                 sample.raw,
             )
-            for number, sample in enumerate(chosen)
+            for number, sample in enumerate(matches)
         ],
         task,
     )
@@ -58,9 +58,9 @@ def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
 
 def show_stored(word: str, store_path: str, task: str) -> ExitCode:
     """Print the verdicts of the judges, from a file of results or a run of a store."""
-    shown = _in_file(word) if Path(word).is_file() else _in_store(word, store_path)
+    verdicts = _in_file(word) if Path(word).is_file() else _in_store(word, store_path)
     return _print(
-        [attempt for attempt in shown if _matches(task, *attempt.id.rsplit("#", 1))], task
+        [attempt for attempt in verdicts if _matches(task, *attempt.id.rsplit("#", 1))], task
     )
 
 
@@ -92,11 +92,11 @@ def _in_store(word: str, store_path: str) -> Iterator[_Shown]:
         run = store.find(word).id
         for block in store.rows(run):
             for name, number, *_ in block:
-                ended = store.attempt(run, str(name), int(str(number)))
-                assert ended is not None
-                texts = {turn["role"]: turn["text"] for turn in ended.transcript}
+                attempt = store.attempt(run, str(name), int(str(number)))
+                assert attempt is not None
+                texts = {turn["role"]: turn["text"] for turn in attempt.transcript}
                 verdict = {Verdict.PASSED: "passed", Verdict.FAILED: "failed"}
-                words = (verdict.get(ended.verdict, "missing"), ended.why, ended.detail)
+                words = (verdict.get(attempt.verdict, "missing"), attempt.why, attempt.detail)
                 answer = texts.get("agent", "")
                 yield _Shown(
                     f"{name}#{number}",
@@ -120,14 +120,14 @@ def _print(shown: list[_Shown], task: str) -> ExitCode:
             click.echo(f"  {name}: {words}")
         if attempt.raw:
             click.echo("  answer:")
-            click.echo(_indented(shown_program(attempt.raw)))
+            click.echo(_indent(shown_program(attempt.raw)))
         click.echo("  program:")
-        click.echo(_indented(shown_program(attempt.program)))
+        click.echo(_indent(shown_program(attempt.program)))
         click.echo()
     return ExitCode.OK
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
@@ -145,30 +145,30 @@ def audit_run(
     from passhat.store import open_store
 
     if Path(word).is_file():
-        judged = audited_in_results(word)
+        verdicts = read_result_verdicts(word)
         answer = ""
     else:
         with open_store(store_path, must_exist=True) as store:
             run = store.find(word).id
-            judged = audited_in_store(store, run)
+            verdicts = read_stored_verdicts(store, run)
         answer = (
             f"Say what you think: `passhat show {run} TASK#N --override passed|failed "
             "--because TEXT`."
         )
-    sample = audit_sample(judged, size, seed)
-    agreed = agreement(
-        (attempt.passed, attempt.human) for attempt in judged if attempt.human is not None
+    sample = audit_sample(verdicts, size, seed)
+    judge_agreement = agreement(
+        (attempt.passed, attempt.human) for attempt in verdicts if attempt.human is not None
     )
     forms = {
-        "md": lambda: audit_as_markdown(sample, len(judged), seed, agreed, answer),
-        "json": lambda: audit_as_json(sample, len(judged), seed, agreed),
+        "md": lambda: audit_as_markdown(sample, len(verdicts), seed, judge_agreement, answer),
+        "json": lambda: audit_as_json(sample, len(verdicts), seed, judge_agreement),
     }
     screen = () if outputs else (Output("json" if as_json_text else "md", "-"),)
     write_outputs((*outputs, *screen), forms)
     return ExitCode.OK
 
 
-def audited_in_store(store: Store, run: str) -> list[Audited]:
+def read_stored_verdicts(store: Store, run: str) -> list[Audited]:
     """Every attempt of a run that has a verdict, with the agent's answer."""
     from passhat.judging.audit import Audited
     from passhat.stats.outcomes import Verdict
@@ -176,16 +176,16 @@ def audited_in_store(store: Store, run: str) -> list[Audited]:
     attempts = []
     for block in store.rows(run):
         for task, number, *_ in block:
-            ended = store.attempt(run, str(task), int(str(number)))
-            assert ended is not None
-            judge, human = _words(ended)
+            attempt = store.attempt(run, str(task), int(str(number)))
+            assert attempt is not None
+            judge, human = _words(attempt)
             if judge.verdict is Verdict.MISSING:
                 continue
-            texts = [turn["text"] for turn in ended.transcript if turn["role"] == "agent"]
+            texts = [turn["text"] for turn in attempt.transcript if turn["role"] == "agent"]
             attempts.append(
                 Audited(
-                    ended.task,
-                    ended.number,
+                    attempt.task,
+                    attempt.number,
                     judge.verdict is Verdict.PASSED,
                     judge.why,
                     judge.detail,
@@ -208,7 +208,7 @@ def _words(ended: Ended) -> tuple[StoredJudgement, bool | None]:
     return judge, (human[-1].verdict is Verdict.PASSED) if human else None
 
 
-def audited_in_results(path: str) -> list[Audited]:
+def read_result_verdicts(path: str) -> list[Audited]:
     """Every row with a verdict of a file that ``passhat judge -o`` wrote."""
     from passhat.judging.audit import Audited
     from passhat.judging.code_suites import json_lines
@@ -353,10 +353,10 @@ def command(
     bench = choose(jobs).bench(tasks)
     if show is not None:
         return show_judged(bench, programs, show)
-    run = _judged(bench, programs, samples, out, store_path, name)
+    run = _judge_run(bench, programs, samples, out, store_path, name)
     _report(run, ks, as_json_text, outputs)
-    lost = sum(run.missing_by_reason.get(word, 0) for word in _OURS)
-    return ExitCode.INCOMPLETE if lost else ExitCode.OK
+    lost_count = sum(run.missing_by_reason.get(word, 0) for word in _OURS)
+    return ExitCode.INCOMPLETE if lost_count else ExitCode.OK
 
 
 def _is_on_command_line(name: str) -> bool:
@@ -365,7 +365,7 @@ def _is_on_command_line(name: str) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def _judged(
+def _judge_run(
     bench: Bench,
     samples: list[Sample],
     source: str,
@@ -377,19 +377,19 @@ def _judged(
     if store_path is None:
         from passhat.judging.results import judge_samples
 
-        judged = judge_samples(bench, samples, source, out)
-        if judged.resumed:
-            click.echo(f"{out}: {judged.resumed:,} of {len(samples):,} were there", err=True)
-        return judged.run
+        results = judge_samples(bench, samples, source, out)
+        if results.resumed:
+            click.echo(f"{out}: {results.resumed:,} of {len(samples):,} were there", err=True)
+        return results.run
 
     from passhat.readers.store import run_from_store
     from passhat.runner.regrade import judge_into_store
     from passhat.store import open_store
 
     with open_store(store_path) as store:
-        run, resumed = judge_into_store(bench, samples, source, store, name)
-        if resumed:
-            click.echo(f"run {run}: {resumed:,} of {len(samples):,} were there", err=True)
+        run, reused_rows = judge_into_store(bench, samples, source, store, name)
+        if reused_rows:
+            click.echo(f"run {run}: {reused_rows:,} of {len(samples):,} were there", err=True)
         judged_run = run_from_store(store, store.find(run))
     click.echo(f"run {run} in {store.path}", err=True)
     return judged_run
@@ -430,7 +430,7 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     )
     folder = strengths_folder(store_path)
     try:
-        kept = keep_strengths(folder, bench.suite.tests_fingerprint, strengths)
+        path = keep_strengths(folder, bench.suite.tests_fingerprint, strengths)
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json_text:
@@ -440,5 +440,5 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
         click.echo(str(strength))
     weak = sum(strength.weak for strength in strengths)
     click.echo(f"{weak} of {len(strengths)} tasks have tests that kill under {WEAK_BELOW:.0%}")
-    click.echo(f"kept in {kept}; reports of this suite mark tasks with weak tests", err=True)
+    click.echo(f"kept in {path}; reports of this suite mark tasks with weak tests", err=True)
     return ExitCode.OK

@@ -16,7 +16,7 @@ import click
 from passhat._display import visible
 from passhat._version import __version__
 from passhat.cli.shared.commands import Group
-from passhat.cli.shared.corrections import misplaced_command
+from passhat.cli.shared.corrections import correct_second_command
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import forget_standard_output
 from passhat.errors import PasshatError
@@ -95,7 +95,7 @@ class _SafeStream(io.TextIOBase):
         self._stream = stream
 
     def write(self, text: str, /) -> int:
-        self._stream.write(_UNSAFE.sub(_written_out, text))
+        self._stream.write(_UNSAFE.sub(_spell_out, text))
         return len(text)
 
     def writable(self) -> bool:
@@ -124,7 +124,7 @@ class _SafeStream(io.TextIOBase):
         return self._stream.buffer
 
 
-def _written_out(match: re.Match[str]) -> str:
+def _spell_out(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
@@ -140,17 +140,17 @@ def _safe_streams() -> Iterator[None]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no mistake of a user ends in a traceback."""
-    given = tuple(sys.argv[1:] if arguments is None else arguments)
+    words = tuple(sys.argv[1:] if arguments is None else arguments)
     try:
         with _safe_streams():
-            code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=given)
+            code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=words)
         return int(code) if isinstance(code, int) else ExitCode.OK
     except click.ClickException as error:
         error.show()
         return ExitCode.USAGE
     except PasshatError as error:
         click.echo(f"passhat: {visible(error.message)}", err=True)
-        if hint := misplaced_command(cli, given) or hint_text(error):
+        if hint := correct_second_command(cli, words) or hint_text(error):
             click.echo(f"  {visible(hint)}", err=True)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):

@@ -36,8 +36,8 @@ def _assumptions(
         except ValueError:
             raise click.BadParameter(f"{pair!r} should read NAME=NUMBER.", param=param) from None
         if name.strip() not in _ASSUMPTIONS:
-            known = ", ".join(_ASSUMPTIONS)
-            raise click.BadParameter(f"{name!r} is not one of {known}.", param=param)
+            names = ", ".join(_ASSUMPTIONS)
+            raise click.BadParameter(f"{name!r} is not one of {names}.", param=param)
     return numbers
 
 
@@ -197,15 +197,15 @@ def command(
         "against": run_of(against, base_run, "--base-run"),
     }
     pilot = run_of(source, run_name, "--run")
-    made = make(pilot, **{name: values[name] for name in _options(make)})
+    result = make(pilot, **{name: values[name] for name in _options(make)})
     if output is not None:
-        write_text(output, as_json(made))
+        write_text(output, as_json(result))
     if as_json_text:
-        click.echo(as_json(made), nl=False)
+        click.echo(as_json(result), nl=False)
     elif output != "-":
-        document = plan_document(made)
+        document = plan_document(result)
         click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
-        if output is not None and made.allocation is not None:
+        if output is not None and result.allocation is not None:
             click.echo(f"\nmake the attempts with: passhat run --attempts {output} ...")
     return ExitCode.OK
 

@@ -120,10 +120,10 @@ def _lines(reading: Reading) -> Iterator[str]:
     for name, why in reading.passed_over:
         yield f"{name}"
         yield f"  passed over: {why}"
-    known = {line for file in reading.files for read in file.runs for line in read.reading}
+    notes = {line for file in reading.files for read in file.runs for line in read.reading}
     for run in reading.runs:
         # Parts that were dropped or joined while the files were combined.
-        yield from (f"{run.name}: {line}" for line in run.reading if line not in known)
+        yield from (f"{run.name}: {line}" for line in run.reading if line not in notes)
     yield ""
     yield _total(reading)
 
@@ -155,16 +155,16 @@ def _run_lines(run: Run) -> Iterator[str]:
         ("user", protocol.user_simulator),
     ]
     facts += [(key, str(value)) for key, value in protocol.decoding.items()]
-    known = ", ".join(f"{word} {value}" for word, value in facts if value is not None)
-    if known:
-        yield known
+    facts_text = ", ".join(f"{word} {value}" for word, value in facts if value is not None)
+    if facts_text:
+        yield facts_text
     if run.missing_by_reason:
         yield f"missing: {_counts(run.missing_by_reason)}"
     if run.failures_by_category:
         yield f"failed: {_counts(run.failures_by_category)}"
     if run.source_says:
-        printed = ", ".join(f"{name} {value:.4g}" for name, value in run.source_says.items())
-        yield f"the source says: {printed}"
+        stated_values = ", ".join(f"{name} {value:.4g}" for name, value in run.source_says.items())
+        yield f"the source says: {stated_values}"
     counts = run.tally.sentences() if run.tally is not None else ()
     yield from (line for line in run.reading[1:] if line not in counts)
     yield from (f"decided: {line}" for line in run.decisions if line not in run.reading)
@@ -175,12 +175,12 @@ def _supports(run: Run) -> Iterator[str]:
     """Metrics that the attempts of a run allow, and the command that would give more."""
     outcomes = run.outcomes
     low, high = int(outcomes.n.min()), int(outcomes.n.max())
-    few = int((outcomes.n < high).sum())
+    short_tasks = int((outcomes.n < high).sum())
     if high <= 1:
         yield "supports: pass^1 only; for pass@k and pass^k: several attempts at each task"
     else:
         order = ", first@k and window^w" if outcomes.order is not None else ""
-        some_tasks = f" ({counted(few, 'task')} up to {low})" if few else ""
+        some_tasks = f" ({counted(short_tasks, 'task')} up to {low})" if short_tasks else ""
         yield f"supports: pass@k and pass^k up to k = {high}{some_tasks}{order}"
     if high > 1 and outcomes.order is None and run.attempts is not None:
         yield "for first@k, state the number of each attempt: --map trial=COLUMN"

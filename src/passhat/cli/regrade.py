@@ -57,27 +57,27 @@ def command(
     from passhat.suites import load_suite
 
     with open_store(store_path, must_exist=True) as store:
-        stored = store.find(run)
-        chosen = load_suite(suite or stored.suite)
-        was = store.protocol(stored.id).tests_fingerprint
+        stored_run = store.find(run)
+        new_suite = load_suite(suite or stored_run.suite)
+        was = store.protocol(stored_run.id).tests_fingerprint
         redact = Redactor(os.environ)
 
         async def everything() -> list[Regraded]:
-            attempts = regrade(store, stored.id, chosen, redact, keep=not dry_run, jobs=jobs)
+            attempts = regrade(store, stored_run.id, new_suite, redact, keep=not dry_run, jobs=jobs)
             return [attempt async for attempt in attempts]
 
         attempts = asyncio.run(everything())
     if as_json_text:
         data = {
-            "run": stored.id,
+            "run": stored_run.id,
             "judge_before": was,
-            "judge_now": chosen.judge_fingerprint,
+            "judge_now": new_suite.judge_fingerprint,
             "attempts": attempts,
         }
         click.echo(as_json(data), nl=False)
     else:
-        known = "the one" if was == chosen.judge_fingerprint else "not the one"
-        click.echo(f"judge {chosen.judge_fingerprint}, {known} the run was made with")
+        which = "the one" if was == new_suite.judge_fingerprint else "not the one"
+        click.echo(f"judge {new_suite.judge_fingerprint}, {which} the run was made with")
         _print_summary(attempts, dry_run=dry_run)
     return _exit_code(attempts)
 
@@ -85,8 +85,8 @@ def command(
 def _exit_code(attempts: Sequence[Regraded]) -> ExitCode:
     from passhat.runner.regrade import Outcome
 
-    lost = any(attempt.outcome is Outcome.NOT_REGRADABLE for attempt in attempts)
-    return ExitCode.INCOMPLETE if lost else ExitCode.OK
+    any_lost = any(attempt.outcome is Outcome.NOT_REGRADABLE for attempt in attempts)
+    return ExitCode.INCOMPLETE if any_lost else ExitCode.OK
 
 
 def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
@@ -100,15 +100,15 @@ def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
     from passhat.runner.regrade import Outcome
 
     counts = Counter(attempt.outcome for attempt in attempts)
-    changed = [attempt for attempt in attempts if attempt.outcome is Outcome.CHANGED]
+    changes = [attempt for attempt in attempts if attempt.outcome is Outcome.CHANGED]
     flips = sum(
         attempt.now is not None and attempt.now.verdict != attempt.before.verdict
-        for attempt in changed
+        for attempt in changes
     )
     tense = "would change" if dry_run else "changed"
     parts = [f"{counts[Outcome.SAME]:,} the same", f"{counted(flips, 'verdict')} {tense}"]
-    if len(changed) > flips:
-        parts.append(f"{len(changed) - flips:,} {tense} their category")
+    if len(changes) > flips:
+        parts.append(f"{len(changes) - flips:,} {tense} their category")
     parts += [
         f"{counts[outcome]:,} {outcome}"
         for outcome in (Outcome.NOT_JUDGED, Outcome.HUMAN, Outcome.NOT_REGRADABLE)
@@ -116,13 +116,13 @@ def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
     ]
     click.echo(f"{counted(len(attempts), 'attempt')}: {', '.join(parts)}")
     for group in (Outcome.CHANGED, Outcome.NOT_REGRADABLE):
-        some = [attempt for attempt in attempts if attempt.outcome is group]
+        members = [attempt for attempt in attempts if attempt.outcome is group]
         rows = [
             (attempt.id, attempt.why or f"{attempt.before} → {attempt.now}")
-            for attempt in some[:_MOST_SHOWN]
+            for attempt in members[:_MOST_SHOWN]
         ]
         if rows:
             click.echo(captured(Console(), lambda rows=rows: [facts(rows)]), nl=False)  # type: ignore[misc]
-        if len(some) > _MOST_SHOWN:
-            text = f"and {len(some) - _MOST_SHOWN:,} more; --json lists all of them"
+        if len(members) > _MOST_SHOWN:
+            text = f"and {len(members) - _MOST_SHOWN:,} more; --json lists all of them"
             click.echo(captured(Console(), lambda text=text: [plain(text)]), nl=False)  # type: ignore[misc]

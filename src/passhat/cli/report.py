@@ -100,21 +100,21 @@ def command(
 
     kinds = {output.form for output in outputs}
     handed_on = [output for output in outputs if output.form not in ("html", "md", "csv", "json")]
-    detailed = as_json_text or not kinds.isdisjoint(("html", "json"))
+    with_details = as_json_text or not kinds.isdisjoint(("html", "json"))
     needs = Needs(attempts=look_at_order(metrics), measures=False)
-    if detailed:
+    if with_details:
         needs = needs_of_page(metrics, page="html" in kinds, transcripts=transcripts)
     if handed_on:
         needs = replace(needs, attempts=True)  # scores of traces need the attempts' own ids
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
     # A list of every task was requested, so the report may exceed one screen.
     long = full or with_tasks or by is not None
-    short = not (long or detailed or outputs)
-    options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed, short=short)
+    short = not (long or with_details or outputs)
+    options = ReportOptions(ks, metrics, terms, by, with_tasks, with_details, short=short)
     # One screen has room for a few runs: the rest of a large store is not computed.
-    chosen = runs_on_screen(runs) if short else runs
-    report = build_report(chosen, options)
-    document = report_document(report, len(runs) - len(chosen))
+    screen_runs = runs_on_screen(runs) if short else runs
+    report = build_report(screen_runs, options)
+    document = report_document(report, len(runs) - len(screen_runs))
     write_outputs(
         outputs,
         {

@@ -59,10 +59,10 @@ class _AttemptsParam(click.ParamType[Any]):
             return int(text)
         if not Path(text).is_file():
             self.fail(f"{text!r} is neither a whole number nor a plan (a file).", param, ctx)
-        return _planned(text, self, param, ctx)
+        return _read_plan(text, self, param, ctx)
 
 
-def _planned(
+def _read_plan(
     path: str, kind: _AttemptsParam, param: click.Parameter | None, ctx: click.Context | None
 ) -> int | Allocation:
     """The attempts of a plan: by task, or the same number for every task."""
@@ -70,13 +70,13 @@ def _planned(
     from passhat.stats.plan import Allocation
     from passhat.stats.plan.plan_result import SCHEMA
 
-    made = f"{path} is not a plan of `passhat plan --allocate -o {path}`"
+    problem = f"{path} is not a plan of `passhat plan --allocate -o {path}`"
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        kind.fail(f"{made}: {error}", param, ctx)
+        kind.fail(f"{problem}: {error}", param, ctx)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        kind.fail(f"{made}: it has no schema {SCHEMA!r}.", param, ctx)
+        kind.fail(f"{problem}: it has no schema {SCHEMA!r}.", param, ctx)
     if data.get("allocation") is None:
         if data.get("about") == "these tasks":  # a gate's plan for equal attempts
             return int(data["cheapest"]["attempts"])
@@ -89,7 +89,7 @@ def _planned(
         kind.fail(f"{path}: {error.message}", param, ctx)
 
 
-def _chosen_attempts(
+def _resolve_attempts(
     attempts: int | Allocation,
     earlier: str | None,
     total: int | None,
@@ -119,10 +119,10 @@ def _chosen_attempts(
             hint="Name one run of the store, or make a plan: passhat plan SOURCE --run NAME "
             "--allocate -o plan.json",
         )
-    made = allocate(runs[0], metric=metric or "pass^1", budget=total).allocation
-    assert made is not None
-    click.echo(made.sentence, err=True)
-    return made
+    allocation = allocate(runs[0], metric=metric or "pass^1", budget=total).allocation
+    assert allocation is not None
+    click.echo(allocation.sentence, err=True)
+    return allocation
 
 
 @click.command(
@@ -341,7 +341,7 @@ def command(
     spec = RunSpec(
         agent=agent,
         suite=suite,
-        attempts=_chosen_attempts(
+        attempts=_resolve_attempts(
             attempts, attempts_from, attempts_total, attempts_for, store_path
         ),
         store=store_path,
@@ -420,9 +420,9 @@ def _print_settled(progress: Progress) -> None:
     assert look is not None
     for result in look.result.results:
         click.echo(f"{result.rule}: {result.verdict}", err=True)
-    saved = progress.total - progress.done
+    rest = progress.total - progress.done
     click.echo(
-        f"settled after {look.used:,} of {look.tasks:,} tasks; {saved:,} attempts were not needed",
+        f"settled after {look.used:,} of {look.tasks:,} tasks; {rest:,} attempts were not needed",
         err=True,
     )
 
@@ -461,12 +461,12 @@ def _run(
 
     stop = Stop()
     display = Display(verbose=verbose)
-    planned: list[RunPlan] = []
+    plans: list[RunPlan] = []
 
     with ExitStack() as stack:
 
         def before(plan: RunPlan, store: Store, freed: int) -> None:
-            planned.append(plan)
+            plans.append(plan)
             if freed:
                 click.echo(f"{freed} attempts without a verdict will be made again", err=True)
             print_preview(plan, store, baseline)
@@ -476,24 +476,24 @@ def _run(
         async def whole() -> RunResult:
             loop = asyncio.get_running_loop()
 
-            def interrupted() -> None:
+            def on_interrupt() -> None:
                 stop.ask()
                 display.note("finishing what is in flight; Ctrl-C again stops at once")
 
             if sys.platform != "win32":
-                loop.add_signal_handler(signal.SIGINT, interrupted)
-                loop.add_signal_handler(signal.SIGTERM, interrupted)
-                loop.add_signal_handler(signal.SIGHUP, interrupted)  # the terminal was closed
+                loop.add_signal_handler(signal.SIGINT, on_interrupt)
+                loop.add_signal_handler(signal.SIGTERM, on_interrupt)
+                loop.add_signal_handler(signal.SIGHUP, on_interrupt)  # the terminal was closed
             return await arun(
                 spec,
-                progress=display.seen,
+                progress=display.note_attempt,
                 tell=display.say,
                 stop=stop,
                 before=before,
                 engine=None if address is None else partial(_ray_workers, spec, address),
             )
 
-        result = _until_stopped(whole, planned, store_path=str(spec.store))
+        result = _until_stopped(whole, plans, store_path=str(spec.store))
     with open_store(str(spec.store)) as store:
         _report(result, store, verbose=verbose, full=full)
     return result
@@ -546,20 +546,20 @@ def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> No
     from passhat.reporting.run_summary import summarise
     from passhat.reporting.terminal import render_terminal
 
-    plan, stored = result.plan, result.stored
-    if stored.attempts and (full or verbose):
-        chosen = {task.id for task in plan.tasks}
-        rows = (row for row in store.iterate_results(stored.id) if row[0] in chosen)
+    plan, stored_run = result.plan, result.stored
+    if stored_run.attempts and (full or verbose):
+        task_ids = {task.id for task in plan.tasks}
+        rows = (row for row in store.iterate_results(stored_run.id) if row[0] in task_ids)
         summary = summarise(rows, plan.attempts.fewest)
         attempts = attempts_document(summary, verbose=verbose)
         click.echo(render_terminal(attempts, Console()), nl=False)
-        report = build_report([run_from_store(store, stored)], ReportOptions())
+        report = build_report([run_from_store(store, stored_run)], ReportOptions())
         click.echo(render_terminal(report_document(report), Console()), nl=False)
-    elif stored.attempts:
+    elif stored_run.attempts:
         # One screen needs counts alone: those of a million attempts take a second.
         needs = Needs(attempts=False, measures=False, answers=False)
-        run = run_from_store(store, stored, needs)
+        run = run_from_store(store, stored_run, needs)
         (run_report,) = build_report([run], ReportOptions(short=True)).runs
-        document = run_document(run_report, _failure(store, stored.id, run))
+        document = run_document(run_report, _failure(store, stored_run.id, run))
         click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
-    click.echo(f"run {stored.id} in {store.path}", err=True)
+    click.echo(f"run {stored_run.id} in {store.path}", err=True)

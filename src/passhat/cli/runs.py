@@ -50,11 +50,11 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     header = ("run", "agent", "suite", "made", "pass", "missing", "started", "status")
     rows = []
     for run in runs:
-        judged = run.attempts - run.missing
-        rate = percent(means.get(run.id, run.passed / judged), 0) if judged else "–"
-        started = run.started[5:16].replace("T", " ")
+        judged_count = run.attempts - run.missing
+        rate = percent(means.get(run.id, run.passed / judged_count), 0) if judged_count else "–"
+        start_time = run.started[5:16].replace("T", " ")
         counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
-        rows.append([run.id, run.name or run.agent, run.suite, *counts, started, run.status])
+        rows.append([run.id, run.name or run.agent, run.suite, *counts, start_time, run.status])
     console = Console()
     others = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     room = console.width - sum(others) + others[1] + others[2] - _GAP * len(header)
@@ -68,8 +68,8 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
 def _task_mean(store: Store, run: str) -> float:
     """The mean over tasks of the share of their attempts that passed."""
     counts = store.counts(run)
-    scored = counts.n > 0
-    return float((counts.c[scored] / counts.n[scored]).mean()) if scored.any() else 0.0
+    has_score = counts.n > 0
+    return float((counts.c[has_score] / counts.n[has_score]).mean()) if has_score.any() else 0.0
 
 
 def _cut_to(agent: str, suite: str, room: int) -> tuple[str, str]:
@@ -101,10 +101,10 @@ def rm_command(run: str, store_path: str, yes: bool, force: bool) -> ExitCode:
     from passhat.store import open_store
 
     with open_store(store_path, must_exist=True) as store:
-        stored = store.find(run)
-        what = f"{stored.id}: {stored.agent} on {stored.suite}, {stored.attempts:,} attempts"
+        entry = store.find(run)
+        what = f"{entry.id}: {entry.agent} on {entry.suite}, {entry.attempts:,} attempts"
         if not yes:
             click.confirm(f"Delete {what}?", abort=True)
-        store.remove(stored.id, force=force)
+        store.remove(entry.id, force=force)
         click.echo(f"deleted {what}", err=True)
     return ExitCode.OK

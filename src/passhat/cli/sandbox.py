@@ -40,8 +40,8 @@ def check(
     from passhat.judging.sandbox_kinds import TRIED, Container, SandboxSpec, read_sandbox
 
     only = read_sandbox(sandbox or "auto", python)
-    contained = isinstance(only, Container)
-    interpreter = find_interpreter(None if contained else python, packages)
+    in_container = isinstance(only, Container)
+    interpreter = find_interpreter(None if in_container else python, packages)
     kinds: tuple[SandboxSpec, ...] = TRIED if only is None else (only,)
     findings = [examine_machine(interpreter, kind) for kind in kinds]
     best = next((finding for finding in findings if finding.holds), None)

@@ -122,7 +122,7 @@ def command(
         click.echo(f"clients need this token: {token}", err=True)
     access = Access(host, token or "", _names(card_url))
     agent = GreenAgent(settings, lambda line: click.echo(line, err=True))
-    asyncio.run(_served(agent, settings, access, port, launcher_port, card_url))
+    asyncio.run(_serve(agent, settings, access, port, launcher_port, card_url))
     return ExitCode.OK
 
 
@@ -143,7 +143,7 @@ def _names(card_url: str | None) -> list[str]:
     return [socket.gethostname(), str(urlsplit(card_url).hostname)]
 
 
-async def _served(
+async def _serve(
     agent: GreenAgent,
     settings: Settings,
     access: Access,
@@ -161,10 +161,10 @@ async def _served(
     from passhat.integrations.agentbeats.a2a_server import green_application, launcher_application
     from passhat.runner.serving import Listening, open_socket
 
-    ended = asyncio.Event()
+    stop_event = asyncio.Event()
     if sys.platform != "win32":
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+            asyncio.get_running_loop().add_signal_handler(number, stop_event.set)
     async with AsyncExitStack() as doors:
         host = access.host
         sock = open_socket(host, port)
@@ -179,5 +179,5 @@ async def _served(
             click.echo(f"launcher at {listening.url}", err=True)
         if not (access.token or is_loopback(host)):
             click.echo("note: anyone who reaches this port may start evaluations", err=True)
-        await ended.wait()
+        await stop_event.wait()
         agent.stop_all()

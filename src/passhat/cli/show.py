@@ -75,24 +75,26 @@ def command(
             "--calls needs an attempt.", hint="As in: passhat show RUN retail/012#3 --calls"
         )
     with damage_reported(store_path), open_store(store_path, must_exist=True) as store:
-        stored = store.find(run)
+        stored_run = store.find(run)
         if attempt is None:
-            report = build_report([run_from_store(store, stored)], ReportOptions(with_tasks=True))
+            report = build_report(
+                [run_from_store(store, stored_run)], ReportOptions(with_tasks=True)
+            )
             click.echo(render_terminal(report_document(report), Console()), nl=False)
             return ExitCode.OK
         task, sign, number = attempt.rpartition("#")
         if not sign or not number.isdigit():
             raise InvalidValue(f"{attempt!r} should read TASK#ATTEMPT, as in retail/012#3.")
-        if store.attempt(stored.id, task, int(number)) is None:
-            raise InvalidValue(f"run {stored.id} has no finished attempt {attempt!r}.")
+        if store.attempt(stored_run.id, task, int(number)) is None:
+            raise InvalidValue(f"run {stored_run.id} has no finished attempt {attempt!r}.")
         if override is not None:
-            _decide(store, stored.id, (task, int(number)), override, str(because).strip())
-        ended = store.attempt(stored.id, task, int(number))
-        assert ended is not None
-        made = store.calls(stored.id, task, int(number)) if calls else []
-    _show(attempt, ended)
+            _decide(store, stored_run.id, (task, int(number)), override, str(because).strip())
+        record = store.attempt(stored_run.id, task, int(number))
+        assert record is not None
+        call_records = store.calls(stored_run.id, task, int(number)) if calls else []
+    _show(attempt, record)
     if calls:
-        _show_calls(made)
+        _show_calls(call_records)
     return ExitCode.OK
 
 
@@ -104,12 +106,12 @@ def _decide(store: Store, run: str, place: tuple[str, int], verdict: str, becaus
     word = Verdict[verdict.upper()]
     why = ""
     if word is Verdict.FAILED:
-        known = [
+        categories = [
             judgement.why
             for judgement in store.judgements(run, *place)
             if judgement.verdict is Verdict.FAILED
         ]
-        why = known[-1] if known else str(FailureCategory.UNKNOWN_FAILURE)
+        why = categories[-1] if categories else str(FailureCategory.UNKNOWN_FAILURE)
     judgement = StoredJudgement(word, why, because, JudgementSource.HUMAN)
     store.add_judgement(run, *place, judgement)
 

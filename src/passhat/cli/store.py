@@ -75,13 +75,13 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     from passhat.store.copy import copy_runs
 
     with open_store(source, must_exist=True, read_only=True) as source_store:
-        chosen = [source_store.find(run).id for run in runs] or [
+        run_ids = [source_store.find(run).id for run in runs] or [
             run.id for run in source_store.runs()
         ]
         with open_store(target) as here:
-            for done in copy_runs(source_store, here, chosen, _progress()):
-                click.echo(_sentence(done))
-    if not chosen:
+            for run_copy in copy_runs(source_store, here, run_ids, _progress()):
+                click.echo(_sentence(run_copy))
+    if not run_ids:
         click.echo(f"there is no run in {source_store.path}", err=True)
     return ExitCode.OK
 
@@ -106,14 +106,14 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     from passhat.store import open_store
     from passhat.store.copy import merge_runs
 
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         others = [
-            opened.enter_context(open_store(source, must_exist=True, read_only=True))
+            stack.enter_context(open_store(source, must_exist=True, read_only=True))
             for source in sources
         ]
-        store = opened.enter_context(open_store(store_path))
-        for done in merge_runs(others, store, _progress()):
-            click.echo(_sentence(done))
+        store = stack.enter_context(open_store(store_path))
+        for run_copy in merge_runs(others, store, _progress()):
+            click.echo(_sentence(run_copy))
         for run in store.runs():
             click.echo(
                 f"{run.id}: {run.attempts:,} of {run.total:,} attempts, {run.status}",
@@ -141,8 +141,8 @@ def backup(target: str, store_path: str) -> ExitCode:
     from passhat.store.copy import back_up
 
     with open_store(store_path, must_exist=True, read_only=True) as store:
-        done = back_up(store, target)
-        click.echo(f"{store.path}: {done.runs:,} runs, {done.attempts:,} attempts in {target}")
+        result = back_up(store, target)
+        click.echo(f"{store.path}: {result.runs:,} runs, {result.attempts:,} attempts in {target}")
     return ExitCode.OK
 
 
@@ -167,9 +167,9 @@ def restore(source: str, store_path: str) -> ExitCode:
         open_store(source, must_exist=True, read_only=True) as source_store,
         open_store(store_path) as here,
     ):
-        done = list(bring_back(source_store, here, _progress()))
-        attempts = sum(copied.attempts for copied in done)
-        click.echo(f"{here.path}: {len(done):,} runs, {attempts:,} attempts restored")
+        copies = list(bring_back(source_store, here, _progress()))
+        attempts = sum(run_copy.attempts for run_copy in copies)
+        click.echo(f"{here.path}: {len(copies):,} runs, {attempts:,} attempts restored")
     return ExitCode.OK
 
 
@@ -195,7 +195,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         damage_reported(store_path),
         open_store(store_path, must_exist=True, read_only=True) as store,
     ):
-        looked_at = _throttled_echo()
+        looked_at = _make_quiet_echo()
         health = checked(store, lambda what: looked_at(f"checking {what} ..."))
         where = store.path
     if as_json_text:
@@ -255,7 +255,7 @@ def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
 
     with open_store(store_path, must_exist=True) as store:
         before = store.size()
-        say = _throttled_echo()
+        say = _make_quiet_echo()
 
         def tell(count: int) -> None:
             say(f"deleted {count:,} transcripts so far ...")
@@ -277,17 +277,17 @@ def _sentence(done: Copied) -> str:
     if done.equal:
         same = f"equal on both sides, digest {digest}"
     else:
-        more = done.target["attempts"].rows - done.source["attempts"].rows
-        same = f"all there; the target has {more:,} more"
+        extra_rows = done.target["attempts"].rows - done.source["attempts"].rows
+        same = f"all there; the target has {extra_rows:,} more"
     return f"{done.run}: {done.attempts:,} attempts, {done.added:,} added; {same}"
 
 
 def _progress() -> Any:
-    say = _throttled_echo()
+    say = _make_quiet_echo()
     return lambda doing, run, attempts: say(f"{run}: {attempts:,} attempts {doing} ...")
 
 
-def _throttled_echo() -> Callable[[str], None]:
+def _make_quiet_echo() -> Callable[[str], None]:
     """A function that prints a message, at most once every two seconds."""
     import time
 

@@ -115,17 +115,17 @@ def fit(
     from passhat.stats.temperature import fit_temperatures
 
     runs = how.read(sources, needs=COUNTS_ONLY)
-    fitted = fit_temperatures(runs, ks, terms)
+    result = fit_temperatures(runs, ks, terms)
 
     def page() -> str:
         from passhat.reporting.html.temperature import fit_page
 
-        return fit_page(fitted, runs, missing=terms.missing, command=this_command())
+        return fit_page(result, runs, missing=terms.missing, command=this_command())
 
-    write_outputs(outputs, {"html": page, "json": lambda: as_json(fitted)})
+    write_outputs(outputs, {"html": page, "json": lambda: as_json(result)})
     if as_json_text:
-        click.echo(as_json(fitted), nl=False)
+        click.echo(as_json(result), nl=False)
     elif prints_to_screen(outputs):
         level = Level.FULL if full else Level.SHORT
-        click.echo(render_terminal(fit_document(fitted), Console(), level), nl=False)
+        click.echo(render_terminal(fit_document(result), Console(), level), nl=False)
     return ExitCode.OK

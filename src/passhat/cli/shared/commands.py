@@ -67,12 +67,14 @@ class Setting(click.Parameter):
 
     def line(self) -> tuple[str, str]:
         """Key and help text with the default, as the reference lists them."""
-        shown = self.default if isinstance(self.default, int | float | str) else None
-        known = f"  [default: {shown}]" if shown is not None and "[default" not in self.text else ""
+        default = self.default if isinstance(self.default, int | float | str) else None
+        default_text = (
+            f"  [default: {default}]" if default is not None and "[default" not in self.text else ""
+        )
         choices = (
             f" ({', '.join(self.type.choices)})" if isinstance(self.type, click.Choice) else ""
         )
-        return self.key, f"{self.text}{choices}{known}"
+        return self.key, f"{self.text}{choices}{default_text}"
 
 
 def setting(*decls: str, help: str, **options: Any) -> Callable[[Any], Any]:  # noqa: A002
@@ -200,9 +202,9 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print every command with the whole first sentence of its help."""
         for heading, names in self.sections():
-            found = [(name, self.get_command(ctx, name)) for name in names]
+            pairs = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(heading):
-                formatter.write_dl([(name, first_sentence(one)) for name, one in found if one])
+                formatter.write_dl([(name, first_sentence(one)) for name, one in pairs if one])
 
 
 def first_sentence(command: click.Command) -> str:

@@ -28,9 +28,9 @@ __all__ = [
     "Configuration",
     "Configured",
     "Origin",
-    "configured_store",
     "origins",
     "print_configuration",
+    "read_store_setting",
     "store_option",
     "unknown_settings",
 ]
@@ -49,14 +49,14 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
         "--store",
         "store_path",
         metavar="PATH|URL",
-        default=configured_store,
+        default=read_store_setting,
         envvar="PASSHAT_STORE",
         help="Where attempts are kept: a file, or postgresql://USER@HOST/DATABASE.  "
         f"[default: {_DEFAULT_STORE}]",
     )(function)
 
 
-def configured_store() -> str:
+def read_store_setting() -> str:
     """The store that passhat.toml in this folder names, so that all commands use the same one."""
     return (read_store(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None) or _DEFAULT_STORE
 
@@ -90,7 +90,7 @@ class Configured(Command):
         ctx.meta[_FILE_OPTION] = configuration
         by_key = _parameters(self)
         ctx.default_map = {
-            str(by_key[key].name): _converted(by_key[key], key, setting, configuration, ctx)
+            str(by_key[key].name): _convert(by_key[key], key, setting, configuration, ctx)
             for key, setting in configuration.settings.items()
         }
         rest = super().parse_args(ctx, args)
@@ -107,10 +107,10 @@ class Configured(Command):
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
         try:
-            named = parser.parse_args(args)[0].get(str(option.name))
+            file_option = parser.parse_args(args)[0].get(str(option.name))
         except click.UsageError:
-            named = None
-        path = named if isinstance(named, str) else option.value_from_envvar(ctx)
+            file_option = None
+        path = file_option if isinstance(file_option, str) else option.value_from_envvar(ctx)
         if path is None and Path(DEFAULT_FILE).is_file():
             path = DEFAULT_FILE
         if path is None:
@@ -123,7 +123,7 @@ def _parameters(command: click.Command) -> dict[str, click.Option | Setting]:
     return {**options_of(command), **settings_of(command)}
 
 
-def _converted(
+def _convert(
     option: click.Option | Setting,
     key: str,
     setting: FileValue,
@@ -145,24 +145,24 @@ def _converted(
         return value
     words = [str(item) for item in value] if isinstance(value, list) else [str(value)]
     try:
-        converted = [option.type.convert(word, option, ctx) for word in words]
+        values = [option.type.convert(word, option, ctx) for word in words]
     except click.BadParameter as error:
         raise wrong(error.message) from None
-    return converted if option.multiple else converted[0]
+    return values if option.multiple else values[0]
 
 
 def _keep_one_choice_of_tasks(
     ctx: click.Context, by_key: Mapping[str, click.Option | Setting]
 ) -> None:
     """``--task`` on the command line ends a file's ``random``, and the other way round."""
-    named = [by_key[key] for key in ("task", "random") if key in by_key]
-    ranked = {
+    rivals = [by_key[key] for key in ("task", "random") if key in by_key]
+    by_rank = {
         _RANKS.index(source): option
-        for option in named
+        for option in rivals
         if (source := ctx.get_parameter_source(str(option.name))) in _RANKS
     }
-    if len(ranked) == 2:
-        loser = ranked[max(ranked)]
+    if len(by_rank) == 2:
+        loser = by_rank[max(by_rank)]
         ctx.params[str(loser.name)] = () if loser.multiple else None
         ctx.set_parameter_source(str(loser.name), ParameterSource.DEFAULT)
 
@@ -205,8 +205,10 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
 
 def unknown_settings(ctx: click.Context, environment: Iterable[str]) -> list[str]:
     """Variables that look like settings and are none: a slip would go unseen otherwise."""
-    known = {str(option.envvar) for option in _parameters(ctx.command).values()}
-    return sorted(name for name in environment if name.startswith(_PREFIX) and name not in known)
+    variables = {str(option.envvar) for option in _parameters(ctx.command).values()}
+    return sorted(
+        name for name in environment if name.startswith(_PREFIX) and name not in variables
+    )
 
 
 def print_configuration(ctx: click.Context, *, as_json_text: bool) -> ExitCode:
@@ -289,16 +291,16 @@ def read_configuration(path: str, known: Collection[str]) -> Configuration:
     ReadError
         The file cannot be read, is not TOML, or holds a name or a value that means nothing.
     """
-    data = _parsed(path)
+    data = _parse_file(path)
     green = _table(data, _GREEN, path)
-    own = _table(data, _OWN, path)
+    table = _table(data, _OWN, path)
     others = tuple(name for name in data if name not in (_OWN, _GREEN))
     for name in others:
         # The file of a green agent describes that agent, too. Only a likely slip is refused there.
         if green is None or difflib.get_close_matches(name, (_OWN, _GREEN)):
             raise _unknown(name, (_OWN, _GREEN), path, "table")
     settings = {} if green is None else _from_green(green, path)
-    for name, value in (own or {}).items():
+    for name, value in (table or {}).items():
         if name not in known:
             raise _unknown(name, known, path, f"key in [{_OWN}]")
         settings[name] = FileValue(_plain(value, f"{_OWN}.{name}", path), _OWN)
@@ -307,13 +309,13 @@ def read_configuration(path: str, known: Collection[str]) -> Configuration:
 
 def read_store(path: str) -> str | None:
     """The ``store`` of ``[run]``; the other settings are checked by the command they belong to."""
-    value = (_table(_parsed(path), _OWN, path) or {}).get("store")
+    value = (_table(_parse_file(path), _OWN, path) or {}).get("store")
     if value is None or isinstance(value, str):
         return value
     raise ReadError(f"[{_OWN}] store must be text, not {shorten(value)}.", source=path)
 
 
-def _parsed(path: str) -> dict[str, object]:
+def _parse_file(path: str) -> dict[str, object]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -342,11 +344,11 @@ def _plain(value: object, where: str, path: str) -> Value:
 
 def _unknown(name: str, known: Collection[str], path: str, what: str) -> ReadError:
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    listed = f"Known: {', '.join(sorted(known))}."
+    known_text = f"Known: {', '.join(sorted(known))}."
     return ReadError(
         f"{shorten(name)} is no known {what}.",
         source=path,
-        hint=f"Did you mean {near[0]}? {listed}" if near else listed,
+        hint=f"Did you mean {near[0]}? {known_text}" if near else known_text,
     )
 
 
@@ -371,8 +373,8 @@ def _green_values(table: Mapping[str, object]) -> dict[str, Value]:
         )
     mode = table.get("mode", "manual")
     if mode == "random":
-        drawn = _whole(table, "num_battles", 1)
-        return {"suite": "orderdesk", "random": drawn, "attempts": attempts}
+        battle_count = _whole(table, "num_battles", 1)
+        return {"suite": "orderdesk", "random": battle_count, "attempts": attempts}
     if mode != "manual":
         raise InvalidValue(f'mode must be "manual" or "random", not {shorten(mode)}.')
     domain = table.get("domain")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-__all__ = ["correct_command", "correct_extra_words", "correct_option", "misplaced_command"]
+__all__ = ["correct_command", "correct_extra_words", "correct_option", "correct_second_command"]
 
 _REMOVED = {"config": "run --show-config"}
 """Commands of earlier versions, and what replaces them."""
@@ -58,7 +58,7 @@ def _commands_below(group: click.Group, ctx: click.Context, name: str) -> Sequen
     return command.list_commands(ctx) if isinstance(command, click.Group) else ()
 
 
-def misplaced_command(root: click.Group, words: Sequence[str]) -> str:
+def correct_second_command(root: click.Group, words: Sequence[str]) -> str:
     """A hint when the second word of a command line is a command too: ``passhat report run``."""
     if len(words) < 2 or Path(words[1]).exists():
         return ""
@@ -103,20 +103,20 @@ def correct_option(
         return error
     problem = f"{ctx.command_path} has no option {option}."
     lead, before, (value, after) = [ctx.command_path], words[:place], _value(words, place)
-    renamed: dict[str, str] = getattr(command, "renamed", {})
-    if option in renamed:
-        new = [part.replace("{}", value or "") for part in renamed[option].split()]
-        if "{}" not in renamed[option] and value is not None:
+    new_names: dict[str, str] = getattr(command, "renamed", {})
+    if option in new_names:
+        new = [part.replace("{}", value or "") for part in new_names[option].split()]
+        if "{}" not in new_names[option] and value is not None:
             new.append(_target(option, value))
         return _usage(ctx, problem, [*lead, *before, *new, *after])
     key = option.lstrip("-").replace("-", "_")
     keys = {p.opts[0]: p for p in command.params if p.param_type_name == "setting"}
-    switched = key.removeprefix("no_")
-    if key in keys or switched in keys:
-        chosen = keys.get(key) or keys[switched]
-        if chosen.type is click.BOOL:
+    positive_key = key.removeprefix("no_")
+    if key in keys or positive_key in keys:
+        setting = keys.get(key) or keys[positive_key]
+        if setting.type is click.BOOL:
             value, after = ("yes" if key in keys else "no"), words[place + 1 :]
-        line = [*lead, *before, "--set", f"{chosen.opts[0]}={value or 'VALUE'}", *after]
+        line = [*lead, *before, "--set", f"{setting.opts[0]}={value or 'VALUE'}", *after]
         return _usage(ctx, f"{option} is a setting.", line)
     if lines := _read_first(command, ctx, words):
         return _usage(ctx, f"{problem} passhat read has it.", *lines, joint=" && ")
@@ -125,23 +125,23 @@ def correct_option(
     cutoff = 0.85 if owners else 0.6
     near = difflib.get_close_matches(option, _all_flags(command), 1, cutoff=cutoff)
     if near:
-        fixed = words[place].replace(option, near[0], 1)
-        return _usage(ctx, problem, [*lead, *before, fixed, *words[place + 1 :]])
+        correction = words[place].replace(option, near[0], 1)
+        return _usage(ctx, problem, [*lead, *before, correction, *words[place + 1 :]])
     if len(owners) == 1:
         return _usage(
             ctx, f"{problem} passhat {owners[0]} has it.", ["passhat", *owners[0].split(), *words]
         )
     if owners:
-        listed = ", ".join(f"passhat {name}" for name in owners)
-        return click.UsageError(f"{problem} It is an option of {listed}.", ctx)
+        commands = ", ".join(f"passhat {name}" for name in owners)
+        return click.UsageError(f"{problem} It is an option of {commands}.", ctx)
     return error
 
 
 def _value(words: list[str], place: int) -> tuple[str | None, list[str]]:
     """The value of the option at a place, and the words after it."""
-    _, sign, joined = words[place].partition("=")
+    _, sign, value = words[place].partition("=")
     if sign:
-        return joined, words[place + 1 :]
+        return value, words[place + 1 :]
     following = words[place + 1 :]
     if following and (following[0] == "-" or not following[0].startswith("-")):
         return following[0], following[1:]
@@ -159,25 +159,25 @@ def _target(option: str, value: str) -> str:
 def _read_first(command: click.Command, ctx: click.Context, words: list[str]) -> list[list[str]]:
     """``passhat read`` with the options that only it has, then the command on what it wrote."""
     reader = ctx.find_root().command.get_command(ctx, "read")  # type: ignore[attr-defined]
-    own = {flag for param in command.params for flag in _flags(param)}
+    known_flags = {flag for param in command.params for flag in _flags(param)}
     flags = {
         flag: param
         for param in reader.params
         if isinstance(param, click.Option)
         for flag in param.opts
-        if flag not in own
+        if flag not in known_flags
     }
-    moved, rest, i = [], [], 0
+    reading_words, rest, i = [], [], 0
     while i < len(words):
         name, sign, _ = words[i].partition("=")
         if name in flags:
             last = i + (0 if sign or flags[name].is_flag else 1)
-            moved += words[i : last + 1]
+            reading_words += words[i : last + 1]
             i = last + 1
         else:
             rest.append(words[i])
             i += 1
-    if not moved:
+    if not reading_words:
         return []
     inner = click.Context(command, parent=ctx.parent, info_name=ctx.info_name)
     try:
@@ -186,7 +186,9 @@ def _read_first(command: click.Command, ctx: click.Context, words: list[str]) ->
     except (click.ClickException, click.exceptions.Exit):
         return []
     slices = [inner.params.get(name) for name in _SLICES]
-    moved += [word for name in slices if isinstance(name, str) for word in ("--slice", name)]
+    reading_words += [
+        word for name in slices if isinstance(name, str) for word in ("--slice", name)
+    ]
     lines: list[list[str]] = []
     files: dict[str, str] = {}
     for name in _SOURCES:
@@ -195,9 +197,9 @@ def _read_first(command: click.Command, ctx: click.Context, words: list[str]) ->
         if sources:
             file = "base.jsonl" if name == "against" else "runs.jsonl"
             files |= dict.fromkeys(sources, file)
-            lines.append(["passhat", "read", *sources, *moved, "-o", file])
+            lines.append(["passhat", "read", *sources, *reading_words, "-o", file])
     if not lines:
-        lines, files = [["passhat", "read", "SOURCE", *moved, "-o", "runs.jsonl"]], {}
+        lines, files = [["passhat", "read", "SOURCE", *reading_words, "-o", "runs.jsonl"]], {}
         rest = ["runs.jsonl", *rest]
     # Several sources become one file, named where the first of them was.
     result = list[str]()

@@ -133,9 +133,9 @@ def _needs_line(needs: RunPreview, at_most: float, source: str = "") -> str:
     low, high = round(needs.calls.low), round(needs.calls.high)
     parts.append(f"{low:,} to {high:,} calls" if low != high else f"{low:,} calls")
     if needs.cost is not None:
-        assumed = f" at {_FEW[0]:,} to {_MANY[0]:,} tokens a call" if needs.by_price else ""
-        assumed += f" (prices of {source})" if assumed and source else ""
-        parts.append(f"{money_range(needs.cost.low, needs.cost.high)}{assumed}")
+        assumption = f" at {_FEW[0]:,} to {_MANY[0]:,} tokens a call" if needs.by_price else ""
+        assumption += f" (prices of {source})" if assumption and source else ""
+        parts.append(f"{money_range(needs.cost.low, needs.cost.high)}{assumption}")
     if needs.pilot:
         parts.append(f"judging by {counted(needs.pilot, 'earlier attempt')}")
     return f"{what}: {', '.join(parts)}"
@@ -188,7 +188,7 @@ class Display:
 
             self._live = Live(
                 console=Console(stderr=True),
-                get_renderable=self._painted,
+                get_renderable=self._paint,
                 refresh_per_second=_SHOWN_PER_SECOND,
                 transient=True,
             )
@@ -203,7 +203,7 @@ class Display:
         if self._progress is not None and self.line() != self._last:
             click.echo(self.line(), err=True)  # also the usage of a run that was stopped
 
-    def seen(self, record: AttemptRecord, progress: Progress) -> None:
+    def note_attempt(self, record: AttemptRecord, progress: Progress) -> None:
         """Take note of a finished attempt."""
         self._progress = progress
         self._seconds.add(record.seconds)
@@ -259,26 +259,26 @@ class Display:
         if now.costed and unknown and not now.cost:
             parts.append(f"cost unknown for {counted(unknown, 'attempt')}")
         elif now.costed:
-            spent = f"cost {money(now.cost)}"
+            cost = f"cost {money(now.cost)}"
             if unknown:
                 without = counted(unknown, "attempt")
-                spent = f"cost at least {money(now.cost)}, unknown for {without}"
-            more = sum_of(left, self._cost)
-            if more is not None and left and not self._ended:
-                spent += f", {money_range(now.cost + more.low, now.cost + more.high)} in all"
-            parts.append(spent)
+                cost = f"cost at least {money(now.cost)}, unknown for {without}"
+            share = sum_of(left, self._cost)
+            if share is not None and left and not self._ended:
+                cost += f", {money_range(now.cost + share.low, now.cost + share.high)} in all"
+            parts.append(cost)
         if (
             left
             and not self._ended
-            and (rest := time_left(left, self._jobs, self._seconds, self._elapsed()))
+            and (rest := time_left(left, self._jobs, self._seconds, self._run_seconds()))
         ):
             parts.append(f"{duration_range(rest.low, rest.high)} to go")
         return parts
 
-    def _elapsed(self) -> float:
+    def _run_seconds(self) -> float:
         return self._clock() - self._began
 
-    def _painted(self) -> RenderableType:
+    def _paint(self) -> RenderableType:
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -287,13 +287,13 @@ class Display:
         from passhat.reporting.terminal import plain
 
         now = self._progress
-        total, done = (now.total, now.done) if now else (1, 0)
+        total, done_count = (now.total, now.done) if now else (1, 0)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
             plain(self._title, "bold"),
-            ProgressBar(total=max(1, total), completed=done, width=24),
-            Text(f"{done:,} of {total:,}" if now else "waiting for the first attempt"),
-            Text(duration(self._elapsed()), style="grey50"),
+            ProgressBar(total=max(1, total), completed=done_count, width=24),
+            Text(f"{done_count:,} of {total:,}" if now else "waiting for the first attempt"),
+            Text(duration(self._run_seconds()), style="grey50"),
         )
         parts: list[RenderableType] = [bar]
         if now is not None:

@@ -28,7 +28,7 @@ __all__ = [
     "KList",
     "ReadingOptions",
     "all_source_options",
-    "chosen_runs",
+    "choose_runs",
     "column_map",
     "exit_code",
     "forget_standard_output",
@@ -141,11 +141,11 @@ class ReadingOptions:
         """The keyword arguments of ``passhat.read``."""
         from passhat.readers import Needs
 
-        kept = [name for name in labels if name is not None]
+        names = [name for name in labels if name is not None]
         options = {name: getattr(self, name) for name in _READING_OPTIONS}
         del options["one_by_one"]
         options |= {
-            "labels": kept,
+            "labels": names,
             "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
         }
         return options | {"store": _store_place()}
@@ -164,9 +164,9 @@ class ReadingOptions:
         from passhat.store import without_password
 
         runs = self.read(source, labels, needs=needs)
-        chosen = [run for run in runs if name in (None, run.name)]
-        if len(chosen) == 1:
-            return chosen[0]
+        matches = [run for run in runs if name in (None, run.name)]
+        if len(matches) == 1:
+            return matches[0]
         problem = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
         raise InvalidValue(
             f"{without_password(source)}: {problem}.",
@@ -176,9 +176,9 @@ class ReadingOptions:
 
 def _store_place() -> str:
     """The store in which run ids are looked up, the same as for every command with --store."""
-    from passhat.cli.shared.configuring import configured_store
+    from passhat.cli.shared.configuring import read_store_setting
 
-    return os.environ.get("PASSHAT_STORE") or configured_store()
+    return os.environ.get("PASSHAT_STORE") or read_store_setting()
 
 
 def sources_or_latest(sources: Sequence[str]) -> tuple[str, ...]:
@@ -417,21 +417,21 @@ def needs_of_page(words: Iterable[str], *, page: bool, transcripts: bool | None)
     from passhat.readers import Needs
     from passhat.readers.base import PAGE_ATTEMPTS
 
-    ordered = look_at_order(words)
-    up_to = None if ordered or transcripts else PAGE_ATTEMPTS
-    return Needs(attempts=page or ordered, spread=True, attempts_up_to=up_to)
+    order = look_at_order(words)
+    up_to = None if order or transcripts else PAGE_ATTEMPTS
+    return Needs(attempts=page or order, spread=True, attempts_up_to=up_to)
 
 
-def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+def choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     """The runs by these names and in this order, or all of them."""
     from passhat.errors import InvalidValue
 
-    known = {run.name: run for run in runs}
+    by_name = {run.name: run for run in runs}
     for name in names:
-        if name not in known:
-            listed = ", ".join(list(known)[:20])
-            raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {listed}")
-    return [known[name] for name in dict.fromkeys(names)] or list(runs)
+        if name not in by_name:
+            names_text = ", ".join(list(by_name)[:20])
+            raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {names_text}")
+    return [by_name[name] for name in dict.fromkeys(names)] or list(runs)
 
 
 def full_option(function: F) -> F:
@@ -469,14 +469,14 @@ def this_command() -> str:
 def exit_code(runs: Iterable[Run]) -> ExitCode:
     """OK, or INCOMPLETE with a message when part of a source could not be read."""
     losses = {id(run.tally): (run.source, run.losses) for run in runs if run.losses}
-    for source, lost in losses.values():
-        for loss in lost[:_MOST_LOSSES]:
+    for source, of_source in losses.values():
+        for loss in of_source[:_MOST_LOSSES]:
             click.echo(visible(f"passhat: {source}, {loss}"), err=True)
-        if len(lost) > _MOST_LOSSES:
-            click.echo(f"  and {len(lost) - _MOST_LOSSES:,} more", err=True)
+        if len(of_source) > _MOST_LOSSES:
+            click.echo(f"  and {len(of_source) - _MOST_LOSSES:,} more", err=True)
     context = click.get_current_context(silent=True)
-    refused = context is not None and context.meta.get(_REFUSED)
-    return ExitCode.INCOMPLETE if losses or refused else ExitCode.OK
+    has_refusal = context is not None and context.meta.get(_REFUSED)
+    return ExitCode.INCOMPLETE if losses or has_refusal else ExitCode.OK
 
 
 def forget_standard_output() -> None:

@@ -70,18 +70,18 @@ class Money:
         """Print how far the cap reached, and the expected cost of the rest."""
         from passhat._display import money
 
-        expected, spent = budget.expected(left), budget.spent
+        expected, spending = budget.expected(left), budget.spent
         about = "about" if budget.attempt_count else "up to"
         if self.budget is not None:
-            used, cap = money(spent.cost), money(self.budget)
+            now, cap = money(spending.cost), money(self.budget)
             rest, option = f"{about} {money(expected.cost)}", "--budget"
             need = money(budget.need.cost)
         else:
-            used, cap = f"{spent.tokens:,.0f} tokens", f"{self.max_tokens:,}"
+            now, cap = f"{spending.tokens:,.0f} tokens", f"{self.max_tokens:,}"
             rest, option = f"{about} {expected.tokens:,.0f} tokens", "max_tokens"
             need = f"{budget.need.tokens:,.0f} tokens"
         click.echo(
-            f"the cap is reached: {used} of {cap} used by this run, and another attempt could need "
+            f"the cap is reached: {now} of {cap} used by this run, and another attempt could need "
             f"{need}. {left:,} attempts not made; they would take {rest} more. The same command "
             f"with a larger {option} continues.",
             err=True,
@@ -105,13 +105,13 @@ def money_options(function: Callable[..., Any]) -> Callable[..., Any]:
     names = tuple(Money.__dataclass_fields__)
 
     @wraps(function)
-    def gathered(*arguments: Any, **options: Any) -> Any:
+    def with_money(*arguments: Any, **options: Any) -> Any:
         money = Money(**{name: options.pop(name) for name in names})
         return function(*arguments, **options, money=money)
 
     for option in reversed(_MONEY):
-        gathered = option(gathered)
-    return gathered
+        with_money = option(with_money)
+    return with_money
 
 
 _RULES = ("judges_choice", "allow_weak")
@@ -175,11 +175,11 @@ def judging_options(function: F) -> F:
 
     @wraps(function)
     def with_choice(*arguments: Any, **options: Any) -> Any:
-        chosen = {name: options.pop(name) for name in _NAMES}
+        choices = {name: options.pop(name) for name in _NAMES}
         ctx = click.get_current_context()
         default = click.core.ParameterSource.DEFAULT
-        given = any(ctx.get_parameter_source(name) is not default for name in _NAMES)
-        return function(*arguments, choose=JudgingOptions(chosen, given), **options)
+        is_given = any(ctx.get_parameter_source(name) is not default for name in _NAMES)
+        return function(*arguments, choose=JudgingOptions(choices, is_given), **options)
 
     for option in reversed(_JUDGING):
         with_choice = option(with_choice)
@@ -198,11 +198,11 @@ class JudgingOptions:
         from passhat.judging.bench import JudgingChoice
         from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
 
-        chosen = dict(self._chosen)
-        limits = ProgramLimits(chosen.pop("cpu_seconds"), chosen.pop("memory") << 20)
-        unsafe = chosen["sandbox"] == _NO_SANDBOX
+        choices = dict(self._chosen)
+        limits = ProgramLimits(choices.pop("cpu_seconds"), choices.pop("memory") << 20)
+        unsafe = choices["sandbox"] == _NO_SANDBOX
         if unsafe:
-            chosen["sandbox"] = "auto"
+            choices["sandbox"] = "auto"
             click.secho(
                 "WARNING: no sandbox. The programs run with all your rights: files, network, "
                 "secrets.",
@@ -210,5 +210,5 @@ class JudgingOptions:
                 bold=True,
                 err=True,
             )
-        rules = JudgeRules(*[chosen.pop(name) for name in _RULES])
-        return JudgingChoice(**chosen, unsafe=unsafe, limits=limits, jobs=jobs, rules=rules)
+        rules = JudgeRules(*[choices.pop(name) for name in _RULES])
+        return JudgingChoice(**choices, unsafe=unsafe, limits=limits, jobs=jobs, rules=rules)
