@@ -46,16 +46,16 @@ from passhat.dashboard.app_state import (
 from passhat.dashboard.commands import Commands
 from passhat.dashboard.event_stream import Ending, live
 from passhat.dashboard.formatting import address
-from passhat.dashboard.guard import Access, Forbidden, Guard, NotFound, checked_form
+from passhat.dashboard.guard import Access, Forbidden, Guard, NotFound, read_form
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
 from passhat.dashboard.views.attempts import attempt, attempts, calls
 from passhat.dashboard.views.compare import comparison
-from passhat.dashboard.views.forecast import forecast, planned
+from passhat.dashboard.views.forecast import forecast, plan_page
 from passhat.dashboard.views.grid import grid, override
 from passhat.dashboard.views.history import history
 from passhat.dashboard.views.run import run
-from passhat.dashboard.views.runs import regrade_command, runs, start_command, started
+from passhat.dashboard.views.runs import regrade_command, runs, show_commands, start_command
 from passhat.dashboard.views.task_table import task
 from passhat.errors import InvalidValue, PasshatError, StoreUnavailable
 from passhat.store import open_reading
@@ -73,8 +73,8 @@ _PAGES: tuple[tuple[str, View], ...] = (
     ("/compare", comparison),
     ("/history", history),
     ("/forecast", forecast),
-    ("/plan", planned),
-    ("/start", started),
+    ("/plan", plan_page),
+    ("/start", show_commands),
     ("/runs/{run}/attempts", attempts),
     ("/runs/{run}/grid", grid),
     ("/runs/{run}/attempt/{task:path}/{number:int}/calls", calls),
@@ -135,8 +135,8 @@ def make_app(
         routes=_routes(state, store, ending),
         middleware=[Middleware(Guard, access)],
         exception_handlers={
-            PasshatError: partial(_refused, state),
-            HTTPException: partial(_refused, state),
+            PasshatError: partial(_refuse, state),
+            HTTPException: partial(_refuse, state),
         },
         lifespan=lifespan,
     )
@@ -219,10 +219,10 @@ async def _fields(state: AppState, request: Request) -> dict[str, str]:
             "the dashboard only shows; it changes nothing.",
             hint="Start the dashboard with --allow-run.",
         )
-    return await checked_form(request, state.access)
+    return await read_form(request, state.access)
 
 
-async def _refused(state: AppState, request: Request, error: Exception) -> Response:
+async def _refuse(state: AppState, request: Request, error: Exception) -> Response:
     """An error as a page or as data, with its HTTP status."""
     if isinstance(error, HTTPException):
         status, message, hint = error.status_code, "there is no such page.", ""
@@ -274,8 +274,8 @@ def address_of(listening: socket.socket, access: Access, name: str = "") -> str:
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"
     host = name or host
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/" + (f"?token={access.token}" if access.token else "")
+    host_text = f"[{host}]" if ":" in host else host
+    return f"http://{host_text}:{port}/" + (f"?token={access.token}" if access.token else "")
 
 
 def serve(

@@ -82,7 +82,7 @@ class ChangeFeed:
             self._thread.join()
 
     def _keep(self) -> None:
-        looked = time.monotonic()
+        last_look = time.monotonic()
         while not self._over.is_set():
             try:
                 came = self._reading.wait(_WAIT_SECONDS)
@@ -90,8 +90,8 @@ class ChangeFeed:
                 # The first wait that succeeds again reports a possible change.
                 self._over.wait(_AWAY_SECONDS)
                 continue
-            if came or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
-                looked = time.monotonic()
+            if came or time.monotonic() - last_look >= _LOOK_ANYWAY_SECONDS:
+                last_look = time.monotonic()
                 self._wake()
 
     def _wake(self) -> None:

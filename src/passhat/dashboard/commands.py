@@ -88,11 +88,11 @@ class Commands:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
                 stdin.write(f"{self._place}\n".encode())
-            shown = f"--store={without_password(self._place)}"
-            line = join(["passhat", command, shown, *arguments])
-            started = Started(number, line, process, log)
-            self._started.append(started)
-            return started
+            store_option = f"--store={without_password(self._place)}"
+            line = join(["passhat", command, store_option, *arguments])
+            entry = Started(number, line, process, log)
+            self._started.append(entry)
+            return entry
 
     def close(self) -> None:
         """Interrupt running commands; finished attempts are kept, and a rerun resumes."""

@@ -29,9 +29,9 @@ async def live(request: Request, state: AppState, ending: Ending) -> StreamingRe
     run = request.path_params["run"]
     with suppress(StoreUnavailable):  # the stream waits for it, and the page with the stream
         run = (await run_in_threadpool(state.summaries.find, run)).id
-    seen = request.headers.get("last-event-id", request.query_params.get("seen", ""))
+    last_id = request.headers.get("last-event-id", request.query_params.get("seen", ""))
     return StreamingResponse(
-        _events(request, state, run, seen, ending), media_type="text/event-stream"
+        _events(request, state, run, last_id, ending), media_type="text/event-stream"
     )
 
 

@@ -37,8 +37,8 @@ _MINUTE, _HOUR = 60, 3600
 def address(*parts: object, **query: object) -> str:
     """A path of our own, every part escaped; a task's id keeps its slashes."""
     path = "/" + "/".join(quote(str(part), safe="/") for part in parts)
-    known = {name: value for name, value in query.items() if value not in ("", None, ())}
-    return f"{path}?{urlencode(known, doseq=True)}" if known else path
+    fields = {name: value for name, value in query.items() if value not in ("", None, ())}
+    return f"{path}?{urlencode(fields, doseq=True)}" if fields else path
 
 
 def dots(marks: Iterable[tuple[int, Verdict]], base: str = "") -> Markup:
@@ -136,7 +136,7 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
 def _agent_turn(number: int, text: str) -> Turn:
     """A turn of the agent: text, or a call; a call that only speaks is shown as text."""
     match = _CALL.fullmatch(text)
-    call = _decoded(match[1]) if match else None
+    call = _decode(match[1]) if match else None
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return Turn(number, "agent", "agent", text)
     arguments = call.get("arguments")
@@ -144,18 +144,18 @@ def _agent_turn(number: int, text: str) -> Turn:
         content = arguments.get("content")
         if isinstance(content, str) and len(arguments) == 1:
             return Turn(number, "agent", "agent", content)
-    shown = json.dumps(arguments, indent=2, ensure_ascii=False)
-    return Turn(number, "call", f"calls {call['name']}", shown)
+    arguments_text = json.dumps(arguments, indent=2, ensure_ascii=False)
+    return Turn(number, "call", f"calls {call['name']}", arguments_text)
 
 
 def _pretty(text: str) -> str:
-    decoded = _decoded(text)
-    if isinstance(decoded, dict | list):
-        return json.dumps(decoded, indent=2, ensure_ascii=False)
+    value = _decode(text)
+    if isinstance(value, dict | list):
+        return json.dumps(value, indent=2, ensure_ascii=False)
     return text
 
 
-def _decoded(text: str) -> object:
+def _decode(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from passhat.errors import PasshatError
 
-__all__ = ["Access", "Forbidden", "Guard", "NotFound", "checked_form", "is_loopback"]
+__all__ = ["Access", "Forbidden", "Guard", "NotFound", "is_loopback", "read_form"]
 
 _COOKIE = "passhat-token"
 _MOST_BYTES = 64 * 1024
@@ -201,9 +201,9 @@ class Guard:
             )
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if changes and self._content_types and kind not in self._content_types:
-            accepted = " or ".join(self._content_types)
+            types_text = " or ".join(self._content_types)
             return PlainTextResponse(
-                f"The content type must be {accepted}, not {kind or 'absent'}.\n", status_code=415
+                f"The content type must be {types_text}, not {kind or 'absent'}.\n", status_code=415
             )
         return None
 
@@ -223,7 +223,7 @@ def _token_of(headers: Headers, *, cookies: bool) -> str:
     return jar[_COOKIE].value if _COOKIE in jar else ""
 
 
-async def checked_form(request: Request, access: Access) -> dict[str, str]:
+async def read_form(request: Request, access: Access) -> dict[str, str]:
     """The fields of a form that one of our own pages sent; the guard has checked its origin."""
     body = b""
     async for block in request.stream():

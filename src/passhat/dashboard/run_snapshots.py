@@ -108,7 +108,7 @@ class RunSnapshots:
         if summary.counts.attempts == 0 or summary.is_all_missing:
             return None
         future = self._future(self._headlines, summary, partial(self._headline, summary))
-        return future.result() if _succeeded(future) else self._headlines.newest(summary.id)
+        return future.result() if _has_result(future) else self._headlines.newest(summary.id)
 
     def _headline(self, summary: Summary) -> tuple[Estimate, Estimate]:
         outcomes = self._load(summary).outcomes
@@ -123,13 +123,13 @@ class RunSnapshots:
 
     def data(self, summary: Summary) -> dict[str, object]:
         """As ``passhat report --json`` prints it, with all that its charts show."""
-        known = self.whole(summary)
-        (report,) = build_report([known.run], ReportOptions(with_details=True)).runs
-        own = report.to_dict()
-        if known.run.attempts is None:
-            own["failures_by_category"] = known.categories(Verdict.FAILED)
-            own["missing_by_reason"] = known.categories(Verdict.MISSING)
-        return {"schema": SCHEMA, "runs": [own]}
+        snapshot = self.whole(summary)
+        (report,) = build_report([snapshot.run], ReportOptions(with_details=True)).runs
+        document = report.to_dict()
+        if snapshot.run.attempts is None:
+            document["failures_by_category"] = snapshot.categories(Verdict.FAILED)
+            document["missing_by_reason"] = snapshot.categories(Verdict.MISSING)
+        return {"schema": SCHEMA, "runs": [document]}
 
     def soon(self, summary: Summary) -> RunSnapshot | None:
         """Everything if it is there in a moment; meanwhile nothing, and the page asks again.
@@ -138,14 +138,14 @@ class RunSnapshots:
         """
         if summary.counts.attempts == 0:
             return None
-        known = self._whole.newest(summary.id)
+        snapshot = self._whole.newest(summary.id)
         future = self.begin(summary)
         if future is None:
-            return known
+            return snapshot
         try:
-            return future.result(timeout=_PATIENCE if known is None else 0)
+            return future.result(timeout=_PATIENCE if snapshot is None else 0)
         except TookTooLong:
-            return known
+            return snapshot
 
     def begin(self, summary: Summary) -> Future[RunSnapshot] | None:
         """Have everything computed; ``None`` while that has to wait its turn."""
@@ -226,13 +226,13 @@ class ResultCache(Generic[T]):
     def keep(self, run: str, version: str, future: Future[T], tasks: int) -> None:
         with self._lock:
             older = self._found.get(run)
-            if older is not None and _succeeded(older[1]):
+            if older is not None and _has_result(older[1]):
                 self._before[run] = older[1].result()
             self._found[run] = (version, future, tasks)
             self._found.move_to_end(run)
             while len(self._found) > 1 and self._tasks() > self._most:
-                gone, _ = self._found.popitem(last=False)
-                self._before.pop(gone, None)
+                oldest, _ = self._found.popitem(last=False)
+                self._before.pop(oldest, None)
         future.add_done_callback(lambda done: self._forget_before(run, done))
 
     def _tasks(self) -> int:
@@ -242,7 +242,7 @@ class ResultCache(Generic[T]):
         """Drop the previous result once a newer one is there and was not itself replaced."""
         with self._lock:
             entry = self._found.get(run)
-            if entry is not None and entry[1] is done and _succeeded(done):
+            if entry is not None and entry[1] is done and _has_result(done):
                 self._before.pop(run, None)
 
     def is_busy(self, run: str, version: str) -> bool:
@@ -260,7 +260,7 @@ class ResultCache(Generic[T]):
         """The newest finished result of a run."""
         with self._lock:
             entry, before = self._found.get(run), self._before.get(run)
-            return entry[1].result() if entry is not None and _succeeded(entry[1]) else before
+            return entry[1].result() if entry is not None and _has_result(entry[1]) else before
 
 
 def _worth_another_try(future: Future[T]) -> bool:
@@ -268,5 +268,5 @@ def _worth_another_try(future: Future[T]) -> bool:
     return future.done() and isinstance(future.exception(), ReadError)
 
 
-def _succeeded(future: Future[T]) -> bool:
+def _has_result(future: Future[T]) -> bool:
     return future.done() and future.exception() is None

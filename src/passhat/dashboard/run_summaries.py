@@ -53,8 +53,8 @@ class Summary:
     @property
     def rate(self) -> float | None:
         """The share of judged attempts that passed."""
-        judged = self.counts.attempts - self.counts.missing
-        return self.counts.passed / judged if judged else None
+        judged_count = self.counts.attempts - self.counts.missing
+        return self.counts.passed / judged_count if judged_count else None
 
     @property
     def title(self) -> str:
@@ -92,20 +92,20 @@ class Summaries:
 
     def all(self) -> list[Summary]:
         """Every run, the newest first."""
-        return list(self._refreshed().values())[::-1]
+        return list(self._refresh().values())[::-1]
 
     def find(self, word: str) -> Summary:
         """A run by its id or the beginning of it."""
-        listed = self._refreshed()
-        if word in listed:
-            return listed[word]
-        matches = [summary for run, summary in listed.items() if run.startswith(word)]
+        summaries = self._refresh()
+        if word in summaries:
+            return summaries[word]
+        matches = [summary for run, summary in summaries.items() if run.startswith(word)]
         if len(matches) == 1 and word:
             return matches[0]
         what = f"{len(matches)} runs start with" if matches and word else "there is no run"
         raise NotFound(f"{what} {word!r} in {self._reading.path}.")
 
-    def _refreshed(self) -> Mapping[str, Summary]:
+    def _refresh(self) -> Mapping[str, Summary]:
         with self._lock:
             change = self._reading.change()
             if change != self._change:
@@ -120,21 +120,21 @@ class Summaries:
         heads = [
             replace(head, judged=self._judged.get(head.key, 0)) for head in self._reading.heads()
         ]
-        changed = [
+        stale_heads = [
             head
             for head in heads
             if head.key not in self._known or self._known[head.key].version != head.version
         ]
         now = time.monotonic()
-        due = [head for head in changed if self._again_at.get(head.key, 0.0) <= now]
-        counted = self._reading.counts() if len(due) > _MANY else {}
+        due = [head for head in stale_heads if self._again_at.get(head.key, 0.0) <= now]
+        all_counts = self._reading.counts() if len(due) > _MANY else {}
         for head in due:
             began = time.monotonic()
-            counts = counted.get(head.key) or self._reading.counts(head.key).get(head.key)
+            counts = all_counts.get(head.key) or self._reading.counts(head.key).get(head.key)
             took = time.monotonic() - began
             self._known[head.key] = Summary(head, counts or RunCounts(), head.version)
             if took > _LONG:
                 self._again_at[head.key] = time.monotonic() + _PATIENCE * took
         self._known = {head.key: self._known[head.key] for head in heads}
         self._listed = {summary.id: summary for summary in self._known.values()}
-        return len(due) == len(changed)
+        return len(due) == len(stale_heads)

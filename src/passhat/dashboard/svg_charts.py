@@ -149,37 +149,37 @@ def _grid(plot: Plot) -> list[str]:
 
 def _distinct(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
     """Ticks without those that would repeat a label, such as two runs of one day."""
-    seen: dict[str, float] = {}
+    value_by_text: dict[str, float] = {}
     for value, text in ticks:
-        seen.setdefault(text, value)
-    return [(value, text) for text, value in seen.items()]
+        value_by_text.setdefault(text, value)
+    return [(value, text) for text, value in value_by_text.items()]
 
 
 def _spread(plot: Plot, series: Series) -> list[str]:
     """The interval: a band between the points, or a bar at each."""
-    known = [
+    spans = [
         (p.x, p.low, p.high) for p in series.points if p.low is not None and p.high is not None
     ]
     if series.bars:
         return [
             f'<line class="bar-{series.place}" x1="{x}" x2="{x}" y1="{_n(plot.y(low))}" '
             f'y2="{_n(plot.y(high))}"/>'
-            for x, low, high in ((_n(plot.x(at)), low, high) for at, low, high in known)
+            for x, low, high in ((_n(plot.x(at)), low, high) for at, low, high in spans)
         ]
-    if len(known) < 2:
+    if len(spans) < 2:
         return []
-    upper = [f"{_n(plot.x(x))},{_n(plot.y(high))}" for x, _, high in known]
-    back = [f"{_n(plot.x(x))},{_n(plot.y(low))}" for x, low, _ in reversed(known)]
+    upper = [f"{_n(plot.x(x))},{_n(plot.y(high))}" for x, _, high in spans]
+    back = [f"{_n(plot.x(x))},{_n(plot.y(low))}" for x, low, _ in reversed(spans)]
     return [f'<polygon class="band-{series.place}" points="{" ".join([*upper, *back])}"/>']
 
 
 def _line(plot: Plot, series: Series) -> list[str]:
-    known = [(p, plot.x(p.x), plot.y(p.value)) for p in series.points if p.value is not None]
+    positions = [(p, plot.x(p.x), plot.y(p.value)) for p in series.points if p.value is not None]
     parts = []
-    if len(known) > 1:
-        points = " ".join(f"{_n(x)},{_n(y)}" for _, x, y in known)
+    if len(positions) > 1:
+        points = " ".join(f"{_n(x)},{_n(y)}" for _, x, y in positions)
         parts.append(f'<polyline class="line-{series.place}" points="{points}"/>')
-    for point, x, y in known:
+    for point, x, y in positions:
         outline = _shape(series.place, x, y)
         shape = f'<path class="point-{series.place}" data-tip="{escape(point.tip)}" d="{outline}"/>'
         if point.href:

@@ -32,9 +32,9 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
     verdict, order = request.choice("verdict", [*VERDICTS]), request.choice("order", ORDERS)
     choice = AttemptFilter(VERDICTS[verdict], request.text("why"))
     size = min(request.whole("size", _PAGE), _MOST_ROWS)
-    page = _found(state.reading, summary, choice, order, size + 1, request.text("after"))
-    lines, more = page[:size], len(page) > size
-    after = _after(lines[-1], order) if more else ""
+    page = _find_lines(state.reading, summary, choice, order, size + 1, request.text("after"))
+    lines, has_more = page[:size], len(page) > size
+    after = _after(lines[-1], order) if has_more else ""
     if request.form == "json":
         return Json(
             {
@@ -54,7 +54,9 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
             "run": summary,
             "lines": lines,
             "asked": filters,
-            "next": address("runs", summary.id, "attempts", **filters, after=after) if more else "",
+            "next": address("runs", summary.id, "attempts", **filters, after=after)
+            if has_more
+            else "",
             "words": _words(state, summary),
             "verdicts": [word for word in VERDICTS if word],
         },
@@ -64,13 +66,13 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
 def _words(state: AppState, summary: Summary) -> list[str]:
     """Categories and reasons to choose from, where they are counted already."""
     try:
-        known = state.snapshots.soon(summary)
+        snapshot = state.snapshots.soon(summary)
     except PasshatError:
-        known = None
-    return sorted({group.why for group in known.groups if group.why}) if known else []
+        snapshot = None
+    return sorted({group.why for group in snapshot.groups if group.why}) if snapshot else []
 
 
-def _found(
+def _find_lines(
     reading: Reading, summary: Summary, choice: AttemptFilter, order: str, size: int, after: str
 ) -> list[AttemptLine]:
     when, _, place = after.rpartition("~")
@@ -129,15 +131,15 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
 def calls(state: AppState, request: PageRequest) -> Answer:
     """The calls to models and tools of an attempt; the page fetches them when they are opened."""
     summary, line = _attempt(state, request)
-    made = state.reading.calls(summary.head.key, line.place)
+    records = state.reading.calls(summary.head.key, line.place)
     if request.form == "json":
-        return Json({"schema": "passhat.calls/1", "run": summary.id, "calls": made})
+        return Json({"schema": "passhat.calls/1", "run": summary.id, "calls": records})
     if request.form == "csv":
         columns = ("name", "role", "model", "stop", "input_tokens", "output_tokens", "cost")
         rows = [[call.get(name, "agent" if name == "role" else None) for name in columns]
-                for call in made]  # fmt: skip
+                for call in records]  # fmt: skip
         return Csv(columns, rows)
-    shown = [
+    call_rows = [
         {
             "facts": ", ".join(call_facts(call)),
             "problems": [f"retried after {cause}" for cause in call.get("retries", ())]
@@ -148,9 +150,9 @@ def calls(state: AppState, request: PageRequest) -> Answer:
                 if call.get(name) is not None
             ],
         }
-        for call in made
+        for call in records
     ]
-    return Html("_calls.html.j2", {"calls": shown})
+    return Html("_calls.html.j2", {"calls": call_rows})
 
 
 def _attempt(state: AppState, request: PageRequest) -> tuple[Summary, AttemptLine]:

@@ -57,30 +57,30 @@ class TaskAcrossRuns:
 
 def comparison(state: AppState, request: PageRequest) -> Answer:
     """The claim, the table, and the changes task by task."""
-    chosen = [state.summaries.find(word) for word in dict.fromkeys(request.texts("run"))]
+    summaries = [state.summaries.find(word) for word in dict.fromkeys(request.texts("run"))]
     if "run" not in request.query and request.form == "html":
-        chosen = _newest_pair(state)
+        summaries = _newest_pair(state)
     words = request.texts("metric") or ["pass^1"]
     allow = request.text("allow") in ("1", "on", "true")
     show = request.choice("show", ("changed", "all"))
     context: dict[str, object] = {
-        "chosen": chosen,
+        "chosen": summaries,
         "offered": state.summaries.all()[:_OFFERED],
         "words": words,
         "allow": allow,
         "show": show,
         "most": _MOST_RUNS,
         # Two are A and B, as in every lift; more have numbers, as in the tables.
-        "names": "123456" if len(chosen) > 2 else "AB3456",
+        "names": "123456" if len(summaries) > 2 else "AB3456",
         "found": None,
         "trouble": "",
         "hint": "",
         "may_allow": False,
     }
-    if len(chosen) < 2 and request.form == "html":
+    if len(summaries) < 2 and request.form == "html":
         return Html("compare.html.j2", context)
     try:
-        runs, result = _compared(state, chosen, words, allow=allow)
+        runs, result = _compare(state, summaries, words, allow=allow)
     except PasshatError as error:
         if request.form != "html":
             raise
@@ -97,9 +97,9 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         table = result_table(result) if isinstance(result, Comparison) else pair_table(result)
         return Csv(table.header, table.rows)
     document = comparison_document(result, runs)
-    beside = _task_rows(state, chosen, runs, words[0])
-    flips = [row for row in beside if row.kind]
-    listed = beside if show == "all" else flips
+    all_rows = _task_rows(state, summaries, runs, words[0])
+    flips = [row for row in all_rows if row.kind]
+    rows = all_rows if show == "all" else flips
     return Html(
         "compare.html.j2",
         context
@@ -109,17 +109,17 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
             "numbers": _part(document, "results", "slices", "curves"),
             "steps": _part(document, "next"),
             "agreement": _part(document, "evidence"),
-            "beside": listed[:_MOST_TASKS],
-            "left_out": max(0, len(listed) - _MOST_TASKS),
-            "won": sum(row.kind == "won" for row in beside),
-            "lost": sum(row.kind == "lost" for row in beside),
+            "beside": rows[:_MOST_TASKS],
+            "left_out": max(0, len(rows) - _MOST_TASKS),
+            "won": sum(row.kind == "won" for row in all_rows),
+            "lost": sum(row.kind == "lost" for row in all_rows),
             "differ": len(flips),
-            "tasks": len(beside),
+            "tasks": len(all_rows),
         },
     )
 
 
-def _compared(
+def _compare(
     state: AppState, chosen: Sequence[Summary], words: Sequence[str], *, allow: bool
 ) -> tuple[list[Run], Comparison | Comparisons]:
     if not 2 <= len(chosen) <= _MOST_RUNS:
@@ -150,16 +150,16 @@ def _newest_pair(state: AppState) -> list[Summary]:
 
     Another agent is preferred to another run of the same one.
     """
-    made = [
+    candidates = [
         summary
         for summary in state.summaries.all()
         if summary.counts.attempts and not summary.is_all_missing
     ][:_CONSIDERED]
-    suites = [_suite(state, summary) for summary in made]
-    for place, newer in enumerate(made):
+    suites = [_suite(state, summary) for summary in candidates]
+    for place, newer in enumerate(candidates):
         older = [
             summary
-            for summary, suite in zip(made[place + 1 :], suites[place + 1 :], strict=True)
+            for summary, suite in zip(candidates[place + 1 :], suites[place + 1 :], strict=True)
             if suite == suites[place] and summary.head.planned == newer.head.planned
         ]
         others = [summary for summary in older if summary.head.agent != newer.head.agent]
@@ -180,8 +180,8 @@ def _task_rows(
     sides = [_sides(state, summary, run) for summary, run in zip(chosen, runs, strict=True)]
     changes: dict[str, TaskChange] = {}
     if len(runs) == 2:
-        listed = task_changes(runs[0], runs[1], word, Terms(drop_short=True))
-        changes = {change.task: change for change in listed}
+        changes_of_pair = task_changes(runs[0], runs[1], word, Terms(drop_short=True))
+        changes = {change.task: change for change in changes_of_pair}
     tasks = dict.fromkeys([*changes, *(task for run in runs for task in run.outcomes.tasks)])
     return [
         TaskAcrossRuns(task, tuple(side.get(task) for side in sides), changes.get(task))
@@ -196,7 +196,7 @@ def _sides(state: AppState, summary: Summary, run: Run) -> dict[str, Side]:
     if summary.head.planned <= DOTS_UP_TO and len(outcomes) <= _MOST_TASKS:
         keys = state.reading.task_keys(key, list(outcomes.tasks))
         marks_by_key = state.reading.marks(key, list(keys.values()))
-        marks = {task: marks_by_key.get(own, []) for task, own in keys.items()}
+        marks = {task: marks_by_key.get(task_key, []) for task, task_key in keys.items()}
     return {
         task: Side(int(c), int(n), tuple(marks.get(task, ())))
         for task, c, n in zip(outcomes.tasks, outcomes.c, outcomes.n, strict=True)

@@ -27,7 +27,7 @@ from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps
 from passhat.stats.outcomes import Run
 from passhat.stats.plan import Plan, plan_tasks
 
-__all__ = ["forecast", "planned"]
+__all__ = ["forecast", "plan_page"]
 
 
 _OFFERED_PLANS = 200
@@ -37,20 +37,20 @@ _FIELDS = (
 )
 
 
-def planned(state: AppState, request: PageRequest) -> Answer:
+def plan_page(state: AppState, request: PageRequest) -> Answer:
     """A plan from a pilot, or from stated assumptions."""
-    offered = [summary for summary in state.summaries.all() if summary.counts.attempts][
+    pilots = [summary for summary in state.summaries.all() if summary.counts.attempts][
         :_OFFERED_PLANS
     ]
     if not request.query and request.form == "html":  # opened from the menu: the newest run
         newest = [
             summary.id
-            for summary in offered
+            for summary in pilots
             if not summary.is_all_missing and summary.head.planned > 1
         ][:1]
         request = replace(request, query=QueryParams([("run", run) for run in newest]))
     context: dict[str, object] = {
-        "offered": offered,
+        "offered": pilots,
         "asked": {name: request.text(name) for name in _FIELDS},
         "plan": None,
         "trouble": "",
@@ -71,8 +71,8 @@ def planned(state: AppState, request: PageRequest) -> Answer:
         rows = to_data(result.rows)
         return Csv([*rows[0]], [[*row.values()] for row in rows])
     blocks = list(plan_document(result).blocks(Level.SHORT))
-    shown = {"lead": render_blocks(blocks[:1]), "rest": render_blocks(blocks[1:], "stack")}
-    return Html("plan.html.j2", context | {"plan": result} | shown)
+    parts = {"lead": render_blocks(blocks[:1]), "rest": render_blocks(blocks[1:], "stack")}
+    return Html("plan.html.j2", context | {"plan": result} | parts)
 
 
 def _plan(state: AppState, request: PageRequest) -> Plan:
@@ -104,10 +104,10 @@ _USERS = 10_000
 
 def forecast(state: AppState, request: PageRequest) -> Answer:
     """Bands for any k, and which k reaches a target."""
-    offered = [summary for summary in state.summaries.all() if summary.counts.attempts][:_OFFERED]
+    pilots = [summary for summary in state.summaries.all() if summary.counts.attempts][:_OFFERED]
     words = [word for text in request.texts("metric") for word in text.replace(",", " ").split()]
     context: dict[str, object] = {
-        "offered": offered,
+        "offered": pilots,
         "chosen": None,
         "asked": {name: request.text(name) for name in ("reach", "keep", "users")},
         "words": words,
@@ -119,10 +119,10 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
     word = request.text("run")
     if not word and not request.query and request.form == "html":
         # Opened from the menu: the newest run.
-        word = next((summary.id for summary in offered if not summary.is_all_missing), "")
+        word = next((summary.id for summary in pilots if not summary.is_all_missing), "")
     if not word:
         if request.form != "html":
-            return Json({"runs": [summary.id for summary in offered]})
+            return Json({"runs": [summary.id for summary in pilots]})
         return Html("forecast.html.j2", context)
     summary = state.summaries.find(word)
     context["chosen"] = summary
@@ -178,8 +178,8 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
             lines.append(Series(kind(1).family, points, place))
     if not lines:
         return Markup("")
-    drawn = sorted({int(point.x) for line in lines for point in line.points})
-    step = max(1, -(-len(drawn) // 9))
+    k_values = sorted({int(point.x) for line in lines for point in line.points})
+    step = max(1, -(-len(k_values) // 9))
     ends = "; ".join(line.points[-1].tip for line in lines)
     return draw(
         Plot(
@@ -189,7 +189,7 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
             f"not rejected by the data would give. Points are what was observed. {ends}.",
             lines,
             x_title="attempts k, doubling",
-            ticks=[(k, f"{k:,}") for k in drawn[::step]],
+            ticks=[(k, f"{k:,}") for k in k_values[::step]],
             log=True,
             width=680,
         )
@@ -197,11 +197,11 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
 
 
 def _point(band: Forecast) -> Point:
-    seen = "" if band.observed is None else f" = {number(band.observed)} observed,"
+    observed_text = "" if band.observed is None else f" = {number(band.observed)} observed,"
     return Point(
         band.metric.k,
         band.observed,
         band.low,
         band.high,
-        f"{band.metric}{seen} band {band.band_text()}",
+        f"{band.metric}{observed_text} band {band.band_text()}",
     )

@@ -57,17 +57,19 @@ def grid(state: AppState, request: PageRequest) -> Answer:
     cut = len(lines) > _MOST_ATTEMPTS
     disagreeing = _disagreeing(state, summary, lines[:_MOST_ATTEMPTS])
     by_task = [
-        (task, list(own))
-        for task, own in groupby(lines[:_MOST_ATTEMPTS], lambda line: line.task)
+        (task, list(attempts))
+        for task, attempts in groupby(lines[:_MOST_ATTEMPTS], lambda line: line.task)
         if word in task.lower()
     ]
-    chosen = [(task, own) for task, own in by_task if _matches(own, show, disagreeing)]
-    pages = max(1, -(-len(chosen) // _TASKS_PER_PAGE))
+    matches = [
+        (task, attempts) for task, attempts in by_task if _matches(attempts, show, disagreeing)
+    ]
+    pages = max(1, -(-len(matches) // _TASKS_PER_PAGE))
     page = min(request.whole("page", 1), pages)
     start = (page - 1) * _TASKS_PER_PAGE
     rows = [
-        _row(state, summary, task, own, disagreeing)
-        for task, own in chosen[start : start + _TASKS_PER_PAGE]
+        _row(state, summary, task, attempts, disagreeing)
+        for task, attempts in matches[start : start + _TASKS_PER_PAGE]
     ]
     if request.form == "json":
         return Json({"schema": SCHEMA, "run": summary.id, "rows": rows, "pages": pages})
@@ -87,7 +89,7 @@ def grid(state: AppState, request: PageRequest) -> Answer:
             "run": summary,
             "rows": rows,
             "columns": max((len(row.cells) for row in rows), default=0),
-            "count": len(chosen),
+            "count": len(matches),
             "total": len(by_task),
             "cut": cut,
             "page": page,
@@ -181,6 +183,6 @@ def override(
         if why not in list(FailureCategory):
             raise InvalidValue(f"{why!r} is not a failure category.")
     judgement = StoredJudgement(verdict, why, reason, JudgementSource.HUMAN)
-    with open_store(store, must_exist=True) as opened:
-        opened.add_judgement(summary.id, task, number, judgement)
+    with open_store(store, must_exist=True) as writable:
+        writable.add_judgement(summary.id, task, number, judgement)
     return summary.id

@@ -59,13 +59,13 @@ def history(state: AppState, request: PageRequest) -> Answer:
     suite = request.text("suite") or (everything[0].head.suite if everything else "")
     word = str(metric(request.text("metric") or "pass^1"))
     agent = request.text("agent")
-    own = [
+    of_suite = [
         summary for summary in everything if summary.head.suite == suite and summary.counts.attempts
     ]
-    chosen = [summary for summary in own if not agent or summary.head.agent == agent][:_MOST_RUNS][
-        ::-1
-    ]
-    steps = _steps(state, chosen, word)
+    of_agent = [summary for summary in of_suite if not agent or summary.head.agent == agent][
+        :_MOST_RUNS
+    ][::-1]
+    steps = _steps(state, of_agent, word)
     data = {
         "schema": SCHEMA,
         "suite": suite,
@@ -82,12 +82,12 @@ def history(state: AppState, request: PageRequest) -> Answer:
         {
             "suite": suite,
             "suites": suites,
-            "agents": sorted({summary.head.agent for summary in own}),
+            "agents": sorted({summary.head.agent for summary in of_suite}),
             "agent": agent,
             "word": word,
             "steps": steps,
             "plot": _plot(steps, suite, word),
-            "left_out": max(0, len(own) - len(chosen)) if not agent else 0,
+            "left_out": max(0, len(of_suite) - len(of_agent)) if not agent else 0,
         },
     )
 
@@ -137,19 +137,19 @@ def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
         for x, step in enumerate(steps)
         if step.changes
     ]
-    shown = [x for x, step in enumerate(steps) if step.estimate is not None]
-    step = max(1, -(-len(shown) // 6))
-    inside = [mark for mark in marks if shown and shown[0] <= mark.x <= shown[-1]]
+    with_value = [x for x, step in enumerate(steps) if step.estimate is not None]
+    step = max(1, -(-len(with_value) // 6))
+    visible = [mark for mark in marks if with_value and with_value[0] <= mark.x <= with_value[-1]]
     return draw(
         Plot(
             "trend",
-            f"{word} of {suite} over {len(shown)} runs",
+            f"{word} of {suite} over {len(with_value)} runs",
             f"Points are runs in the order in which they were started, bars their 95% intervals "
-            f"for new tasks; {len(inside)} vertical lines mark where suite or protocol changed.",
+            f"for new tasks; {len(visible)} vertical lines mark where suite or protocol changed.",
             lines,
             x_title="runs, in order of their start",
-            ticks=_ticks(steps, shown[::step]),
-            marks=inside,
+            ticks=_ticks(steps, with_value[::step]),
+            marks=visible,
             width=680,
         )
     )

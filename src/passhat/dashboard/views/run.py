@@ -37,22 +37,25 @@ def run(state: AppState, request: PageRequest) -> Answer:
         return Csv(text=as_csv(Report((state.snapshots.whole(summary).report,))))
     # Taken first: numbers that become ready meanwhile are then announced twice, not never.
     mark = mark_of(state, summary)
-    known, trouble = _known(state, summary)
+    snapshot, trouble = _find_snapshot(state, summary)
     context: dict[str, object] = {
         "run": summary,
-        "known": known,
+        "known": snapshot,
         "trouble": trouble,
         "mark": mark,
     }
     if request.part != "tasks":
-        context |= _live(state, summary, known)
+        context |= _live(state, summary, snapshot)
     if request.part != "live":
-        context |= {"list": task_list(state, summary, known, request), "protocol": _protocol(known)}
+        context |= {
+            "list": task_list(state, summary, snapshot, request),
+            "protocol": _protocol(snapshot),
+        }
     template = {"live": "_live.html.j2", "tasks": "_tasks.html.j2"}.get(request.part, "run.html.j2")
     return Html(template, context)
 
 
-def _known(state: AppState, summary: Summary) -> tuple[RunSnapshot | None, str]:
+def _find_snapshot(state: AppState, summary: Summary) -> tuple[RunSnapshot | None, str]:
     try:
         return state.snapshots.soon(summary), ""
     except PasshatError as error:
@@ -95,7 +98,7 @@ def _plot(known: RunSnapshot) -> Markup:
         return Markup("")
     lines = []
     for place, kind in enumerate((PassHat, PassAt), 1):
-        own = [estimate for estimate in known.curve if isinstance(estimate.metric, kind)]
+        estimates = [estimate for estimate in known.curve if isinstance(estimate.metric, kind)]
         points = [
             Point(
                 estimate.metric.k,
@@ -104,7 +107,7 @@ def _plot(known: RunSnapshot) -> Markup:
                 estimate.high,
                 _tip(estimate),
             )
-            for estimate in own
+            for estimate in estimates
         ]
         lines.append(Series(kind(1).family, points, place))
     step = max(1, -(-len(ks) // 10))

@@ -13,7 +13,7 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import Estimate
 
-__all__ = ["regrade_command", "runs", "start_command", "started"]
+__all__ = ["regrade_command", "runs", "show_commands", "start_command"]
 
 
 _FIELDS = {
@@ -28,7 +28,7 @@ _FIELDS = {
 _NEEDED = ("agent", "suite", "attempts")
 
 
-def started(state: AppState, request: PageRequest) -> Answer:
+def show_commands(state: AppState, request: PageRequest) -> Answer:
     """The form, and the commands started since the server is up."""
     if not state.allow_run:
         raise Forbidden(
@@ -90,7 +90,7 @@ def runs(state: AppState, request: PageRequest) -> Answer:
     everything = state.summaries.all()
     column = request.choice("sort", ("started", *COLUMNS))
     order = request.choice("order", ("down", "up"))
-    matching = _sorted(_matching(everything, request), column, order)
+    matching = _sort(_matching(everything, request), column, order)
     if request.form == "json":
         return Json({"runs": to_data([summary.stored for summary in reversed(matching)])})
     if request.form == "csv":
@@ -140,11 +140,11 @@ def _matching(summaries: Sequence[Summary], request: PageRequest) -> list[Summar
             or status == summary.status
             or (status == "all missing" and summary.is_all_missing)
         )
-        and all(word in _searched(summary) for word in words)
+        and all(word in _search_text(summary) for word in words)
     ]
 
 
-def _sorted(summaries: list[Summary], column: str, order: str) -> list[Summary]:
+def _sort(summaries: list[Summary], column: str, order: str) -> list[Summary]:
     """Stable, so that equal values stay the newest first."""
     keys: dict[str, Callable[[Summary], Any]] = {
         "agent": lambda summary: summary.title.lower(),
@@ -158,6 +158,6 @@ def _sorted(summaries: list[Summary], column: str, order: str) -> list[Summary]:
     return sorted(summaries, key=keys[column], reverse=order == "down")
 
 
-def _searched(summary: Summary) -> str:
+def _search_text(summary: Summary) -> str:
     head = summary.head
     return f"{head.id} {head.agent} {head.suite} {head.name} {head.started}".lower()

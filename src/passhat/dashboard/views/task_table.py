@@ -29,7 +29,7 @@ _OTHER_RUNS = 12
 def task(state: AppState, request: PageRequest) -> Answer:
     """Its attempts one by one."""
     summary = state.summaries.find(request.path["run"])
-    name, form, key = _requested_task(state, summary, request)
+    name, form, key = _find_task(state, summary, request)
     lines = state.reading.lines(summary.head.key, AttemptFilter(task=key), _MOST_LINES, None)
     if form == "csv":
         rows = [line.to_dict() for line in lines]
@@ -67,15 +67,13 @@ def task(state: AppState, request: PageRequest) -> Answer:
     )
 
 
-def _requested_task(
-    state: AppState, summary: Summary, request: PageRequest
-) -> tuple[str, str, int]:
+def _find_task(state: AppState, summary: Summary, request: PageRequest) -> tuple[str, str, int]:
     """The task of a request; a task whose own name ends in .json is recognized, too."""
     name, form = request.path["task"], request.form
-    for known, shown in ((name, form), (f"{name}.{form}", "html")):
-        key = state.reading.task_key(summary.head.key, known)
+    for task, page_form in ((name, form), (f"{name}.{form}", "html")):
+        key = state.reading.task_key(summary.head.key, task)
         if key is not None:
-            return known, shown, key
+            return task, page_form, key
     raise NotFound(f"run {summary.id} has no task {name!r}.")
 
 
@@ -105,8 +103,8 @@ def _in_other_runs(state: AppState, summary: Summary, name: str) -> list[dict[st
         marks = state.reading.marks(other.head.key, [key]).get(key)
         if marks:
             passed = sum(verdict is Verdict.PASSED for _, verdict in marks)
-            scored = sum(verdict is not Verdict.MISSING for _, verdict in marks)
-            other_runs.append({"run": other, "marks": marks, "c": passed, "n": scored})
+            scored_count = sum(verdict is not Verdict.MISSING for _, verdict in marks)
+            other_runs.append({"run": other, "marks": marks, "c": passed, "n": scored_count})
         if len(other_runs) == _OTHER_RUNS:
             break
     return other_runs
@@ -157,14 +155,18 @@ def task_list(
     if known is None:
         return TaskList((), 0, summary.counts.tasks, 1, 1, filters)
     outcomes = known.run.outcomes
-    rows = _sorted(outcomes, _matching_rows(outcomes, filters), filters["sort"])
+    rows = _sort_rows(outcomes, _matching_rows(outcomes, filters), filters["sort"])
     pages = max(1, -(-len(rows) // _PAGE))
     page = min(request.whole("page", 1), pages)
-    chosen = rows[(page - 1) * _PAGE : page * _PAGE].tolist()
-    names = [outcomes.tasks[i] for i in chosen]
+    page_rows = rows[(page - 1) * _PAGE : page * _PAGE].tolist()
+    names = [outcomes.tasks[i] for i in page_rows]
     keys = state.reading.task_keys(summary.head.key, names)
-    few = [keys[n] for n, i in zip(names, chosen, strict=True) if _made(outcomes, i) <= DOTS_UP_TO]
-    marks = state.reading.marks(summary.head.key, few)
+    dot_keys = [
+        keys[n]
+        for n, i in zip(names, page_rows, strict=True)
+        if _attempt_count(outcomes, i) <= DOTS_UP_TO
+    ]
+    marks = state.reading.marks(summary.head.key, dot_keys)
     lines = tuple(
         TaskLine(
             name,
@@ -174,12 +176,12 @@ def task_list(
             int(outcomes.missing[i]),
             tuple(marks.get(keys[name], ())),
         )
-        for name, i in zip(names, chosen, strict=True)
+        for name, i in zip(names, page_rows, strict=True)
     )
     return TaskList(lines, len(rows), len(outcomes), page, pages, filters)
 
 
-def _made(outcomes: Outcomes, index: int) -> int:
+def _attempt_count(outcomes: Outcomes, index: int) -> int:
     return int(outcomes.n[index] + outcomes.missing[index])
 
 
@@ -195,16 +197,16 @@ def _matching_rows(outcomes: Outcomes, filters: dict[str, str]) -> IntArray:
     rows = np.flatnonzero(fits)
     word = filters["task"].lower()
     if word:
-        rows = np.array([i for i in rows.tolist() if word in _searched(outcomes, i)], np.int64)
+        rows = np.array([i for i in rows.tolist() if word in _search_text(outcomes, i)], np.int64)
     return rows
 
 
-def _searched(outcomes: Outcomes, index: int) -> str:
+def _search_text(outcomes: Outcomes, index: int) -> str:
     labels = (values[index] for values in outcomes.labels.values())
     return " ".join([outcomes.tasks[index], *labels]).lower()
 
 
-def _sorted(outcomes: Outcomes, rows: IntArray, way: str) -> IntArray:
+def _sort_rows(outcomes: Outcomes, rows: IntArray, way: str) -> IntArray:
     if way == "suite":
         return rows
     if way == "name":
