@@ -74,17 +74,17 @@ R = TypeVar("R")
 
 def _with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Answer a misspelt keyword with the nearest one and all that the function takes."""
-    known = [*inspect.signature(function).parameters]
+    parameters = [*inspect.signature(function).parameters]
 
     @wraps(function)
     def call(*arguments: P.args, **keywords: P.kwargs) -> R:
         for name in keywords:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
+            if name not in parameters:
+                near = difflib.get_close_matches(name, parameters, 1)
                 guess = f" Did you mean {near[0]!r}?" if near else ""
                 raise TypeError(
                     f"passhat.{function.__name__}() got an unexpected keyword argument {name!r}."
-                    f"{guess} It takes: {', '.join(known)}."
+                    f"{guess} It takes: {', '.join(parameters)}."
                 )
         return function(*arguments, **keywords)
 
@@ -187,14 +187,14 @@ def run(
     from passhat.runner.run import Stop
     from passhat.runner.run_spec import run as run_spec
 
-    with _prepared(**given) as (spec, seen):
+    with _prepare(**given) as (spec, report_progress):
         stop = Stop()
-        with _ctrl_c(stop) as interrupted:
-            result = run_spec(spec, progress=seen, tell=_tell, stop=stop)
-        made = _as_run(result, spec, kept=store is not None)
-    if interrupted():
+        with _ctrl_c(stop) as was_interrupted:
+            result = run_spec(spec, progress=report_progress, tell=_tell, stop=stop)
+        result_run = _as_run(result, spec, kept=store is not None)
+    if was_interrupted():
         raise KeyboardInterrupt(f"stopped with {result.left} attempts to go")
-    return made
+    return result_run
 
 
 @_with_known_keywords
@@ -231,13 +231,13 @@ async def arun(
     given = locals()
     from passhat.runner.run_spec import arun as arun_spec
 
-    with _prepared(**given) as (spec, seen):
-        result = await arun_spec(spec, progress=seen, tell=_tell)
+    with _prepare(**given) as (spec, report_progress):
+        result = await arun_spec(spec, progress=report_progress, tell=_tell)
         return _as_run(result, spec, kept=store is not None)
 
 
 @contextmanager
-def _prepared(
+def _prepare(
     agent: AgentLike,
     suite: SuiteLike,
     n: int | Plan | Allocation,
@@ -283,11 +283,11 @@ def _agent(agent: AgentLike) -> str | Agent:
     from passhat.agents import as_agent
     from passhat.suites.jsonl import code_digest
 
-    loaded = as_agent(agent)
+    loaded_agent = as_agent(agent)
     # Two lambdas have the same name, and would continue each other's run in one store.
-    if "<lambda>" in loaded.name or "<locals>" in loaded.name:
-        loaded.name += f"#{code_digest(agent)[:8]}"
-    return loaded
+    if "<lambda>" in loaded_agent.name or "<locals>" in loaded_agent.name:
+        loaded_agent.name += f"#{code_digest(agent)[:8]}"
+    return loaded_agent
 
 
 def _attempts(n: int | Plan | Allocation) -> int | Allocation:
@@ -345,12 +345,12 @@ def _progress(
     from rich.progress import Progress as Bar
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
-        shown = bar.add_task("attempts")
+        bar_task = bar.add_task("attempts")
 
         def show(_record: object, counts: Progress) -> None:
             text = f"{counts.passed} passed, {counts.failed} failed"
             text += f", {counts.missing} missing" if counts.missing else ""
-            bar.update(shown, total=counts.total, completed=counts.done, description=text)
+            bar.update(bar_task, total=counts.total, completed=counts.done, description=text)
 
         yield show
 
@@ -393,14 +393,14 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
     from passhat.stats.estimate.metrics import PassHat
     from passhat.store import open_store as open_place
 
-    opened = open_place(spec.store) if isinstance(spec.store, str) else nullcontext(spec.store)
-    with opened as place:
-        made = run_from_store(place, place.find(result.id))
+    opening = open_place(spec.store) if isinstance(spec.store, str) else nullcontext(spec.store)
+    with opening as place:
+        run = run_from_store(place, place.find(result.id))
     if not kept:
-        made = replace(made, name=made.agent, source="passhat.run")
-    ks = default_ks(made.outcomes)
+        run = replace(run, name=run.agent, source="passhat.run")
+    ks = default_ks(run.outcomes)
     words = [PassHat(k) for k in dict.fromkeys((1, *ks[-1:]))] if len(ks) else []
-    return replace(made, estimates=estimate_all(made.outcomes, words) if words else ())
+    return replace(run, estimates=estimate_all(run.outcomes, words) if words else ())
 
 
 def open_store(place: str | PathLike[str]) -> Store:
