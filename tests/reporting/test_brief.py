@@ -16,7 +16,7 @@ from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.document import Document, Level
 from passhat.reporting.documents.report import report_document, run_document, runs_on_screen
 from passhat.reporting.documents.verdicts import comparison_document, verdict_sentence
-from passhat.reporting.task_changes import paired_cells, task_changes
+from passhat.reporting.task_changes import pair_cells, task_changes
 from passhat.reporting.terminal import render_terminal
 from passhat.reporting.view import run_labels
 from passhat.stats.compare import compare, compare_all
@@ -126,12 +126,12 @@ def test_names_cannot_split_the_headline() -> None:
 
 
 def test_cells_count_single_attempts_and_share_more() -> None:
-    cells = paired_cells(
+    cells = pair_cells(
         _run("a", 1, [1, 1, 0, 0, 1]).outcomes, _run("b", 1, [1, 0, 1, 0, 1]).outcomes
     )
     assert cells is not None
     assert cells.text("a", "b") == "Tasks: both pass 2, only b 1, only a 1, both fail 1"
-    shares = paired_cells(_run("a", 2, [1, 2]).outcomes, _run("b", 4, [2, 0]).outcomes)
+    shares = pair_cells(_run("a", 2, [1, 2]).outcomes, _run("b", 4, [2, 0]).outcomes)
     assert shares is not None
     assert shares.text("a", "b") == (
         "Attempts: both pass 13%, only b 13%, only a 62%, both fail 12%"

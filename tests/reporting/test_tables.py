@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from rich.console import Console, RenderableType
 
-from passhat.reporting.terminal import captured, facts, plain, plain_table
+from passhat.reporting.terminal import capture, facts, plain, plain_table
 
 
 def _shown(part: RenderableType, width: int = 60) -> str:
-    return captured(Console(width=width, color_system=None), lambda: [part])
+    return capture(Console(width=width, color_system=None), lambda: [part])
 
 
 @pytest.mark.parametrize("name", ["[bold]x[/bold]", "[/]", "[link=http://x]y", ":smile:", "a\\[b"])

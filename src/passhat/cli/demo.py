@@ -98,7 +98,7 @@ def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> Non
     from passhat.reporting.html import HtmlOptions, html_report
     from passhat.reporting.markdown import render_markdown
     from passhat.reporting.task_changes import task_changes
-    from passhat.reporting.terminal import captured, facts
+    from passhat.reporting.terminal import capture, facts
 
     report = build_report(runs, ReportOptions(by="band", with_tasks=True, with_details=True))
     write_text(str(Path(store_path).with_suffix(".md")), render_markdown(report_document(report)))
@@ -113,4 +113,4 @@ def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> Non
     example = f"passhat show {runs[0].id} retail/001#1 --store {store_path}"
     entries += [("Attempts", store_path), ("Read one", example)]
     entries += [("The report", f"{page} (open it in a browser)")]
-    click.echo(captured(Console(), lambda: [facts(entries)]), nl=False)
+    click.echo(capture(Console(), lambda: [facts(entries)]), nl=False)

@@ -51,7 +51,7 @@ def command(
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.reporting.terminal import captured, plain_table
+    from passhat.reporting.terminal import capture, plain_table
     from passhat.runner.doctor import Level, examine
 
     findings = list(examine(store_path, agents, suites, os.environ))
@@ -69,6 +69,6 @@ def command(
             for finding in findings
         ]
         table = plain_table(("", "check", "found", "what to do"), rows, left=(0, 1, 2, 3))
-        click.echo(captured(Console(), lambda: [table]), nl=False)
+        click.echo(capture(Console(), lambda: [table]), nl=False)
         click.echo("passhat is usable" if usable else "Fix the problems above first.")
     return ExitCode.OK if usable else ExitCode.REFUTED

@@ -108,7 +108,7 @@ def _in_store(word: str, store_path: str) -> Iterator[_Shown]:
 
 
 def _print(shown: list[_Shown], task: str) -> ExitCode:
-    from passhat.reporting.audit import shown_program
+    from passhat.reporting.audit import escape_program
 
     if not shown:
         raise InvalidValue(
@@ -120,9 +120,9 @@ def _print(shown: list[_Shown], task: str) -> ExitCode:
             click.echo(f"  {name}: {words}")
         if attempt.raw:
             click.echo("  answer:")
-            click.echo(_indent(shown_program(attempt.raw)))
+            click.echo(_indent(escape_program(attempt.raw)))
         click.echo("  program:")
-        click.echo(_indent(shown_program(attempt.program)))
+        click.echo(_indent(escape_program(attempt.program)))
         click.echo()
     return ExitCode.OK
 

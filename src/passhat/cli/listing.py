@@ -27,9 +27,9 @@ def agents_command() -> ExitCode:
     from rich.console import Console
 
     from passhat.agents.registry import agent_kinds
-    from passhat.reporting.terminal import captured, facts
+    from passhat.reporting.terminal import capture, facts
 
-    click.echo(captured(Console(), lambda: [facts(agent_kinds().items())]), nl=False)
+    click.echo(capture(Console(), lambda: [facts(agent_kinds().items())]), nl=False)
     return ExitCode.OK
 
 
@@ -45,10 +45,10 @@ def suites_command() -> ExitCode:
     """List the kinds of suite that are installed."""
     from rich.console import Console
 
-    from passhat.reporting.terminal import captured, facts
+    from passhat.reporting.terminal import capture, facts
     from passhat.suites.registry import suite_kinds
 
-    click.echo(captured(Console(), lambda: [facts(suite_kinds().items())]), nl=False)
+    click.echo(capture(Console(), lambda: [facts(suite_kinds().items())]), nl=False)
     click.echo("passhat tasks SUITE lists the tasks of one, as in: passhat tasks orderdesk/retail")
     return ExitCode.OK
 
@@ -71,7 +71,7 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
 
     from rich.console import Console
 
-    from passhat.reporting.terminal import captured, plain_table
+    from passhat.reporting.terminal import capture, plain_table
     from passhat.suites import load_suite
 
     tasks = load_suite(suite, asked).tasks
@@ -88,7 +88,7 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
     ]
     header = ("task", *labels, "prompt")
     table = plain_table(header, rows, left=range(len(header)))
-    click.echo(captured(Console(), lambda: [table]), nl=False)
+    click.echo(capture(Console(), lambda: [table]), nl=False)
     return ExitCode.OK
 
 

@@ -96,7 +96,7 @@ def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
     from rich.console import Console
 
     from passhat._display import counted
-    from passhat.reporting.terminal import captured, facts, plain
+    from passhat.reporting.terminal import capture, facts, plain
     from passhat.runner.regrade import Outcome
 
     counts = Counter(attempt.outcome for attempt in attempts)
@@ -122,7 +122,7 @@ def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
             for attempt in members[:_MOST_SHOWN]
         ]
         if rows:
-            click.echo(captured(Console(), lambda rows=rows: [facts(rows)]), nl=False)  # type: ignore[misc]
+            click.echo(capture(Console(), lambda rows=rows: [facts(rows)]), nl=False)  # type: ignore[misc]
         if len(members) > _MOST_SHOWN:
             text = f"and {len(members) - _MOST_SHOWN:,} more; --json lists all of them"
-            click.echo(captured(Console(), lambda text=text: [plain(text)]), nl=False)  # type: ignore[misc]
+            click.echo(capture(Console(), lambda text=text: [plain(text)]), nl=False)  # type: ignore[misc]

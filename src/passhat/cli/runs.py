@@ -33,7 +33,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
 
     from passhat._display import percent
     from passhat._serialize import as_json, to_data
-    from passhat.reporting.terminal import captured, plain_table
+    from passhat.reporting.terminal import capture, plain_table
     from passhat.store import damage_reported, open_store
 
     with (
@@ -61,7 +61,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     for row in rows:
         row[1:3] = _cut_to(row[1], row[2], room)
     table = plain_table(header, rows, left=(0, 1, 2, 6, 7), whole=range(len(header)))
-    click.echo(captured(console, lambda: [table]), nl=False)
+    click.echo(capture(console, lambda: [table]), nl=False)
     return ExitCode.OK
 
 

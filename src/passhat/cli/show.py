@@ -120,7 +120,7 @@ def _show(attempt: str, ended: Ended) -> None:
     from rich.console import Console
 
     from passhat._display import counted
-    from passhat.reporting.terminal import captured, facts, plain
+    from passhat.reporting.terminal import capture, facts, plain
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
     measures = [] if ended.steps is None else [counted(int(ended.steps), "step")]
@@ -134,11 +134,11 @@ def _show(attempt: str, ended: Ended) -> None:
             (_WHO[judgement.source], f"{judgement} ({judgement.at[:16]})")
             for judgement in ended.said
         ]
-        click.echo(captured(Console(), lambda: [*parts, facts(words)]), nl=False)
+        click.echo(capture(Console(), lambda: [*parts, facts(words)]), nl=False)
         parts = []
     for entry in ended.transcript:
         parts += [plain(""), plain(entry["role"], "bold"), plain(entry["text"])]
-    click.echo(captured(Console(), lambda: parts), nl=False)
+    click.echo(capture(Console(), lambda: parts), nl=False)
 
 
 def _show_calls(calls: Sequence[Mapping[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from passhat._serialize import as_json
 from passhat.judging.audit import Agreement, Audited
 from passhat.reporting.markdown import code, escape
 
-__all__ = ["audit_as_json", "audit_as_markdown", "shown_program"]
+__all__ = ["audit_as_json", "audit_as_markdown", "escape_program"]
 
 SCHEMA = "passhat.audit/1"
 
@@ -43,8 +43,8 @@ def _lines(
     passed = sum(attempt.passed for attempt in sample)
     yield f"# Audit: {counted(len(sample), 'attempt')} of {judged:,} judged ones"
     yield ""
-    drawn = f"{passed} passed and {len(sample) - passed} failed, drawn by seed {seed}."
-    yield f"{drawn} {answer}".strip()
+    sample_text = f"{passed} passed and {len(sample) - passed} failed, drawn by seed {seed}."
+    yield f"{sample_text} {answer}".strip()
     yield ""
     for sentence in agreed.sentences() if agreed is not None else ():
         yield f"- {sentence}"
@@ -62,15 +62,15 @@ def _lines(
         yield ""
         fence = _fence(attempt.program)
         yield f"{fence}python"
-        yield shown_program(attempt.program)
+        yield escape_program(attempt.program)
         yield fence
         yield ""
 
 
-def shown_program(program: str) -> str:
+def escape_program(program: str) -> str:
     """A program with terminal escapes removed."""
-    kept = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in program)
-    return kept.rstrip("\n")
+    text = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in program)
+    return text.rstrip("\n")
 
 
 def _fence(text: str) -> str:

@@ -73,11 +73,11 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
     if run.attempts is not None and run.attempts.answers is not None:
         notes += diversity_notes(_rows(run.attempts))
     if weak:
-        listed = some([f"{task} ({percent(share, 0)})" for task, share in weak.items()], 6)
+        weak_text = some([f"{task} ({percent(share, 0)})" for task, share in weak.items()], 6)
         notes.append(
             f"weak tests on {len(weak):,} of {counted(len(run.outcomes), 'task')}: they notice "
             f"under {WEAK_BELOW:.0%} of broken canonical solutions, so passing means less there: "
-            f"{listed}"
+            f"{weak_text}"
         )
     return tuple(notes)
 
@@ -111,9 +111,9 @@ def diversity_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
         if row["success"] is None:
             continue
         attempts += 1
-        known = programs.setdefault(str(row["task"]), {})
+        passes_by_program = programs.setdefault(str(row["task"]), {})
         name = str(row["answer"])
-        known[name] = known.get(name, False) or bool(row["success"])
+        passes_by_program[name] = passes_by_program.get(name, False) or bool(row["success"])
     distinct = sum(map(len, programs.values()))
     if attempts <= len(programs):
         return ()
@@ -186,35 +186,35 @@ def _allocation_notes(run: Run) -> Iterator[str]:
     from passhat.stats.plan import Allocator
 
     yield f"attempts per task were planned: {run.protocol.allocation}"
-    chosen = metric(run.planned_for or "pass^1")
-    made, _ = run.outcomes.counts(Completion.AS_FAILED)
-    if not isinstance(chosen, CountMetric) or int(made.min()) < max(chosen.k, 2):
+    goal = metric(run.planned_for or "pass^1")
+    attempts, _ = run.outcomes.counts(Completion.AS_FAILED)
+    if not isinstance(goal, CountMetric) or int(attempts.min()) < max(goal.k, 2):
         return
-    allocator = Allocator(run.outcomes, chosen)
-    even = allocator.uniform(int(made.sum()))
-    own, other = allocator.noise(made), allocator.noise(even)
-    each = f"{int(made.sum()) / len(made):.3g}"
+    allocator = Allocator(run.outcomes, goal)
+    even = allocator.uniform(int(attempts.sum()))
+    error, other = allocator.noise(attempts), allocator.noise(even)
+    mean_attempts = f"{int(attempts.sum()) / len(attempts):.3g}"
     yield (
-        f"with the rates of this run, the standard error of {chosen} on these tasks is {own:.4f}; "
-        f"{each} attempts at each task would have given {other:.4f}"
-        + (": the rates moved since the plan was made" if own > other else "")
+        f"with the rates of this run, the standard error of {goal} on these tasks is {error:.4f}; "
+        f"{mean_attempts} attempts at each task would have given {other:.4f}"
+        + (": the rates moved since the plan was made" if error > other else "")
     )
 
 
 def _run_report(run: Run, options: ReportOptions) -> RunReport:
     words = _metrics(run.outcomes, options)
-    alike = None if run.aggregates is None else run.aggregates.alike
-    diagnosis = diagnose(run.outcomes, run.attempts, alike, planned=run.planned)
+    equal_answers = None if run.aggregates is None else run.aggregates.alike
+    diagnosis = diagnose(run.outcomes, run.attempts, equal_answers, planned=run.planned)
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
     weak = weak_tests(run)
     curve = _curve(run.outcomes, words, options)
     ks = [point.k for point in curve]
-    known = _about_new_tasks(run.outcomes, words, ks, options)
+    about_new = _about_new_tasks(run.outcomes, words, ks, options)
     return RunReport(
         run=run,
         protocol=replace(run.protocol, missing=options.terms.missing),
         estimates=(
-            *(known[word] for word in words),
+            *(about_new[word] for word in words),
             *_about_these_tasks(run.outcomes, words, options),
         ),
         slices={
@@ -239,7 +239,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
             *code_notes(run, weak),
         ),
         weak_tests=weak,
-        details=_details(run, words, ks, known, options) if options.with_details else None,
+        details=_details(run, words, ks, about_new, options) if options.with_details else None,
         sections={
             section.name: section.facts(run) for section in SECTIONS if section.facts is not None
         },
@@ -250,12 +250,12 @@ def _about_new_tasks(
     outcomes: Outcomes, words: list[str], ks: list[int], options: ReportOptions
 ) -> dict[str, Estimate]:
     """Estimates for the table and the charts in a single pass: most are the same."""
-    drawn: list[str] = []
+    curve_metrics: list[str] = []
     if options.with_details:
         from passhat.reporting.details import curve_words
 
-        drawn = curve_words(ks)
-    metrics = list(dict.fromkeys([*words, *drawn]))
+        curve_metrics = curve_words(ks)
+    metrics = list(dict.fromkeys([*words, *curve_metrics]))
     estimates = _estimates(outcomes, metrics, options, Population.NEW_TASKS)
     return dict(zip(metrics, estimates, strict=True))
 
@@ -317,7 +317,9 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k at every k of the report, for drawing; at more k where cheap."""
     requested_ks = {
-        chosen.k for chosen in map(metric, words) if isinstance(chosen, PassAt | PassHat)
+        parsed_metric.k
+        for parsed_metric in map(metric, words)
+        if isinstance(parsed_metric, PassAt | PassHat)
     }
     n, _ = outcomes.counts(options.terms.missing.completion)
     top = min(max(requested_ks, default=0), int(n.min()))

@@ -80,19 +80,19 @@ def _lines(run: RunReport) -> Iterator[dict[str, object]]:
 
 
 def _line(run: RunReport, part: str, estimate: Estimate) -> dict[str, object]:
-    promised = dict(run.protocol_lines)
+    protocol = dict(run.protocol_lines)
     data = estimate.to_dict()
     data.pop("bounds", None)
     return {
         **data,
         "run": run.name,
         "slice": part,
-        "attempts_per_task": promised["attempts per task (n)"],
+        "attempts_per_task": protocol["attempts per task (n)"],
         "missing": run.run.outcomes.total_missing,
-        "missing_policy": promised["missing policy"],
-        "decoding": promised["decoding"],
-        "tests": promised["tests"],
-        "protocol": promised["protocol"],
+        "missing_policy": protocol["missing policy"],
+        "decoding": protocol["decoding"],
+        "tests": protocol["tests"],
+        "protocol": protocol["protocol"],
         "source": run.run.source,
         "notes": "; ".join(estimate.notes),
     }
@@ -105,15 +105,15 @@ def gate_as_junit(result: GateResult) -> str:
     rule either. Where the gate only warns, it is skipped: JUnit has no warning.
     """
     results = result.results
-    unsettled = sum(rule.verdict is GateVerdict.NOT_SETTLED for rule in results)
+    open_rules = sum(rule.verdict is GateVerdict.NOT_SETTLED for rule in results)
     warns = result.unsettled in ("pass", "warn")
     suite = ElementTree.Element(
         "testsuite",
         name=f"passhat gate: {_printable(result.name)}",
         tests=str(len(results) + (result.absent > 0)),
         failures=str(sum(rule.verdict is GateVerdict.REFUTED for rule in results)),
-        errors=str((0 if warns else unsettled) + (result.absent > 0)),
-        skipped=str(unsettled if warns else 0),
+        errors=str((0 if warns else open_rules) + (result.absent > 0)),
+        skipped=str(open_rules if warns else 0),
     )
     for rule in results:
         _add_case(suite, rule, result.name, warns=warns)
@@ -168,9 +168,9 @@ def task_scores(run: Run, estimate: Estimate) -> dict[str, float]:
     completion = MissingPolicy.of(estimate.missing_policy).completion
     n, c = run.outcomes.counts(completion)
     k, value = metric.k, pass_at_k if isinstance(metric, PassAt) else pass_hat_k
-    enough = np.flatnonzero(n >= k)
-    values = np.atleast_1d(value(n[enough], c[enough], k))
-    pairs = zip(enough.tolist(), values.tolist(), strict=True)
+    rows = np.flatnonzero(n >= k)
+    values = np.atleast_1d(value(n[rows], c[rows], k))
+    pairs = zip(rows.tolist(), values.tolist(), strict=True)
     return {run.outcomes.tasks[place]: score for place, score in pairs}
 
 
@@ -196,7 +196,7 @@ def as_langfuse(report: Report) -> str:
 
 def _langfuse(run: RunReport) -> Iterator[dict[str, object]]:
     ours = run.run
-    traced = ours.attempts is not None and _LANGFUSE_TITLE in ours.reading
+    has_traces = ours.attempts is not None and _LANGFUSE_TITLE in ours.reading
     for estimate in _scores(run):
         shared = {
             "name": estimate.metric.name,
@@ -210,7 +210,7 @@ def _langfuse(run: RunReport) -> Iterator[dict[str, object]]:
             "value": estimate.value,
             **shared,
         }
-        scores = task_scores(ours, estimate) if traced else {}
+        scores = task_scores(ours, estimate) if has_traces else {}
         for attempt in ours.attempts or ():
             trace = attempt.extras.get("source_id")
             if trace and attempt.task in scores:
@@ -235,10 +235,10 @@ def send_to_mlflow(report: Report, experiment: str) -> list[str]:
     """
     with PlatformClient(PLATFORMS["mlflow"], f"mlflow:{experiment}") as client:
         path = "/api/2.0/mlflow"
-        known = client.get_or_none(
+        entry = client.get_or_none(
             f"{path}/experiments/get-by-name", experiment_name=experiment
         ) or {"experiment": client.post(f"{path}/experiments/create", {"name": experiment})}
-        number = known["experiment"]["experiment_id"]
+        number = entry["experiment"]["experiment_id"]
         return [_send_run(client, path, number, run) for run in report.runs]
 
 
@@ -281,10 +281,10 @@ def _pairs(values: dict[str, str]) -> list[dict[str, str]]:
 
 def _scores(run: RunReport) -> Iterator[Estimate]:
     """One estimate per metric that has a value: those about new tasks come first."""
-    seen = set()
+    names = set()
     for estimate in run.estimates:
-        if estimate.metric not in seen and not math.isnan(estimate.value):
-            seen.add(estimate.metric)
+        if estimate.metric not in names and not math.isnan(estimate.value):
+            names.add(estimate.metric)
             yield estimate
 
 

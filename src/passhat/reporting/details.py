@@ -223,8 +223,8 @@ def _policies(
         for kind in (PassHat, PassAt)
         if (same := [word for word in words if isinstance(metric(word), kind)])
     ]
-    chosen = dict.fromkeys([words[0], *largest])
-    return {word: {way: _under(outcomes, word, way, terms) for way in POLICIES} for word in chosen}
+    metrics = dict.fromkeys([words[0], *largest])
+    return {word: {way: _under(outcomes, word, way, terms) for way in POLICIES} for word in metrics}
 
 
 def _under(outcomes: Outcomes, word: str, policy: str, terms: Terms) -> Estimate | None:
@@ -242,19 +242,17 @@ def _plan(run: Run, word: str, level: float) -> Plan | None:
 
 
 def _widths(outcomes: Outcomes, word: str, level: float) -> tuple[Width, ...]:
-    chosen = metric(word) if word else None
-    if not isinstance(chosen, CountMetric):
+    goal = metric(word) if word else None
+    if not isinstance(goal, CountMetric):
         return ()
-    made = max(chosen.k, int(np.median(outcomes.n)))
+    attempts = max(goal.k, int(np.median(outcomes.n)))
     sizes = [
         (tasks, n)
-        for n in dict.fromkeys([chosen.k, *(made * step for step in _ATTEMPT_STEPS)])
+        for n in dict.fromkeys([goal.k, *(attempts * step for step in _ATTEMPT_STEPS)])
         for tasks in dict.fromkeys(max(4, round(len(outcomes) * step)) for step in _TASK_STEPS)
     ]
     try:
-        reached = half_widths(outcomes, chosen, sizes, level)
+        widths = half_widths(outcomes, goal, sizes, level)
     except PasshatError:  # one attempt per task cannot separate tasks from chance
         return ()
-    return tuple(
-        Width(*size, min(1.0, 2 * half)) for size, half in zip(sizes, reached, strict=True)
-    )
+    return tuple(Width(*size, min(1.0, 2 * half)) for size, half in zip(sizes, widths, strict=True))

@@ -165,12 +165,12 @@ class Document:
 
     def find(self, name: str, level: Level = Level.FULL) -> list[Section]:
         """The sections by this name that have blocks at this level."""
-        found = []
+        matches = []
         for section in self.sections:
             blocks = tuple(block for block in section.blocks if level in block.level)
             if section.name == name and blocks:
-                found.append(Section(name, blocks, section.subject))
-        return found
+                matches.append(Section(name, blocks, section.subject))
+        return matches
 
     @classmethod
     def of(cls, title: str, blocks: Iterable[Block], name: str = "main") -> Document:

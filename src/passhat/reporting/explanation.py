@@ -78,25 +78,29 @@ def explain(
     **options: Unpack[TermOptions],
 ) -> Explanation:
     """Explain a metric, on the outcomes of a run or on a small example."""
-    chosen = metric(word)
+    parsed_metric = metric(word)
     terms = Terms.from_options(options, terms, takes=("missing", "level", "drop_short", "about"))
     if run is None:
         return Explanation(
-            chosen,
+            parsed_metric,
             None,
             "without a SOURCE: three tasks made up for this page",
-            _python(chosen, _made_up(chosen)),
+            _python(parsed_metric, _example_outcomes(parsed_metric)),
         )
     completion = terms.missing.completion
-    result = estimate(run.outcomes, chosen, terms)
-    kept = run.outcomes
-    if result.tasks < len(kept):
-        n, _ = kept.counts(completion)
-        kept = kept.take(n >= chosen.k)
-    inputs = f"{run.name}: {kept}; {_ways(terms.missing)}"
-    python = _python(chosen, kept, completion)
+    result = estimate(run.outcomes, parsed_metric, terms)
+    outcomes = run.outcomes
+    if result.tasks < len(outcomes):
+        n, _ = outcomes.counts(completion)
+        outcomes = outcomes.take(n >= parsed_metric.k)
+    inputs = f"{run.name}: {outcomes}; {_ways(terms.missing)}"
+    python = _python(parsed_metric, outcomes, completion)
     return Explanation(
-        chosen, result, inputs, python, _interval_python(chosen, kept.histogram(completion), terms)
+        parsed_metric,
+        result,
+        inputs,
+        python,
+        _interval_python(parsed_metric, outcomes.histogram(completion), terms),
     )
 
 
@@ -108,8 +112,8 @@ def _python(
     else:
         cells = outcomes.histogram(completion)
         triples = zip(cells.n.tolist(), cells.c.tolist(), cells.tasks.tolist(), strict=True)
-        listed = ", ".join(map(str, triples))
-        data = f"# (attempts n, passed c, how many tasks have that)\ncells = [{listed}]"
+        triples_text = ", ".join(map(str, triples))
+        data = f"# (attempts n, passed c, how many tasks have that)\ncells = [{triples_text}]"
     return f"{data}\n{chosen.python()}\nprint(value)"
 
 
@@ -195,7 +199,7 @@ def _rows(outcomes: Outcomes, completion: Completion) -> str:
     return f"# one list per task, in the order of the attempts\nrows = {rows}"
 
 
-def _made_up(chosen: Metric) -> Outcomes:
+def _example_outcomes(chosen: Metric) -> Outcomes:
     """Three tasks with k + 2 attempts: one passes always, one half of the time, one never."""
     n = chosen.k + 2
     half = [1, 0] * n

@@ -148,27 +148,27 @@ def write_parquet(runs: Sequence[Run], path: str) -> None:
         raise MissingExtra("Writing Parquet", extra="parquet") from None
     names = [*EXPORT_COLUMNS, *_slices(runs)]
     types = {name: _type(name) for name in names}
-    described = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in types.items())
+    columns = ", ".join(f"{_quote(name)}: {_quote(kind)}" for name, kind in types.items())
     with tempfile.TemporaryDirectory() as folder:
-        lines, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
+        lines, parquet = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
         with lines.open("w", encoding="utf-8") as stream:
             stream.writelines(as_json_lines(runs))
         query = (
-            f"COPY (SELECT * FROM read_json({_quoted(str(lines))}, format='newline_delimited', "
-            f"columns={{{described}}})) TO {_quoted(str(made))} (FORMAT parquet)"
+            f"COPY (SELECT * FROM read_json({_quote(str(lines))}, format='newline_delimited', "
+            f"columns={{{columns}}})) TO {_quote(str(parquet))} (FORMAT parquet)"
         )
         try:
             with duckdb.connect() as database:
                 database.execute(query)
             # DuckDB would give the file the mode of the umask.
             with (
-                made.open("rb") as source,
+                parquet.open("rb") as source,
                 os.fdopen(private_file(path, truncate=True), "wb") as to,
             ):
                 shutil.copyfileobj(source, to)
         except (duckdb.Error, OSError) as error:
-            known = error.strerror if isinstance(error, OSError) else None
-            why = known or shorten(str(error).splitlines()[0], 120)
+            system_text = error.strerror if isinstance(error, OSError) else None
+            why = system_text or shorten(str(error).splitlines()[0], 120)
             raise InvalidValue(f"{path} cannot be written ({why}).") from None
 
 
@@ -231,11 +231,11 @@ def _original(run: Run) -> str | None:
         # The other form of results: an index, and a file for each simulation beside it.
         files = sorted((folder / "simulations").glob("*.json"))
         simulations = [_json_of(file) for file in files if file.stem in ids]
-    kept = [s for s in simulations if isinstance(s, dict) and str(s.get("id")) in ids]
-    if len(kept) != len(run.attempts):
+    matches = [s for s in simulations if isinstance(s, dict) and str(s.get("id")) in ids]
+    if len(matches) != len(run.attempts):
         return None
     whole = {name: value for name, value in data.items() if name != "simulation_index"}
-    return json.dumps({**whole, "simulations": kept}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({**whole, "simulations": matches}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _json_of(path: Path) -> object:
@@ -249,7 +249,7 @@ def _json_of(path: Path) -> object:
 
 def _simulation(attempt: Attempt, run: str) -> dict[str, object]:
     missing = attempt.verdict is Verdict.MISSING
-    ended = _ENDINGS.get(str(attempt.why), "infrastructure_error" if missing else "agent_stop")
+    ending = _ENDINGS.get(str(attempt.why), "infrastructure_error" if missing else "agent_stop")
     seed = attempt.extras.get("seed")
     return {
         "id": attempt.extras.get("source_id") or f"{run} {attempt.id}",
@@ -259,7 +259,7 @@ def _simulation(attempt: Attempt, run: str) -> dict[str, object]:
         "start_time": "",
         "end_time": "",
         "duration": attempt.measures.get("seconds"),
-        "termination_reason": ended,
+        "termination_reason": ending,
         "agent_cost": attempt.measures.get("cost"),
         "reward_info": None if missing else {"reward": float(attempt.verdict)},
         "messages": [],
@@ -294,5 +294,5 @@ def _type(name: str) -> str:
     return "DOUBLE" if name in _NUMBERS else "VARCHAR"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

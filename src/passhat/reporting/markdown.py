@@ -83,10 +83,10 @@ def _render(block: Block) -> Iterator[str]:
     elif isinstance(block, NextStep):
         yield from (f"**Next:** {escape(block.text)}", "")
     elif isinstance(block, Listing):
-        shown = ", ".join(map(escape, block.items[:_MOST_ITEMS]))
+        items = ", ".join(map(escape, block.items[:_MOST_ITEMS]))
         rest = len(block.items) - _MOST_ITEMS
-        more = f" and {rest:,} more" if rest > 0 else ""
-        yield from (f"**{escape(block.title)}** {shown}{more}", "")
+        rest_text = f" and {rest:,} more" if rest > 0 else ""
+        yield from (f"**{escape(block.title)}** {items}{rest_text}", "")
     elif isinstance(block, Table):
         if block.caption:
             yield from (f"**{escape(block.caption)}**", "")

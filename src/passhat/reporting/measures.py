@@ -104,7 +104,7 @@ def _measure(
 ) -> Measure:
     known = ~np.isnan(column)
     passed = known & (attempts.verdicts == Verdict.PASSED)
-    used, solved = float(column[known].sum()), int(passed.sum())
+    total, passes = float(column[known].sum()), int(passed.sum())
     low, high = _ratio_interval(column, known, passed, attempts, level)
     ends = (
         ("passed", passed),
@@ -113,9 +113,9 @@ def _measure(
     return Measure(
         name,
         int(known.sum()),
-        solved,
-        used / int(known.sum()),
-        used / solved if solved else None,
+        passes,
+        total / int(known.sum()),
+        total / passes if passes else None,
         low,
         high,
         level,
@@ -139,13 +139,13 @@ def _ratio_interval(
 
     size = len(attempts.starts) - 1
     task = np.repeat(np.arange(size), np.diff(attempts.starts))
-    used = np.bincount(task[known], column[known], size)
-    solved = np.bincount(task[passed], minlength=size).astype(np.float64)
-    if size < 2 or solved.sum() == 0 or used.sum() <= 0:
+    totals = np.bincount(task[known], column[known], size)
+    passes = np.bincount(task[passed], minlength=size).astype(np.float64)
+    if size < 2 or passes.sum() == 0 or totals.sum() <= 0:
         return None, None
-    ratio = used.sum() / solved.sum()
-    rest = used - ratio * solved
-    error = math.sqrt(float(rest @ rest) / (size * (size - 1))) / float(solved.mean())
+    ratio = totals.sum() / passes.sum()
+    rest = totals - ratio * passes
+    error = math.sqrt(float(rest @ rest) / (size * (size - 1))) / float(passes.mean())
     reach = float(stdtrit(size - 1, (1 + level) / 2)) * error / ratio
     if reach > _FARTHEST:
         return None, None

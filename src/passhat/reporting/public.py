@@ -123,7 +123,7 @@ def report(
     several = isinstance(runs, list | tuple) and len(runs) > 0 and isinstance(runs[0], Run)
     items: list[Data] = list(runs) if several else [runs]  # type: ignore[arg-type]
     data = [as_run_or_outcomes(item) for item in items]
-    named = [item if isinstance(item, Run) else Run("outcomes", "not named", item) for item in data]
+    sides = [item if isinstance(item, Run) else Run("outcomes", "not named", item) for item in data]
     report_options = ReportOptions(
         ks=tuple(ks),
         metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
@@ -140,4 +140,4 @@ def report(
         with_tasks=with_tasks,
         with_details=True,
     )
-    return Report(build_report(named, report_options))
+    return Report(build_report(sides, report_options))

@@ -97,16 +97,18 @@ class TaskSummary(Plain):
     @property
     def by_number(self) -> tuple[Verdict, ...]:
         """The verdicts of attempts 1 to k; an attempt that was not made is missing."""
-        known = dict(zip(self.numbers, self.verdicts, strict=True))
+        verdict_by_number = dict(zip(self.numbers, self.verdicts, strict=True))
         last = max(self.k, *self.numbers) if self.numbers else self.k
-        return tuple(known.get(number, Verdict.MISSING) for number in range(1, last + 1))
+        return tuple(
+            verdict_by_number.get(number, Verdict.MISSING) for number in range(1, last + 1)
+        )
 
     @property
     def marks(self) -> str:
         """✓ passed, ✗ failed, ? missing, · not made."""
-        known = dict(zip(self.numbers, self.verdicts, strict=True))
+        verdict_by_number = dict(zip(self.numbers, self.verdicts, strict=True))
         return "".join(
-            MARKS[known[number]] if number in known else "·"
+            MARKS[verdict_by_number[number]] if number in verdict_by_number else "·"
             for number in range(1, len(self.by_number) + 1)
         )
 
@@ -179,15 +181,15 @@ class Summary(Plain):
 
     @property
     def total_steps(self) -> float | None:
-        known = [task.total_steps for task in self.tasks if task.total_steps is not None]
-        return sum(known) if known else None
+        steps = [task.total_steps for task in self.tasks if task.total_steps is not None]
+        return sum(steps) if steps else None
 
     @property
     def steps_on_success(self) -> float | None:
         """Over all attempts that passed."""
-        known = [task for task in self.tasks if task.steps_on_success is not None]
-        passed = sum(task.passed for task in known)
-        steps = sum((task.steps_on_success or 0.0) * task.passed for task in known)
+        tasks = [task for task in self.tasks if task.steps_on_success is not None]
+        passed = sum(task.passed for task in tasks)
+        steps = sum((task.steps_on_success or 0.0) * task.passed for task in tasks)
         return steps / passed if passed else None
 
     def answers(self, which: str) -> Counter[bool | None]:
@@ -209,24 +211,24 @@ def summarise(rows: Iterable[Sequence[Any]], k: int, most: int = _MOST_DETAILS) 
     """
     tasks: list[TaskSummary] = []
     every: list[AttemptLine] = []
-    unpassed: list[AttemptLine] = []
-    seen = not_passed = 0
+    others: list[AttemptLine] = []
+    attempt_count = not_passed = 0
     for task, group in groupby(rows, lambda row: str(row[0])):
         lines = [_line(row) for row in group]
         tasks.append(_task(task, lines, k))
-        seen += len(lines)
+        attempt_count += len(lines)
         every += lines[: most - len(every)]
         bad = [line for line in lines if line.verdict is not Verdict.PASSED]
         not_passed += len(bad)
-        unpassed += bad[: most - len(unpassed)]
-    details = every if seen <= most else unpassed
+        others += bad[: most - len(others)]
+    details = every if attempt_count <= most else others
     return Summary(
         k,
         tuple(tasks),
         tuple(details),
-        (seen if seen <= most else not_passed) - len(details),
-        _added(task.failures for task in tasks),
-        _added(task.missing for task in tasks),
+        (attempt_count if attempt_count <= most else not_passed) - len(details),
+        _add_counts(task.failures for task in tasks),
+        _add_counts(task.missing for task in tasks),
     )
 
 
@@ -247,16 +249,16 @@ def _task(task: str, lines: Sequence[AttemptLine], k: int) -> TaskSummary:
         tuple(line.number for line in lines),
         sum(steps) if steps else None,
         sum(good) / len(good) if good else None,
-        _counted(lines, Verdict.FAILED),
-        _counted(lines, Verdict.MISSING),
+        _count_reasons(lines, Verdict.FAILED),
+        _count_reasons(lines, Verdict.MISSING),
     )
 
 
-def _counted(lines: Iterable[AttemptLine], verdict: Verdict) -> dict[str, int]:
+def _count_reasons(lines: Iterable[AttemptLine], verdict: Verdict) -> dict[str, int]:
     return dict(Counter(line.why for line in lines if line.verdict is verdict).most_common())
 
 
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for count in counts:
         total.update(count)

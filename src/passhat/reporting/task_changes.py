@@ -16,7 +16,7 @@ from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Terms
 
-__all__ = ["PairedCells", "TaskChange", "largest_changes", "paired_cells", "task_changes"]
+__all__ = ["PairedCells", "TaskChange", "largest_changes", "pair_cells", "task_changes"]
 
 _HALF = 0.5
 
@@ -61,12 +61,12 @@ class TaskChange(Plain):
 def task_changes(a: Run, b: Run, metric: str, terms: Terms | None = None) -> tuple[TaskChange, ...]:
     """Every paired task, the largest gain first; missing attempts count by the policy."""
     terms = terms or Terms()
-    chosen, policy = parse(metric), terms.missing
+    parsed_metric, policy = parse(metric), terms.missing
     pairing = pair(a.outcomes, b.outcomes, (a.name, b.name)).supporting(
-        [chosen], policy, drop_short=terms.drop_short
+        [parsed_metric], policy, drop_short=terms.drop_short
     )
     values_a, values_b = (
-        values_by_task(side, chosen, policy.completion) for side in (pairing.a, pairing.b)
+        values_by_task(side, parsed_metric, policy.completion) for side in (pairing.a, pairing.b)
     )
     order: Sequence[int] = np.argsort(values_a - values_b, kind="stable").tolist()
     return tuple(_task_change(pairing.a, pairing.b, values_a, values_b, i) for i in order)
@@ -96,10 +96,13 @@ def largest_changes(changes: Sequence[TaskChange]) -> dict[str, tuple[str, ...]]
         if change.rate_a is not None and change.rate_b is not None
     ]
     moves.sort(key=lambda move: -abs(move[0]))
-    listed = {"Gained": [c for d, c in moves if d > 0], "Lost": [c for d, c in moves if d < 0]}
+    by_direction = {
+        "Gained": [c for d, c in moves if d > 0],
+        "Lost": [c for d, c in moves if d < 0],
+    }
     return {
         title: tuple(f"{change.task} {change.counts_text}" for change in tasks)
-        for title, tasks in listed.items()
+        for title, tasks in by_direction.items()
         if tasks
     }
 
@@ -143,7 +146,7 @@ def whole_percents(shares: Sequence[float]) -> list[str]:
     ]
 
 
-def paired_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
+def pair_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
     """How attempts of both runs at the same task end; ``None`` without a shared judged task.
 
     With one attempt each the cells count tasks. With more they are the mean over tasks of what two

@@ -27,7 +27,7 @@ from passhat.reporting.document import (
     Table,
 )
 
-__all__ = ["captured", "draw_curve", "facts", "plain", "plain_table", "render_terminal"]
+__all__ = ["capture", "draw_curve", "facts", "plain", "plain_table", "render_terminal"]
 
 # Okabe and Ito's palette: distinguishable with any kind of color vision, and next to a shape each.
 _HAT_COLOR, _AT_COLOR, _GREY = "#0072B2", "#E69F00", "grey50"
@@ -40,7 +40,7 @@ _MOST_ITEMS = 20
 
 def render_terminal(document: Document, console: Console, level: Level = Level.FULL) -> str:
     """Lay out the blocks of a level for this console, with its colors and its width."""
-    return captured(console, lambda: _layout(list(document.blocks(level)), level))
+    return capture(console, lambda: _layout(list(document.blocks(level)), level))
 
 
 def plain(text: str, style: str = "") -> Text:
@@ -49,10 +49,10 @@ def plain(text: str, style: str = "") -> Text:
     Names and ids come from other people's files: a control character in them never reaches the
     terminal.
     """
-    shown = "".join(
+    visible = "".join(
         ch if ch.isprintable() or ch == "\n" else "\N{REPLACEMENT CHARACTER}" for ch in text
     )
-    return Text(shown, style=style)
+    return Text(visible, style=style)
 
 
 def plain_table(
@@ -92,7 +92,7 @@ def facts(entries: Iterable[tuple[str, str]]) -> Grid:
     return grid
 
 
-def captured(console: Console, parts: Callable[[], Iterable[RenderableType]]) -> str:
+def capture(console: Console, parts: Callable[[], Iterable[RenderableType]]) -> str:
     """The text that the console would show, with its colors and its width."""
     with console.capture() as caught:
         console.print(Group(*parts()))
@@ -185,9 +185,11 @@ def _fit(title: str, items: Sequence[str], level: Level) -> str:
     line = title
     for place, item in enumerate(items):
         rest = len(items) - place - 1
-        more = f" and {rest:,} more" if rest else ""
+        rest_text = f" and {rest:,} more" if rest else ""
         longer = f"{line}{',' if place else ''} {item}"
-        full = place == _MOST_ITEMS if level is Level.FULL else len(longer + more) > _LONGEST_LINE
+        full = (
+            place == _MOST_ITEMS if level is Level.FULL else len(longer + rest_text) > _LONGEST_LINE
+        )
         if place and full:
             return f"{line} and {rest + 1:,} more"
         line = longer
@@ -218,10 +220,10 @@ def _render_figure(block: Figure) -> Iterator[RenderableType]:
 
 def draw_curve(points: Sequence[tuple[int, float, float]]) -> list[str]:
     """Draw (k, pass^k, pass@k) as lines of text: k to the right, the metric upwards from 0 to 1."""
-    chosen = _thin(points)
-    width = max(len(str(k)) for k, _, _ in chosen) + 2
-    grid = [[" " * width for _ in chosen] for _ in range(_CURVE_ROWS)]
-    for column, (_, pass_hat, pass_at) in enumerate(chosen):
+    columns = _thin(points)
+    width = max(len(str(k)) for k, _, _ in columns) + 2
+    grid = [[" " * width for _ in columns] for _ in range(_CURVE_ROWS)]
+    for column, (_, pass_hat, pass_at) in enumerate(columns):
         hat, at = _curve_row(pass_hat), _curve_row(pass_at)
         grid[at][column] = _AT.center(width)
         grid[hat][column] = (_BOTH if hat == at else _HAT).center(width)
@@ -230,7 +232,7 @@ def draw_curve(points: Sequence[tuple[int, float, float]]) -> list[str]:
         f"{labels.get(row, ''):>4} {'┤' if row in labels else '│'}{''.join(cells)}"
         for row, cells in enumerate(grid)
     ]
-    axis = "".join(str(k).center(width) for k, _, _ in chosen)
+    axis = "".join(str(k).center(width) for k, _, _ in columns)
     return [*lines, f"{'':>4}  {axis}  k"]
 
 
@@ -242,5 +244,5 @@ def _thin(points: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, 
     if len(points) <= _CURVE_COLUMNS:
         return list(points)
     last = len(points) - 1
-    picked = sorted({round(i * last / (_CURVE_COLUMNS - 1)) for i in range(_CURVE_COLUMNS)})
-    return [points[i] for i in picked]
+    places = sorted({round(i * last / (_CURVE_COLUMNS - 1)) for i in range(_CURVE_COLUMNS)})
+    return [points[i] for i in places]

@@ -87,21 +87,23 @@ def _check(run: Run, name: str, says: float) -> SourceCheck:
     metric = "pass^1" if name == "accuracy" else name
     match = _METRIC.fullmatch(metric)
     if metric == "stderr":
-        return _compared(run, name, says, _stderr_ways(run))
+        return _compare_source(run, name, says, _stderr_ways(run))
     if match is None:
-        return SourceCheck(name, says, None, False, _known_ways(run))
+        return SourceCheck(name, says, None, False, _counting_text(run))
     at = match[1] == "@"
-    return _compared(run, name, says, _ways(run, int(match[2]), pass_at_k if at else pass_hat_k))
+    return _compare_source(
+        run, name, says, _ways(run, int(match[2]), pass_at_k if at else pass_hat_k)
+    )
 
 
-def _compared(run: Run, name: str, says: float, ways: _Ways) -> SourceCheck:
+def _compare_source(run: Run, name: str, says: float, ways: _Ways) -> SourceCheck:
     """The first way is passhat's own; the others explain."""
-    own, remark = next(ways)
-    computed = None if math.isnan(own) else own
+    first_value, remark = next(ways)
+    computed = None if math.isnan(first_value) else first_value
     if computed is not None and _close(computed, says):
         return SourceCheck(name, says, computed, True, remark)
     why = next((why for value, why in ways if _close(value, says)), None)
-    return SourceCheck(name, says, computed, False, why or _known_ways(run))
+    return SourceCheck(name, says, computed, False, why or _counting_text(run))
 
 
 def _ways(run: Run, k: int, estimator: _Estimator) -> _Ways:
@@ -157,7 +159,7 @@ def _stderr_ways(run: Run) -> _Ways:
         reason = "source leaves attempts without a verdict out"
 
 
-def _known_ways(run: Run) -> str:
+def _counting_text(run: Run) -> str:
     """How this source counts, as far as its reader can state it."""
     return "; ".join(run.source_counts) or "the source does not say how it counted"
 
@@ -227,7 +229,7 @@ class RunReport(Plain):
     def name(self) -> str:
         return self.run.name
 
-    def marked(self, task: str) -> str:
+    def mark_task(self, task: str) -> str:
         """The name of a task, with a mark where its tests are weak."""
         return f"{task} (weak tests)" if task in self.weak_tests else task
 
@@ -236,8 +238,8 @@ class RunReport(Plain):
     ) -> Estimate | None:
         """The estimate of a metric, if it is in this report."""
         key = (metric(word), population)
-        pairs = ((each, (each.metric, each.population)) for each in self.estimates)
-        return next((each for each, pair in pairs if pair == key), None)
+        pairs = ((estimate, (estimate.metric, estimate.population)) for estimate in self.estimates)
+        return next((estimate for estimate, pair in pairs if pair == key), None)
 
     @property
     def top_k(self) -> int:
@@ -253,8 +255,8 @@ class RunReport(Plain):
             first = self.estimates[0]
             return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
         if outcomes.scored == 0:
-            made = outcomes.attempts
-            all_of_them = "the only one is" if made == 1 else f"all {made:,} are"
+            attempts = outcomes.attempts
+            all_of_them = "the only one is" if attempts == 1 else f"all {attempts:,} are"
             return f"No attempt has a verdict: {all_of_them} missing."
         if len(outcomes) == 1:
             return self._headline_of_one_task()
@@ -285,22 +287,22 @@ class RunReport(Plain):
         interval = "" if again is None else _interval_in_words(again)
         k = self.top_k
         reliable = self.find(PassHat(k), Population.THESE_TASKS)
-        more = ""
+        extra = ""
         if k > 1 and reliable is not None:
-            more = (
+            extra = (
                 f"; all {k} pass {value_text(reliable)} of the time{_interval_in_words(reliable)}"
             )
         return (
-            f"{c} of {n} attempts at the only task pass{interval}{more}. One task says nothing "
+            f"{c} of {n} attempts at the only task pass{interval}{extra}. One task says nothing "
             "about other tasks."
         )
 
     @property
     def protocol_lines(self) -> tuple[tuple[str, str], ...]:
         """Facts next to every number: n, k, estimator, interval, decoding, tests, policy."""
-        promised = self.protocol
+        protocol = self.protocol
         unknown = "not recorded"
-        decoding = ", ".join(f"{key} {value}" for key, value in promised.decoding.items())
+        decoding = ", ".join(f"{key} {value}" for key, value in protocol.decoding.items())
         ks = sorted({point for estimate in self.estimates if (point := _k_of(estimate))})
         return (
             ("attempts per task (n)", self.run.outcomes.attempts_text()),
@@ -308,11 +310,11 @@ class RunReport(Plain):
             ("estimator", "unbiased from n and c, each task counts once"),
             ("interval", self.interval_text),
             ("decoding", decoding or unknown),
-            ("suite", promised.suite or unknown),
-            ("tests", promised.tests_fingerprint or promised.judge or unknown),
-            ("missing policy", promised.missing),
-            ("passed means", f"reward >= {promised.pass_at:g}"),
-            ("protocol", promised.digest),
+            ("suite", protocol.suite or unknown),
+            ("tests", protocol.tests_fingerprint or protocol.judge or unknown),
+            ("missing policy", protocol.missing),
+            ("passed means", f"reward >= {protocol.pass_at:g}"),
+            ("protocol", protocol.digest),
         )
 
     @property
@@ -346,8 +348,10 @@ class RunReport(Plain):
         if total == 0:
             return "none"
         reasons = ", ".join(f"{why} {count:,}" for why, count in self.run.missing_by_reason.items())
-        made = self.run.outcomes.attempts
-        return f"{counted(total, 'attempt')} of {made:,} ({percent(total / made)}): {reasons}"
+        attempts = self.run.outcomes.attempts
+        return (
+            f"{counted(total, 'attempt')} of {attempts:,} ({percent(total / attempts)}): {reasons}"
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -476,12 +480,12 @@ def _all_of(k: int) -> str:
 def run_warnings(run: Run) -> tuple[str, ...]:
     """Warnings to read before any number: leaks, cut answers, frequent timeouts."""
     late = run.failures_by_category.get("timeout", 0) + run.missing_by_reason.get("timeout", 0)
-    made = run.outcomes.attempts
-    if not made or late / made < _MANY_TIMEOUTS:
+    total = run.outcomes.attempts
+    if not total or late / total < _MANY_TIMEOUTS:
         return run.warnings
     return (
         *run.warnings,
-        f"{percent(late / made, 0)} of attempts ({late:,} of {made:,}) timed out: their share "
+        f"{percent(late / total, 0)} of attempts ({late:,} of {total:,}) timed out: their share "
         "says as much about the time limit and the server as about the agent",
     )
 
@@ -510,7 +514,7 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
     agents = [run.agent or run.name for run in runs]
     short = [_KIND.sub("", agent) for agent in agents]
     labels = short if len(set(short)) == len(set(agents)) else agents
-    for detail_of in (_temperature_of, _suite_of, _own_name_of):
+    for detail_of in (_temperature_of, _suite_of, _short_name):
         if len(set(labels)) == len(labels):
             break
         details = [detail_of(run) for run in runs]
@@ -531,9 +535,9 @@ _LABEL_COLUMNS = 24
 def short_labels(runs: Sequence[Run]) -> list[str]:
     """Labels that fit a column and are distinct, by their ends if necessary."""
     labels = run_labels(runs)
-    most = _LABEL_COLUMNS
-    starts = [label if len(label) <= most else f"{label[: most - 1]}…" for label in labels]
-    ends = [label if len(label) <= most else f"…{label[1 - most :]}" for label in labels]
+    limit = _LABEL_COLUMNS
+    starts = [label if len(label) <= limit else f"{label[: limit - 1]}…" for label in labels]
+    ends = [label if len(label) <= limit else f"…{label[1 - limit :]}" for label in labels]
     for short in (starts, ends):
         if len(set(short)) == len(set(labels)):
             return short
@@ -549,7 +553,7 @@ def _suite_of(run: Run) -> str:
     return run.protocol.suite or ""
 
 
-def _own_name_of(run: Run) -> str:
+def _short_name(run: Run) -> str:
     """The id in the store, or the run's own name: distinct for runs of the same agent."""
     return run.id or run.name.removeprefix(run.agent or "").strip()
 

@@ -17,7 +17,7 @@ from passhat.reporting.figures.lines import (
     round_ticks,
     spread_labels,
 )
-from passhat.reporting.figures.vega_lite import constant, field, layered, marks, stacked
+from passhat.reporting.figures.vega_lite import constant, field, layer, marks, stack
 
 ENDS = st.floats(-1e6, 1e6)
 
@@ -110,7 +110,7 @@ def _panel(**more: object) -> dict[str, object]:
 def _layer(spec: dict[str, object], kind: str) -> dict[str, object]:
     layers = spec["layer"]
     assert isinstance(layers, list)
-    (found,) = [layer for layer in layers if layer["mark"]["type"] == kind]
+    (found,) = [one_layer for one_layer in layers if one_layer["mark"]["type"] == kind]
     assert isinstance(found, dict)
     return found
 
@@ -148,14 +148,14 @@ def test_labels_of_a_signed_axis_have_a_sign() -> None:
 
 def test_parts_of_a_chart() -> None:
     assert field("a:b:Q") == {"field": "a:b", "type": "quantitative"}
-    layer = marks([{"v": 1}], "bar", {"opacity": 1}, y="v:Q", y2="w:Q", color=constant("red"))
-    assert layer["encoding"] == {
+    one_layer = marks([{"v": 1}], "bar", {"opacity": 1}, y="v:Q", y2="w:Q", color=constant("red"))
+    assert one_layer["encoding"] == {
         "y": {"field": "v", "type": "quantitative"},
         "y2": {"field": "w"},  # Vega-Lite takes the type of the first end
         "color": {"value": "red"},
     }
     with pytest.raises(KeyError):
         field("no type")
-    assert "title" not in layered([layer], width=1, height=2)
-    assert stacked([layer]) is layer
-    assert stacked([layer, layer])["vconcat"] == [layer, layer]
+    assert "title" not in layer([one_layer], width=1, height=2)
+    assert stack([one_layer]) is one_layer
+    assert stack([one_layer, one_layer])["vconcat"] == [one_layer, one_layer]

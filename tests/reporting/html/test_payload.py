@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from passhat import Outcomes, Run, read
-from passhat.reporting.html.payload import Transcripts, attempts_data, script_json, shown_tasks
+from passhat.reporting.html.payload import Transcripts, attempts_data, choose_tasks, script_json
 from passhat.stats.outcomes import Verdict
 
 SIGNS = {"1": Verdict.PASSED, "0": Verdict.FAILED, "-": Verdict.MISSING}
@@ -107,7 +107,7 @@ def test_labels_of_a_task_are_listed_once_over_all_runs() -> None:
     runs = [run(["a", "b"], level=["easy", ""]), run(["b", "a"], level=["hard", "easy"])]
     data = attempts_data(runs, ["1", "2"], [Transcripts(), Transcripts()])
     assert (data["tasks"], data["labels"]) == (["a", "b"], ["easy", "hard"])
-    assert shown_tasks(runs) == ["a", "b"]
+    assert choose_tasks(runs) == ["a", "b"]
 
 
 def test_a_text_that_is_said_often_is_embedded_once() -> None:

@@ -218,7 +218,7 @@ def print_configuration(ctx: click.Context, *, as_json_text: bool) -> ExitCode:
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.reporting.terminal import captured, plain, plain_table
+    from passhat.reporting.terminal import capture, plain, plain_table
     from passhat.runner.redaction import Redactor
 
     redact = Redactor(os.environ)
@@ -243,7 +243,7 @@ def print_configuration(ctx: click.Context, *, as_json_text: bool) -> ExitCode:
         parts.append(plain(f"not passhat's: {', '.join(configuration.ignored)}"))
     if unknown:
         parts.append(plain(f"variables that are not a setting: {', '.join(unknown)}"))
-    click.echo(captured(Console(), lambda: parts), nl=False)
+    click.echo(capture(Console(), lambda: parts), nl=False)
     return ExitCode.OK
 
 

@@ -31,8 +31,8 @@ def attempts_document(summary: Summary, *, verbose: bool = False) -> Document:
 
 def _one_task(task: TaskSummary, details: Sequence[AttemptLine], verbose: bool) -> Iterator[Block]:
     yield Heading(task.task, _mark_row(task, verbose))
-    scored = counted(task.scored, "judged attempt")
-    rate = "–" if task.rate is None else f"{percent(task.rate, 0)} ({task.passed} of {scored})"
+    scored_text = counted(task.scored, "judged attempt")
+    rate = "–" if task.rate is None else f"{percent(task.rate, 0)} ({task.passed} of {scored_text})"
     steps, total = _measure(task.steps_on_success, ".1f"), _measure(task.total_steps, ",.0f")
     yield Facts(
         (
@@ -53,8 +53,8 @@ def _one_task(task: TaskSummary, details: Sequence[AttemptLine], verbose: bool) 
         if line.task == task.task
     )
     header = ("", "attempt", "steps", "seconds", "reason")
-    most = None if verbose else _MOST_REASONS
-    yield Table(header, rows, left=(0, 1, 4), most=most, more="; --verbose lists them")
+    limit = None if verbose else _MOST_REASONS
+    yield Table(header, rows, left=(0, 1, 4), most=limit, more="; --verbose lists them")
 
 
 def _in_a_row(count: int) -> str:
@@ -95,8 +95,8 @@ def _totals(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
         still = f", open on {answers[None]:,}" if answers[None] else ""
         yield name, f"on {answers[True]:,} {of}{still}"
     rate = percent(summary.passed / summary.scored, 0) if summary.scored else "–"
-    judged = counted(summary.scored, "judged attempt")
-    yield "success rate", f"{rate} ({summary.passed:,} of {judged})"
+    judged_text = counted(summary.scored, "judged attempt")
+    yield "success rate", f"{rate} ({summary.passed:,} of {judged_text})"
     steps, total = _measure(summary.steps_on_success, ".1f"), _measure(summary.total_steps, ",.0f")
     yield "steps", f"{steps} on average on success, {total} in all"
     for title, counts in (("failures", summary.failures), ("missing", summary.missing)):
@@ -109,10 +109,10 @@ def _reasons(summary: Summary, verbose: bool) -> Iterator[Block]:
     lines = [line for line in summary.details if line.verdict is not Verdict.PASSED]
     if not lines:
         return
-    shown = lines if verbose else lines[:_MOST_REASONS]
+    visible = lines if verbose else lines[:_MOST_REASONS]
     yield Heading("Attempts that did not pass", rank=3)
-    yield Facts(tuple((f"{MARKS[line.verdict]} {line.id}", line.reason) for line in shown))
-    hidden = len(lines) - len(shown) + summary.not_detailed
+    yield Facts(tuple((f"{MARKS[line.verdict]} {line.id}", line.reason) for line in visible))
+    hidden = len(lines) - len(visible) + summary.not_detailed
     if hidden:
         how = "passhat show RUN TASK#N shows any of them" if verbose else "--verbose lists them"
         yield Sentence(f"and {hidden:,} more; {how}")

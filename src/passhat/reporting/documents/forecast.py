@@ -55,7 +55,9 @@ def forecast_data(
     return {
         "schema": SCHEMA,
         "run": run.name,
-        "results": [each.to_dict() | {"in_words": each.users(users)} for each in forecasts],
+        "results": [
+            forecast.to_dict() | {"in_words": forecast.users(users)} for forecast in forecasts
+        ],
         "reach": inverse,
     }
 
@@ -83,29 +85,33 @@ def _lead(
     yield Sentence(str(outcomes), level=Level.FULL)
     for place, reach in enumerate(inverse):
         yield Sentence(f"{reach}.", "lead", level=Level.BOTH if place < 3 else Level.FULL)
-    for each in _last_of_each_family(forecasts)[:2]:
-        yield Sentence(f"{upper_first(each.users(users))}.", "lead")
+    for forecast in _last_of_each_family(forecasts)[:2]:
+        yield Sentence(f"{upper_first(forecast.users(users))}.", "lead")
 
 
 def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:
     if not forecasts:
         return
     level = f"{100 * forecasts[0].level:g}%"
-    most = _MOST_ROWS if len(_last_of_each_family(forecasts)) < 2 else _MOST_ROWS - 1
+    limit = _MOST_ROWS if len(_last_of_each_family(forecasts)) < 2 else _MOST_ROWS - 1
     rows = tuple(
-        (str(each.metric), percent(each.observed), percent_range(each.low, each.high))
-        for each in _some_of(forecasts, most)
+        (
+            str(forecast.metric),
+            percent(forecast.observed),
+            percent_range(forecast.low, forecast.high),
+        )
+        for forecast in _thin(forecasts, limit)
     )
     yield Table(("metric", "observed", f"{level} band"), rows, level=Level.SHORT)
     models = list(
-        dict.fromkeys(_SHORT.get(name, name) for each in forecasts for name in each.lines)
+        dict.fromkeys(_SHORT.get(name, name) for forecast in forecasts for name in forecast.lines)
     )
     full = []
-    for each in forecasts:
-        drawn = {_SHORT.get(name, name): value for name, value in each.lines.items()}
-        cells = [number(drawn.get(name)) for name in models]
-        band = (number(each.observed), each.band_text())
-        full.append((str(each.metric), *band, *cells))
+    for forecast in forecasts:
+        line_values = {_SHORT.get(name, name): value for name, value in forecast.lines.items()}
+        cells = [number(line_values.get(name)) for name in models]
+        band = (number(forecast.observed), forecast.band_text())
+        full.append((str(forecast.metric), *band, *cells))
     caption = f"{level} band for new tasks, and lines inside it"
     yield Table(("metric", "seen", "band", *models), tuple(full), caption, level=Level.FULL)
 
@@ -129,20 +135,24 @@ def _method(forecasts: Sequence[Forecast], users: int) -> Iterator[Block]:
     if not forecasts:
         return
     last = _last_of_each_family(forecasts)
-    entries = [("In words", each.users(users)) for each in last[2:]]
+    entries = [("In words", forecast.users(users)) for forecast in last[2:]]
     for title, texts in (
-        ("Warning", (text for each in last for text in each.warnings)),
-        ("Note", (text for each in last for text in each.notes)),
+        ("Warning", (text for forecast in last for text in forecast.warnings)),
+        ("Note", (text for forecast in last for text in forecast.notes)),
         (
             "Lines",
-            (f"{_SHORT.get(name, name)}: {FORMULAS[name]}" for each in last for name in each.lines),
+            (
+                f"{_SHORT.get(name, name)}: {FORMULAS[name]}"
+                for forecast in last
+                for name in forecast.lines
+            ),
         ),
     ):
         entries += [(title, text) for text in dict.fromkeys(texts)]
     yield Facts((*entries, ("Method", forecasts[-1].method)), level=Level.FULL)
 
 
-def _some_of(forecasts: Sequence[Forecast], most: int) -> list[Forecast]:
+def _thin(forecasts: Sequence[Forecast], most: int) -> list[Forecast]:
     """At most so many of them, the last among them."""
     step = -(-len(forecasts) // most)
     return list(forecasts[::-1][::step][::-1])
@@ -150,7 +160,7 @@ def _some_of(forecasts: Sequence[Forecast], most: int) -> list[Forecast]:
 
 def _last_of_each_family(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """The forecast with the largest k of every family of metrics, in their order."""
-    last = {type(each.metric): each for each in forecasts}
+    last = {type(forecast.metric): forecast for forecast in forecasts}
     return list(last.values())
 
 

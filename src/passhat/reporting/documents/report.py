@@ -46,7 +46,7 @@ from passhat.stats.terms import Population
 __all__ = [
     "SECTIONS",
     "ReportSection",
-    "named_warnings",
+    "label_warnings",
     "report_document",
     "run_document",
     "runs_on_screen",
@@ -94,8 +94,8 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     if len(runs) == 1 and not left_out:
         (run,) = runs
         step = NextStep(_next_step(run), one_line=False, level=Level.SHORT)
-        more: tuple[Block, ...] = (step, _more(run))
-        sections = (*_run_sections(run), Section("more", more))
+        trailer: tuple[Block, ...] = (step, _full_report_note(run))
+        sections = (*_run_sections(run), Section("more", trailer))
         return Document(run.run.agent or run.name, sections)
     labels = run_labels([run.run for run in runs])
     title = counted(len(runs) + left_out, "run")
@@ -159,12 +159,12 @@ def _decisions(run: RunReport) -> Iterator[Block]:
 def _decision_lines(decisions: Sequence[str]) -> Iterator[Block]:
     for line in decisions[:_MOST_DECISIONS]:
         yield Sentence(f"Read: {line}", one_line=True, level=Level.SHORT)
-    more = len(decisions) - _MOST_DECISIONS
-    if more > 0:
-        yield Sentence(f"and {more:,} more decisions: passhat read", level=Level.SHORT)
+    hidden = len(decisions) - _MOST_DECISIONS
+    if hidden > 0:
+        yield Sentence(f"and {hidden:,} more decisions: passhat read", level=Level.SHORT)
 
 
-def _named_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+def _label_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     """The decisions of all runs: once where all share it, else with the run it is about."""
     lines = dict.fromkeys(line for run in runs for line in run.decisions)
     shared = [line for line in lines if all(line in run.decisions for run in runs)]
@@ -178,7 +178,9 @@ def _named_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
     """pass^k and pass@k over k, or the requested metrics, in a few rows."""
-    estimates = [each for each in run.estimates if each.population is Population.NEW_TASKS]
+    estimates = [
+        estimate for estimate in run.estimates if estimate.population is Population.NEW_TASKS
+    ]
     hats, ats, _ = estimates_over_k(estimates)
     ks = [k for k in hats if k in ats]
     if len(ks) > 1 or (ks and len(estimates) == 2):
@@ -192,13 +194,15 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
         others = [e for e in estimates if type(e.metric) not in (PassHat, PassAt, Delta)]
         others = others if ks else estimates
     if others:
-        values = tuple((str(each.metric), estimate_text(each)) for each in others[:most])
+        values = tuple(
+            (str(estimate.metric), estimate_text(estimate)) for estimate in others[:most]
+        )
         yield Table(("metric", "value"), values, level=Level.SHORT)
     yield from _level_note(run.estimates)
 
 
 def _level_note(estimates: Iterable[Estimate]) -> Iterator[Note]:
-    level = next((each.level for each in estimates if each.level is not None), None)
+    level = next((estimate.level for estimate in estimates if estimate.level is not None), None)
     if level is not None:
         text = f"{100 * level:g}% intervals for new tasks like these."
         yield Note(text, level=Level.SHORT)
@@ -206,12 +210,12 @@ def _level_note(estimates: Iterable[Estimate]) -> Iterator[Note]:
 
 def _estimates(run: RunReport) -> Iterator[Block]:
     """The estimates about new tasks, then those about these tasks, each under its own name."""
-    level = next((each.level for each in run.estimates if each.level is not None), None)
+    level = next((estimate.level for estimate in run.estimates if estimate.level is not None), None)
     for population, question in _QUESTIONS.items():
         caption = question.format(level="" if level is None else f"{100 * level:g}% ")
-        estimates = [each for each in run.estimates if each.population is population]
+        estimates = [estimate for estimate in run.estimates if estimate.population is population]
         yield from _estimate_tables(estimates, caption)
-    if any(each.value_if_passed not in (None, each.value) for each in run.estimates):
+    if any(estimate.value_if_passed not in (None, estimate.value) for estimate in run.estimates):
         yield Note(
             "Where a value is a range, its ends are for missing attempts failed and passed; the "
             "interval reaches to both extremes.",
@@ -234,12 +238,17 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
             rows.append(tuple(row))
         header = ("k", "pass^k", "pass@k", "delta^k", "limit")[: len(rows[0])]
         yield Table(header, tuple(rows), caption, left=(), level=Level.FULL)
-    beside = {id(each) for k in ks for each in (hats[k], ats[k], deltas.get(k))}
-    others = [each for each in estimates if id(each) not in beside]
+    in_pairs = {id(estimate) for k in ks for estimate in (hats[k], ats[k], deltas.get(k))}
+    others = [estimate for estimate in estimates if id(estimate) not in in_pairs]
     if others:
         rows = [
-            (str(each.metric), estimate_text(each), f"{each.tasks:,}", f"{each.attempts:,}")
-            for each in others
+            (
+                str(estimate.metric),
+                estimate_text(estimate),
+                f"{estimate.tasks:,}",
+                f"{estimate.attempts:,}",
+            )
+            for estimate in others
         ]
         header = ("metric", "value", "tasks", "attempts")
         yield Table(
@@ -255,7 +264,7 @@ def _curve(run: RunReport) -> Iterator[Block]:
 
 def _slices(run: RunReport) -> Iterator[Block]:
     for value, estimates in run.slices.items():
-        new = [each for each in estimates if each.population is Population.NEW_TASKS]
+        new = [estimate for estimate in estimates if estimate.population is Population.NEW_TASKS]
         yield from _estimate_tables(new, f"{run.slice_label} = {value}, interval for new tasks")
 
 
@@ -317,7 +326,7 @@ def _tasks_to_look_at(outcomes: Outcomes) -> tuple[tuple[str, ...], tuple[str, .
 def _tasks(run: RunReport) -> Iterator[Block]:
     if run.tasks:
         rows = tuple(
-            (run.marked(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
+            (run.mark_task(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
             for row in run.tasks
         )
         yield Table(
@@ -336,10 +345,10 @@ def _plan(run: RunReport) -> Iterator[Block]:
     plan = run.details.plan if run.details is not None else None
     if plan is None:
         return
-    reached = ""
+    reach_text = ""
     if plan.pilot_reaches is not None:
-        reached = f" A run of this size gives {100 * plan.pilot_reaches:.1f} points either way."
-    text = f"{plan.sentence}{reached} {upper_first(plan.attempts_text)}."
+        reach_text = f" A run of this size gives {100 * plan.pilot_reaches:.1f} points either way."
+    text = f"{plan.sentence}{reach_text} {upper_first(plan.attempts_text)}."
     yield NextStep(text, level=Level.FULL)
 
 
@@ -386,27 +395,27 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     many = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     yield Heading(title, f"{many} {'task' if sizes[-1] == 1 else 'tasks'} each")
     plain_runs = [run.run for run in runs]
-    shown = runs[:_MOST_RUNS]
-    chosen = _shared_metrics(runs)
-    rows = _overview_rows(shown, short_labels(plain_runs[:_MOST_RUNS]), chosen)
-    yield Table(("run", "tasks", "missing", *chosen), rows, level=Level.SHORT)
-    left_out += len(runs) - len(shown)
+    visible = runs[:_MOST_RUNS]
+    metrics = _shared_metrics(runs)
+    rows = _overview_rows(visible, short_labels(plain_runs[:_MOST_RUNS]), metrics)
+    yield Table(("run", "tasks", "missing", *metrics), rows, level=Level.SHORT)
+    left_out += len(runs) - len(visible)
     if left_out:
         newest = "the newest are shown; " if runs[0].run.started else ""
         yield Sentence(
             f"and {left_out:,} more: {newest}--full has all of them, and takes its time",
             level=Level.SHORT,
         )
-    chosen = [*chosen, *_last(PassAt, runs)]
-    rows = _overview_rows(runs, run_labels(plain_runs), chosen)
+    metrics = [*metrics, *_last(PassAt, runs)]
+    rows = _overview_rows(runs, run_labels(plain_runs), metrics)
     caption = "Every run, with intervals for new tasks"
-    header = ("run", "tasks", "missing", *chosen)
+    header = ("run", "tasks", "missing", *metrics)
     yield Table(header, rows, caption, level=Level.FULL)
     on_screen = short_labels(plain_runs[:_MOST_RUNS]), plain_runs[:_MOST_RUNS]
-    yield from _decision_lines(_named_decisions(*on_screen))
-    warnings = named_warnings(*on_screen)
+    yield from _decision_lines(_label_decisions(*on_screen))
+    warnings = label_warnings(*on_screen)
     yield from (block for block in first_warning(warnings) if block.level is Level.SHORT)
-    yield from _level_note([each for run in runs for each in run.estimates])
+    yield from _level_note([estimate for run in runs for estimate in run.estimates])
     if all(int(run.run.outcomes.n.max()) <= 1 for run in runs):
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if all(len(run.run.outcomes) == 1 for run in runs):
@@ -423,19 +432,19 @@ def _overview_rows(
     rows = []
     for label, run in zip(labels, runs, strict=True):
         outcomes = run.run.outcomes
-        found = [run.find(name) for name in chosen]
-        cells = ["–" if estimate is None else estimate_text(estimate) for estimate in found]
+        estimates = [run.find(name) for name in chosen]
+        cells = ["–" if estimate is None else estimate_text(estimate) for estimate in estimates]
         rows.append((label, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells))
     return tuple(rows)
 
 
 def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
     """pass^1 and the largest k that all runs reach, or the first requested metrics."""
-    listed = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
-    shared = [name for name in listed if all(run.find(name) for run in runs)]
+    names = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
+    shared = [name for name in names if all(run.find(name) for run in runs)]
     reliable = [name for name in shared if type(metric(name)) is PassHat]
-    chosen = [*reliable[:1], *reliable[-1:]] or shared[:2] or list(listed)[:2]
-    return list(dict.fromkeys(chosen))
+    metrics = [*reliable[:1], *reliable[-1:]] or shared[:2] or list(names)[:2]
+    return list(dict.fromkeys(metrics))
 
 
 def _last(family: type, runs: Sequence[RunReport]) -> list[str]:
@@ -445,7 +454,7 @@ def _last(family: type, runs: Sequence[RunReport]) -> list[str]:
     return [name for name in shared if type(metric(name)) is family][-1:]
 
 
-def named_warnings(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+def label_warnings(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     """The warnings of all runs, each with the run it is about."""
     return [
         f"{label}: {warning}"
@@ -474,7 +483,7 @@ def _source_word(run: Run) -> str:
     return shlex.quote(run.id or run.source) if run.id or run.source else "SOURCE"
 
 
-def _more(run: RunReport) -> Note:
+def _full_report_note(run: RunReport) -> Note:
     """How to see more, with the count of notes, so that none is hidden silently."""
     count = len(run.notes) + len(run.run.losses)
     notes = f" ({counted(count, 'note')})" if count else ""

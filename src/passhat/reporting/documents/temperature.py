@@ -49,10 +49,10 @@ def _study(study: Study) -> Iterator[Block]:
 
 def _study_rows(study: Study) -> Iterator[Sequence[str]]:
     for name in dict.fromkeys(point.tasks for point in study.points):
-        own = {point.k: point for point in study.points if point.tasks == name}
-        shown = (own[k] for k in _SHOWN_KS if k in own)
-        cells = (f"{p.temperature:.4g}{' ' if p.in_regime else '*'}" for p in shown)
-        yield (next(iter(own.values())).parameter, *cells)
+        by_k = {point.k: point for point in study.points if point.tasks == name}
+        points = (by_k[k] for k in _SHOWN_KS if k in by_k)
+        cells = (f"{p.temperature:.4g}{' ' if p.in_regime else '*'}" for p in points)
+        yield (next(iter(by_k.values())).parameter, *cells)
 
 
 def _study_facts(study: Study) -> Iterator[tuple[str, str]]:
@@ -120,13 +120,13 @@ def _agent_blocks(agent: AgentFit, *, alone: bool) -> Iterator[Block]:
     """Advice, pass@k by temperature and T*(k); on one screen the best temperature by k."""
     tasks = counted(agent.tasks, "task")
     if alone:
-        yield Heading(agent.agent, f"{tasks}, T = {_tried(agent)}", level=Level.SHORT)
+        yield Heading(agent.agent, f"{tasks}, T = {_temperatures_text(agent)}", level=Level.SHORT)
         yield Sentence(upper_first(str(agent.advice)), "lead", level=Level.SHORT)
         yield _best_table(agent)
         yield NextStep(_next_step(agent), one_line=False, level=Level.SHORT)
     yield Heading(agent.agent, tasks, level=Level.FULL)
     yield Sentence(upper_first(str(agent.advice)), "lead", level=Level.FULL)
-    ks = _some_of(agent.ks, _MOST_COLUMNS)
+    ks = _thin(agent.ks, _MOST_COLUMNS)
     header = ("T", *(f"pass@{k}" for k in ks))
     cells = tuple(map(tuple, _cell_rows(agent, ks)))
     yield Table(header, cells, "pass@k by temperature", (), level=Level.FULL)
@@ -142,7 +142,7 @@ def _agent_blocks(agent: AgentFit, *, alone: bool) -> Iterator[Block]:
         yield Facts(tuple(entries), level=Level.FULL)
 
 
-def _tried(agent: AgentFit) -> str:
+def _temperatures_text(agent: AgentFit) -> str:
     if len(agent.temperatures) > _MOST_ROWS:
         low, high = agent.temperatures[0], agent.temperatures[-1]
         return f"{low:g} to {high:g} ({len(agent.temperatures)} temperatures)"
@@ -150,9 +150,9 @@ def _tried(agent: AgentFit) -> str:
 
 
 def _best_table(agent: AgentFit) -> Table:
-    shown = [best for best in agent.best if best.k in _some_of(agent.ks, _MOST_ROWS)]
+    best_rows = [best for best in agent.best if best.k in _thin(agent.ks, _MOST_ROWS)]
     rows = []
-    for best in shown:
+    for best in best_rows:
         cell = agent.find(best.k, best.tried)
         if cell is None:  # pragma: no cover - every k has a cell at every temperature
             continue
@@ -216,7 +216,7 @@ def _share(agent: AgentFit, best: BestTemperature) -> float:
     return 0.0 if cell is None else cell.share_best
 
 
-def _some_of(ks: Sequence[int], most: int) -> list[int]:
+def _thin(ks: Sequence[int], most: int) -> list[int]:
     """At most so many of them, the first and the last among them."""
     step = -(-(len(ks) - 1) // (most - 1)) or 1
     return sorted({*ks[::step], ks[-1]})
@@ -256,5 +256,5 @@ def _rankings(fit: TemperatureFit) -> str:
     if not fit.flips:
         return "no two agents change order over the k and T that they share"
     hidden = len(fit.flips) - _MOST_FLIPS
-    more = f"; {counted(hidden, 'more pair')} in --json" if hidden > 0 else ""
-    return f"{counted(len(fit.flips), 'pair')} of agents change order over (k, T){more}"
+    rest_text = f"; {counted(hidden, 'more pair')} in --json" if hidden > 0 else ""
+    return f"{counted(len(fit.flips), 'pair')} of agents change order over (k, T){rest_text}"

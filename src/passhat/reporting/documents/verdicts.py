@@ -21,8 +21,8 @@ from passhat.reporting.document import (
     Table,
     first_warning,
 )
-from passhat.reporting.documents.report import named_warnings
-from passhat.reporting.task_changes import TaskChange, largest_changes, paired_cells
+from passhat.reporting.documents.report import label_warnings
+from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cells
 from passhat.reporting.view import run_labels, short_labels
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
@@ -77,8 +77,10 @@ def lead_verdict(comparison: Comparison, a: str = "", b: str = "") -> PairVerdic
 
     ``a`` and ``b`` are the labels of the runs, where they have shorter ones than their names.
     """
-    settled = [each for each in comparison.verdicts if each.claim is not Claim.INCONCLUSIVE]
-    return _relabel((settled or list(comparison.verdicts))[-1], a, b)
+    decisive = [
+        verdict for verdict in comparison.verdicts if verdict.claim is not Claim.INCONCLUSIVE
+    ]
+    return _relabel((decisive or list(comparison.verdicts))[-1], a, b)
 
 
 def _relabel(verdict: PairVerdict, a: str, b: str) -> PairVerdict:
@@ -111,7 +113,7 @@ def _lead(
     runs: Sequence[Run],
 ) -> Iterator[Block]:
     yield Heading(f"{comparison.b} (B) against {comparison.a} (A)", level=Level.FULL)
-    yield from first_warning(named_warnings(short, runs) if runs else [])
+    yield from first_warning(label_warnings(short, runs) if runs else [])
     yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
     yield Sentence(comparison.pairing_text, level=Level.FULL)
@@ -188,15 +190,15 @@ def _tasks(
     changes: Sequence[TaskChange],
     short: tuple[str, ...],
 ) -> Iterator[Block]:
-    cells = paired_cells(runs[0].outcomes, runs[1].outcomes) if runs else None
+    cells = pair_cells(runs[0].outcomes, runs[1].outcomes) if runs else None
     if cells is not None:
         yield Sentence(cells.text(*short))
     lead = lead_verdict(comparison).lead
     for title, tasks in largest_changes(changes).items():
-        shown = lead.fixed if title == "Gained" else lead.broken
+        task_changes = lead.fixed if title == "Gained" else lead.broken
         # A move that no test shows is not called a gain or a loss.
         unshown = f"Largest moves {'up' if title == 'Gained' else 'down'}, none shown"
-        yield Listing(f"{title if shown else unshown}:", tasks)
+        yield Listing(f"{title if task_changes else unshown}:", tasks)
 
 
 def _next_steps(comparison: Comparison) -> Iterator[Block]:
@@ -297,15 +299,15 @@ def _protocol_lines(comparison: Comparison) -> list[str]:
     lines = [f"differs: {entry}" for entry in comparison.agreement.differences]
     if comparison.agreement.attempts_text is not None:
         lines.append(f"{comparison.agreement.attempts_text}; no p-value is given")
-    return [*lines, *_unverified_lines(comparison)] or [_SAME]
+    return [*lines, *_assumption_lines(comparison)] or [_SAME]
 
 
-def _unverified_lines(comparison: Comparison) -> list[str]:
-    unverified = [entry.field for entry in comparison.agreement.unverified]
-    if not unverified:
+def _assumption_lines(comparison: Comparison) -> list[str]:
+    fields = [entry.field for entry in comparison.agreement.unverified]
+    if not fields:
         return []
-    count = counted(len(unverified), "field")
-    return [f"unverified, not recorded on both sides ({count}): {', '.join(unverified)}"]
+    count = counted(len(fields), "field")
+    return [f"unverified, not recorded on both sides ({count}): {', '.join(fields)}"]
 
 
 def _lift_text(evidence: Evidence) -> str:
@@ -353,7 +355,7 @@ def _ranking_lead(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Blo
     pairs = counted(len(comparisons.pairs), "pair")
     yield Heading(f"{len(comparisons.names)} runs compared, {pairs}", level=Level.FULL)
     yield Sentence(comparisons.pairing_text, level=Level.FULL)
-    yield from first_warning(named_warnings(run_labels(runs), runs) if runs else [])
+    yield from first_warning(label_warnings(run_labels(runs), runs) if runs else [])
     first = comparisons.ranks[0]
     yield Sentence(
         f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
@@ -438,12 +440,12 @@ def _ranking_lines(comparisons: Comparisons) -> list[str]:
     """Differences of the protocols pair by pair, unverified fields once."""
     number_of = _numbers(comparisons)
     lines = []
-    for each in comparisons.pairs:
-        names = f"{number_of[each.b]} over {number_of[each.a]}"
-        lines += [f"{names} differs: {entry}" for entry in each.agreement.differences]
-    for each in comparisons.pairs:
-        same = [] if each.agreement.differences else [_SAME]
-        lines += _unverified_lines(each) or same
+    for pair in comparisons.pairs:
+        names = f"{number_of[pair.b]} over {number_of[pair.a]}"
+        lines += [f"{names} differs: {entry}" for entry in pair.agreement.differences]
+    for pair in comparisons.pairs:
+        same = [] if pair.agreement.differences else [_SAME]
+        lines += _assumption_lines(pair) or same
     return list(dict.fromkeys(lines))
 
 

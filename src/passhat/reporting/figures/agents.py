@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from passhat._display import counted, number
 from passhat.reporting.figures.base import COLORS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
-from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layered, marks, stacked
+from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layer, marks, stack
 from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import RunReport
 from passhat.stats.compare.claims import points
@@ -26,13 +26,13 @@ def headline_words(runs: Sequence[RunReport]) -> list[str]:
     first = list(dict.fromkeys(estimate.metric for estimate in runs[0].estimates))
     shared = [word for word in first if all(run.find(word) for run in runs)]
     ends = [
-        max(same, key=lambda each: each.k)
+        max(same, key=lambda name: name.k)
         for kind in (PassHat, PassAt)
-        if (same := [each for each in shared if isinstance(each, kind)])
+        if (same := [name for name in shared if isinstance(name, kind)])
     ]
     lead = [PassHat(1)] if PassHat(1) in shared else []
-    chosen = list(dict.fromkeys([*lead, *(each for each in ends if each != PassAt(1))]))
-    return [str(each) for each in chosen or shared[:3]]
+    names = list(dict.fromkeys([*lead, *(name for name in ends if name != PassAt(1))]))
+    return [str(name) for name in names or shared[:3]]
 
 
 def forest(runs: Sequence[RunReport]) -> Figure | None:
@@ -71,7 +71,7 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
             if estimate is not None
         )
         + ".",
-        stacked(panels),
+        stack(panels),
         ("run", *(cell for word in words for cell in (word, "interval"))),
         tuple(
             (
@@ -123,7 +123,7 @@ def _forest_panel(
     dot: Spec = {"filled": True, "size": 90, "opacity": 1}
     at = field("value:Q", **along)
     dots = marks(rows, "point", dot, x=at, y=y, color=color, shape=shape, description="tip:N")
-    return layered([rules, dots], title=word, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
+    return layer([rules, dots], title=word, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 
 
 def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> Figure | None:
@@ -142,7 +142,7 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         }
         for rank, change in enumerate(changes, 1)
     ]
-    won, lost = (sum(change.flip == way for change in changes) for way in ("won", "lost"))
+    gains, losses = (sum(change.flip == way for change in changes) for way in ("won", "lost"))
     up, down = (
         sum(change.change > 0 for change in changes),
         sum(change.change < 0 for change in changes),
@@ -151,11 +151,11 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         "flips",
         f"The change on every task, {word}",
         f"{names[1]} is better on {counted(up, 'task')} and worse on {down:,}; "
-        f"{len(changes) - up - down:,} are the same. On {won:,} at least half of the attempts pass "
-        f"where less than half did, on {lost:,} the other way round.",
+        f"{len(changes) - up - down:,} are the same. On {gains:,} at least half of the attempts "
+        f"pass where less than half did, on {losses:,} the other way round.",
         f"Bars of the change in {word} from {names[0]} to {names[1]}, one for each task, sorted "
         "from the largest gain to the largest loss. Triangles mark tasks that flipped.",
-        layered(_flip_layers(rows), width=WIDTH + 60, height=230),
+        layer(_flip_layers(rows), width=WIDTH + 60, height=230),
         ("task", names[0], names[1], "change in points", "flip"),
         tuple(
             (

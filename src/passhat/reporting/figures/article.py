@@ -88,7 +88,7 @@ def article_sweep(shapes: Shapes = SHAPES_OF_DIFFICULTY) -> Figure:
         f"Lines over k from 1 to {last}, in one color for each suite: {', '.join(shapes)}. Dashed "
         "lines, pass@k, rise; solid lines, pass^k, fall. The suites are not in the same order "
         "above and below.",
-        _titled(panel(chart)),
+        _add_axis_title(panel(chart)),
         ("suite", "metric", "value"),
         _table(rows),
     )
@@ -122,7 +122,7 @@ def article_delta(shapes: Shapes = SHAPES_OF_DIFFICULTY) -> Figure:
         + ".",
         f"Lines of delta^k, pass^k minus the k-th power of pass^1, over k from 1 to {_KS[-1]} for "
         f"{', '.join(uneven)}.",
-        _titled(panel(chart)),
+        _add_axis_title(panel(chart)),
         ("suite", "metric", "value"),
         _table(rows),
     )
@@ -143,7 +143,7 @@ def _averages(shapes: Shapes) -> str:
     return "The suites differ in how often a single attempt passes."
 
 
-def _titled(chart: dict[str, object]) -> dict[str, object]:
+def _add_axis_title(chart: dict[str, object]) -> dict[str, object]:
     """The chart with the article's title of the k axis."""
     layers = chart["layer"]
     if isinstance(layers, list):

@@ -78,11 +78,11 @@ def color_channel(series: Sequence[str]) -> Spec:
 
 def labels_of(runs: Sequence[RunReport]) -> list[str]:
     """Short distinct labels for runs, cut to fit a legend."""
-    short = [_shortened(name) for name in run_labels([run.run for run in runs])]
+    short = [_shorten(name) for name in run_labels([run.run for run in runs])]
     return short if len(set(short)) == len(short) else [f"{i} {s}" for i, s in enumerate(short, 1)]
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
 
 
@@ -90,10 +90,10 @@ def specification(figure: Figure, *, paper: bool = False) -> Spec:
     """The chart as Vega-Lite, with the look that all charts share."""
     import json
 
-    styled = {**figure.chart, "config": _look()}
+    chart = {**figure.chart, "config": _look()}
     if not paper:
-        return styled
-    text = json.dumps(styled)
+        return chart
+    text = json.dumps(chart)
     for variable, color in _ON_PAPER.items():
         text = text.replace(variable, color)
     on_paper: Spec = json.loads(text)
@@ -118,25 +118,25 @@ def page_svg(figure: Figure) -> str:
     """The figure as an SVG element, with a description and hover values in ``data-tip``."""
     import vl_convert
 
-    drawn = vl_convert.vegalite_to_svg(specification(figure))
-    drawn = _EMPTY.sub("", drawn)
-    drawn = _UNNEEDED.sub("", drawn)
-    drawn = re.sub(r'(<g[^>]*) aria-label="[^"]*"', r"\1", drawn)
-    drawn = drawn.replace(" aria-label=", " data-tip=")
-    drawn = _GEOMETRY.sub(lambda match: _LONG.sub(_rounded, match[0]), drawn)
-    drawn = _own_ids(drawn, figure.name)
+    svg = vl_convert.vegalite_to_svg(specification(figure))
+    svg = _EMPTY.sub("", svg)
+    svg = _UNNEEDED.sub("", svg)
+    svg = re.sub(r'(<g[^>]*) aria-label="[^"]*"', r"\1", svg)
+    svg = svg.replace(" aria-label=", " data-tip=")
+    svg = _GEOMETRY.sub(lambda match: _LONG.sub(_round_match, match[0]), svg)
+    svg = _rename_ids(svg, figure.name)
     head = (
         f'<title id="{figure.name}-title">{escape(figure.title)}</title>'
         f'<desc id="{figure.name}-desc">{escape(figure.description)}</desc>'
     )
     opening = re.compile(r"<svg [^>]*width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
-    size = opening.match(drawn)
+    size = opening.match(svg)
     if size is None:  # pragma: no cover - vl-convert always writes both
-        return drawn
+        return svg
     width, height = size.groups()
     return (
         f'<svg viewBox="0 0 {width} {height}" style="--width:{width}px" role="img" '
-        f'aria-labelledby="{figure.name}-title {figure.name}-desc">{head}{drawn[size.end() :]}'
+        f'aria-labelledby="{figure.name}-title {figure.name}-desc">{head}{svg[size.end() :]}'
     )
 
 
@@ -149,15 +149,15 @@ _GEOMETRY = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
 _LONG = re.compile(r"-?\d+\.\d{2,}")
 
 
-def _own_ids(drawn: str, name: str) -> str:
+def _rename_ids(drawn: str, name: str) -> str:
     """Rename clip paths after the figure: a page has many figures, and ids must differ."""
-    known: dict[str, str] = {}
+    new_ids: dict[str, str] = {}
     for old in re.findall(r'id="(clip\d+)"', drawn):
-        known.setdefault(old, f"{name}-clip-{len(known) + 1}")
-    return re.sub(r"\bclip\d+\b", lambda match: known.get(match[0], match[0]), drawn)
+        new_ids.setdefault(old, f"{name}-clip-{len(new_ids) + 1}")
+    return re.sub(r"\bclip\d+\b", lambda match: new_ids.get(match[0], match[0]), drawn)
 
 
-def _rounded(match: re.Match[str]) -> str:
+def _round_match(match: re.Match[str]) -> str:
     return f"{float(match[0]):.1f}".removesuffix(".0")
 
 

@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 from passhat.reporting.figures.base import COLORS, DASHES, HEIGHT, SHAPES, WIDTH
-from passhat.reporting.figures.vega_lite import Row, Spec, field, layered, marks
+from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks
 
 __all__ = ["Panel", "Scale", "decade_scale", "k_scale", "panel", "round_ticks", "spread_labels"]
 
@@ -143,22 +143,22 @@ def panel(given: Panel) -> Spec:
 
     color = by_series(COLORS)
     x, y = given.x.channel("x", ruled=False), given.y.channel("value")
-    banded = [row for row in given.rows if row.get("low") is not None]
-    drawn = [row for row in given.rows if row.get("value") is not None]
+    band_rows = [row for row in given.rows if row.get("low") is not None]
+    value_rows = [row for row in given.rows if row.get("value") is not None]
     layers = [_zero(given)] if given.zero else []
-    if banded:
+    if band_rows:
         look: Spec = {"opacity": 0.16, "aria": False, "clip": True}
         low = given.y.channel("low")
-        layers.append(marks(banded, "area", look, x=x, y=low, y2="high:Q", color=color))
+        layers.append(marks(band_rows, "area", look, x=x, y=low, y2="high:Q", color=color))
     if given.marks_at:
         places: list[Row] = [{"series": name, "x": at} for name, at in given.marks_at.items()]
         look = {"strokeDash": [2, 3], "opacity": 0.7, "aria": False}
         layers.append(marks(places, "rule", look, x=x, color=color))
-    if drawn:
+    if value_rows:
         look = {"strokeWidth": 2, "aria": False, "clip": True}
-        dash = _style_channel() if _has_styles(drawn) else by_series(DASHES)
-        layers.append(marks(drawn, "line", look, x=x, y=y, color=color, strokeDash=dash))
-    if drawn and (given.points or any(row.get("tip") for row in drawn)):
+        dash = _style_channel() if _has_styles(value_rows) else by_series(DASHES)
+        layers.append(marks(value_rows, "line", look, x=x, y=y, color=color, strokeDash=dash))
+    if value_rows and (given.points or any(row.get("tip") for row in value_rows)):
         # Points that are not drawn still say their values on hover.
         look = {"size": 48, "opacity": int(given.points), "strokeWidth": 1.6, "clip": True}
         outline = {"condition": {"test": "datum.hollow", "value": "var(--paper)"}, **color}
@@ -169,9 +169,9 @@ def panel(given: Panel) -> Spec:
             "shape": shape,
             "description": "tip:N",
         }
-        layers.append(marks(drawn, "point", look, x=x, y=y, **points))
+        layers.append(marks(value_rows, "point", look, x=x, y=y, **points))
     layers.append(_end_labels(given, x, color))
-    return layered(layers, width=given.width, height=given.height, title=given.title)
+    return layer(layers, width=given.width, height=given.height, title=given.title)
 
 
 def _has_styles(rows: Sequence[Row]) -> bool:
@@ -194,14 +194,14 @@ def _end_labels(given: Panel, x: Spec, color: Spec) -> Spec:
     styles = dict.fromkeys(row.get("style") for row in given.rows)
     for name in given.series:
         for style in styles:
-            own = [r for r in given.rows if r["series"] == name and r.get("style") == style]
-            if own:
-                last = max(own, key=lambda row: float(str(row["x"])))
+            series_rows = [r for r in given.rows if r["series"] == name and r.get("style") == style]
+            if series_rows:
+                last = max(series_rows, key=lambda row: float(str(row["x"])))
                 ends.append((name, float(str(last["x"])), _height(last)))
     rows: list[Row] = [
         {"series": name, "x": x_end, "value": place, "label": (given.labels or {}).get(name, name)}
         for x_end in dict.fromkeys(end[1] for end in ends)
-        for (name, _, _), place in _placed([end for end in ends if end[1] == x_end], given)
+        for (name, _, _), place in _place_labels([end for end in ends if end[1] == x_end], given)
     ]
     look = {"align": "left", "dx": 9, "fontWeight": "bold", "aria": False}
     y = given.y.channel("value")
@@ -211,7 +211,7 @@ def _end_labels(given: Panel, x: Spec, color: Spec) -> Spec:
 _End = tuple[str, float, float]
 
 
-def _placed(ends: Sequence[_End], given: Panel) -> list[tuple[_End, float]]:
+def _place_labels(ends: Sequence[_End], given: Panel) -> list[tuple[_End, float]]:
     """Ends of lines at one x, with places at which their labels do not overlap."""
     # Labels are moved apart on the screen, so a logarithmic axis is spread in logarithms.
     onto, back = (log10, lambda place: 10.0**place) if given.y.log else (float, float)
@@ -238,17 +238,17 @@ def spread_labels(places: Sequence[float], gap: float, low: float, high: float) 
     order = sorted(range(len(places)), key=lambda i: places[i])
     spread = [min(high, max(low, places[i])) for i in order]
     for _ in range(50):
-        moved = False
+        overlap = False
         for i in range(len(spread) - 1):
             short = gap - (spread[i + 1] - spread[i])
             if short > 1e-9:
                 spread[i], spread[i + 1] = spread[i] - short / 2, spread[i + 1] + short / 2
-                moved = True
+                overlap = True
         if spread and spread[0] < low:
             spread[0] = low
         if spread and spread[-1] > high:
             spread[-1] = high
-        if not moved:
+        if not overlap:
             break
     result = [0.0] * len(places)
     for place, i in zip(spread, order, strict=True):

@@ -8,7 +8,7 @@ from passhat._display import number, percent
 from passhat.reporting.details import Curves, k_of
 from passhat.reporting.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
-from passhat.reporting.figures.vega_lite import Row, stacked
+from passhat.reporting.figures.vega_lite import Row, stack
 from passhat.reporting.view import RunReport
 from passhat.stats.compare import LiftCurve
 from passhat.stats.compare.claims import points
@@ -24,7 +24,7 @@ _ASKS = {"pass^k": "pass^k, all of k attempts pass", "pass@k": "pass@k, at least
 Pick = Callable[[Curves], Sequence[Estimate]]
 
 
-def _known(runs: Sequence[RunReport]) -> list[tuple[str, Curves]]:
+def _curves_by_label(runs: Sequence[RunReport]) -> list[tuple[str, Curves]]:
     """The runs that are drawn, by their labels; six at most."""
     return [
         (label, run.details.curves)
@@ -40,26 +40,28 @@ def _point_text(estimate: Estimate) -> str:
 
 def curves(runs: Sequence[RunReport]) -> Figure | None:
     """pass@k and pass^k over k with their intervals."""
-    known = [(label, own) for label, own in _known(runs) if len(own.pass_hat) > 1]
-    if not known:
+    labelled_curves = [
+        (label, curve) for label, curve in _curves_by_label(runs) if len(curve.pass_hat) > 1
+    ]
+    if not labelled_curves:
         return None
     families: dict[str, Pick] = {"pass@k": lambda c: c.pass_at, "pass^k": lambda c: c.pass_hat}
-    several = len(known) > 1
+    several = len(labelled_curves) > 1
     rows = {
         family: [
             _point(estimate, label if several else family, label if several else "")
-            for label, own in known
-            for estimate in pick(own)
+            for label, curve in labelled_curves
+            for estimate in pick(curve)
         ]
         for family, pick in families.items()
     }
-    scale = k_scale([k_of(estimate) for _, own in known for estimate in own.pass_hat])
+    scale = k_scale([k_of(estimate) for _, curve in labelled_curves for estimate in curve.pass_hat])
     if several:
-        labels = [label for label, _ in known]
-        chart = stacked(
+        labels = [label for label, _ in labelled_curves]
+        chart = stack(
             [
-                panel(Panel(own, labels, scale, _SHARE, title=_ASKS[family], height=_LOW))
-                for family, own in rows.items()
+                panel(Panel(curve, labels, scale, _SHARE, title=_ASKS[family], height=_LOW))
+                for family, curve in rows.items()
             ]
         )
     else:
@@ -69,13 +71,15 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
     return Figure(
         "curves",
         "Capability and reliability over k",
-        " ".join(_curve_sentence(label if several else "", own) for label, own in known),
+        " ".join(
+            _curve_sentence(label if several else "", curve) for label, curve in labelled_curves
+        ),
         "Lines over the number of attempts k. pass@k, the chance that at least one of k attempts "
         "passes, rises with k; pass^k, the chance that all of them pass, falls. Shaded: the "
         "interval for new tasks. "
         + "; ".join(
-            f"{label}: {_point_text(own.pass_at[-1])}, {_point_text(own.pass_hat[-1])}"
-            for label, own in known
+            f"{label}: {_point_text(curve.pass_at[-1])}, {_point_text(curve.pass_hat[-1])}"
+            for label, curve in labelled_curves
         )
         + ".",
         chart,
@@ -89,8 +93,8 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
                 number(at.value),
                 at.interval_text(),
             )
-            for label, own in known
-            for hat, at in zip(own.pass_hat, own.pass_at, strict=True)
+            for label, curve in labelled_curves
+            for hat, at in zip(curve.pass_hat, curve.pass_at, strict=True)
         ),
     )
 
@@ -117,34 +121,36 @@ def _point(estimate: Estimate, series: str, label: str) -> Row:
 
 def delta(runs: Sequence[RunReport]) -> Figure | None:
     """delta^k, the gain in pass^k from uneven difficulty, under its upper bound."""
-    known = [(label, own) for label, own in _known(runs) if len(own.delta) > 1]
-    if not known:
+    labelled_curves = [
+        (label, curve) for label, curve in _curves_by_label(runs) if len(curve.delta) > 1
+    ]
+    if not labelled_curves:
         return None
-    several = len(known) > 1
+    several = len(labelled_curves) > 1
     rows = [
         _point(estimate, label if several else "delta^k", label if several else "")
-        for label, own in known
-        for estimate in own.delta
+        for label, curve in labelled_curves
+        for estimate in curve.delta
     ]
-    most: list[Row] = []
+    ceiling: list[Row] = []
     if not several:
-        most = [
+        ceiling = [
             {
                 "x": k_of(estimate),
                 "series": "at most",
                 "value": estimate.bounds[1],
                 "tip": f"{estimate.metric} is at most {number(estimate.bounds[1])}",
             }
-            for estimate in known[0][1].delta
+            for estimate in labelled_curves[0][1].delta
             if estimate.bounds
         ]
-    series = [label for label, _ in known] if several else ["delta^k", "at most"]
+    series = [label for label, _ in labelled_curves] if several else ["delta^k", "at most"]
     lowest = min(0.0, *(float(str(row["low"])) for row in rows if row["low"] is not None))
     top = max(float(str(row["high"] or row["value"])) for row in rows)
-    top = max([top, *(float(str(row["value"])) for row in most)])
+    top = max([top, *(float(str(row["value"])) for row in ceiling)])
     y = Scale("delta^k", lowest, top * 1.06 + 0.01, form=".2~f")
-    scale = k_scale([k_of(estimate) for _, own in known for estimate in own.delta])
-    last = {label: own.delta[-1] for label, own in known}
+    scale = k_scale([k_of(estimate) for _, curve in labelled_curves for estimate in curve.delta])
+    last = {label: curve.delta[-1] for label, curve in labelled_curves}
     return Figure(
         "delta",
         "What uneven difficulty adds to pass^k",
@@ -159,7 +165,7 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
         "are equally hard and at most mu - mu^k. "
         + "; ".join(f"{label}: {_point_text(estimate)}" for label, estimate in last.items())
         + ".",
-        panel(Panel([*rows, *most], series, scale, y, height=_TALL)),
+        panel(Panel([*rows, *ceiling], series, scale, y, height=_TALL)),
         ("run", "k", "delta^k", "interval", "at most"),
         tuple(
             (
@@ -169,41 +175,47 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
                 estimate.interval_text(),
                 number(estimate.bounds[1] if estimate.bounds else None),
             )
-            for label, own in known
-            for estimate in own.delta
+            for label, curve in labelled_curves
+            for estimate in curve.delta
         ),
     )
 
 
 def forecast(runs: Sequence[RunReport]) -> Figure | None:
     """The band beyond n, and the observed values up to n."""
-    known = [(label, own) for label, own in _known(runs) if own.forecast_at and own.forecast_hat]
-    if not known:
+    labelled_curves = [
+        (label, curve)
+        for label, curve in _curves_by_label(runs)
+        if curve.forecast_at and curve.forecast_hat
+    ]
+    if not labelled_curves:
         return None
-    several = len(known) > 1
+    several = len(labelled_curves) > 1
     picks: dict[str, Callable[[Curves], Sequence[Forecast]]] = {
-        "pass@k": lambda own: own.forecast_at,
-        "pass^k": lambda own: own.forecast_hat,
+        "pass@k": lambda curve: curve.forecast_at,
+        "pass^k": lambda curve: curve.forecast_hat,
     }
     rows = {
         family: [
             _band(band, label if several else family, label if several else "")
-            for label, own in known
-            for band in pick(own)
+            for label, curve in labelled_curves
+            for band in pick(curve)
         ]
         for family, pick in picks.items()
     }
     if several:
-        labels = [label for label, _ in known]
+        labels = [label for label, _ in labelled_curves]
         panels = [
-            Panel(own, labels, _scale_of(own), _SHARE, title=_ASKS[family], height=_LOW)
-            for family, own in rows.items()
+            Panel(curve, labels, _scale_of(curve), _SHARE, title=_ASKS[family], height=_LOW)
+            for family, curve in rows.items()
         ]
-        chart = stacked([panel(each) for each in panels])
+        chart = stack([panel(part) for part in panels])
     else:
         both = [*rows["pass^k"], *rows["pass@k"]]
         chart = panel(Panel(both, ["pass^k", "pass@k"], _scale_of(both), _SHARE, height=_TALL))
-    ends = [(label, own.forecast_at[-1], own.forecast_hat[-1]) for label, own in known]
+    ends = [
+        (label, curve.forecast_at[-1], curve.forecast_hat[-1]) for label, curve in labelled_curves
+    ]
     return Figure(
         "forecast",
         "Beyond the attempts that were made",
@@ -220,8 +232,8 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
         ("run", "metric", "band", "observed"),
         tuple(
             (label, str(band.metric), band.band_text(), number(band.observed))
-            for label, own in known
-            for band in (*own.forecast_at, *own.forecast_hat)
+            for label, curve in labelled_curves
+            for band in (*curve.forecast_at, *curve.forecast_hat)
         ),
     )
 
@@ -231,8 +243,8 @@ def _scale_of(rows: Sequence[Row]) -> Scale:
 
 
 def _band(band: Forecast, series: str, label: str) -> Row:
-    seen = "" if band.observed is None else f" = {number(band.observed)} observed,"
-    words = f"{band.metric}{seen} band {band.band_text()}"
+    observed_text = "" if band.observed is None else f" = {number(band.observed)} observed,"
+    words = f"{band.metric}{observed_text} band {band.band_text()}"
     return {
         "x": k_of(band),
         "series": series,

@@ -9,7 +9,7 @@ from passhat._serialize import to_data
 from passhat.reporting.details import Width
 from passhat.reporting.figures.base import MOST_RUNS, WIDTH, Figure, color_channel, labels_of
 from passhat.reporting.figures.lines import Panel, Scale, panel
-from passhat.reporting.figures.vega_lite import Row, Spec, field, layered, marks, stacked
+from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks, stack
 from passhat.reporting.measures import Measure, Quantiles
 from passhat.reporting.view import RunReport
 
@@ -23,7 +23,7 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
     details = runs[0].details
     if details is None or not details.widths or details.plan is None:
         return None
-    word, made = details.plan.metric, len(runs[0].run.outcomes)
+    word, task_count = details.plan.metric, len(runs[0].run.outcomes)
     by_n: dict[int, list[Width]] = {}
     for point in details.widths:
         by_n.setdefault(point.attempts, []).append(point)
@@ -36,8 +36,8 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
             "tip": f"{counted(point.tasks, 'task')} x {counted(n, 'attempt')}: "
             f"{100 * point.width:.1f} points wide",
         }
-        for n, own in by_n.items()
-        for point in own
+        for n, points in by_n.items()
+        for point in points
     ]
     ticks = tuple(float(point.tasks) for point in next(iter(by_n.values())))
     x = Scale("tasks", min(ticks) * 0.95, max(ticks) * 1.05, log=True, ticks=ticks, form=",d")
@@ -47,7 +47,7 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
     return Figure(
         "width",
         f"More tasks or more attempts? {word}{who}",
-        f"With the {counted(made, 'task')} of this run, {details.plan.attempts_text}.",
+        f"With the {counted(task_count, 'task')} of this run, {details.plan.attempts_text}.",
         f"Lines of the width of the interval of {word} over the number of tasks, on a doubling "
         "scale, one for each number of attempts per task n; by normal theory from the difficulty "
         "seen here. All fall with more tasks; more attempts lower them only a little.",
@@ -62,28 +62,28 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
 
 def failures(runs: Sequence[RunReport]) -> Figure | None:
     """Why attempts failed or have no verdict, as shares of all attempts."""
-    shown = [
+    labelled_runs = [
         (label, run)
         for label, run in zip(labels_of(runs), runs, strict=True)
         if run.run.failures_by_category or run.run.missing_by_reason
     ][:MOST_RUNS]
-    if not shown:
+    if not labelled_runs:
         return None
     counts = {
         label: {
             **run.run.failures_by_category,
             **{_reason_text(why): n for why, n in run.run.missing_by_reason.items()},
         }
-        for label, run in shown
+        for label, run in labelled_runs
     }
-    reasons = {_reason_text(why) for _, run in shown for why in run.run.missing_by_reason}
-    attempts = {label: run.run.outcomes.attempts for label, run in shown}
+    reasons = {_reason_text(why) for _, run in labelled_runs for why in run.run.missing_by_reason}
+    attempts = {label: run.run.outcomes.attempts for label, run in labelled_runs}
     total: dict[str, int] = {}
-    for own in counts.values():
-        for why, count in own.items():
+    for run_counts in counts.values():
+        for why, count in run_counts.items():
             total[why] = total.get(why, 0) + count
     order = sorted(total, key=lambda why: (why in reasons, -total[why], why))
-    labels = [label for label, _ in shown]
+    labels = [label for label, _ in labelled_runs]
     rows: list[Row] = [
         {
             "why": why.replace("_", " "),
@@ -151,20 +151,23 @@ def _thick(labels: Sequence[str]) -> float:
 
 def distributions(runs: Sequence[RunReport]) -> Figure | None:
     """Seconds, steps, tokens and cost of attempts: middle half, nine tenths, and the median."""
-    shown = [
+    labelled_runs = [
         (label, run.details.measures)
         for label, run in zip(labels_of(runs), runs, strict=True)
         if run.details is not None and run.details.measures
     ][:MOST_RUNS]
-    if not shown:
+    if not labelled_runs:
         return None
-    names = list(dict.fromkeys(measure.name for _, own in shown for measure in own))
+    names = list(dict.fromkeys(measure.name for _, group in labelled_runs for measure in group))
     panels, table = [], []
     for name in names:
         measures = [
-            (label, measure) for label, own in shown for measure in own if measure.name == name
+            (label, measure)
+            for label, group in labelled_runs
+            for measure in group
+            if measure.name == name
         ]
-        panels.append(_measure_panel(name, measures, [label for label, _ in shown]))
+        panels.append(_measure_panel(name, measures, [label for label, _ in labelled_runs]))
         table += [
             (
                 label,
@@ -177,8 +180,8 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
             for part in measure.spread
         ]
     means = "; ".join(
-        f"{label}: {', '.join(f'{figure(measure.mean)} {measure.name}' for measure in own)}"
-        for label, own in shown
+        f"{label}: {', '.join(f'{figure(measure.mean)} {measure.name}' for measure in group)}"
+        for label, group in labelled_runs
     )
     return Figure(
         "distributions",
@@ -187,7 +190,7 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
         "For attempts that passed and that failed: a thin line from the 5th to the 95th "
         "percentile, a thick one over the middle half, a point at the median. On average per "
         f"attempt, {means}.",
-        stacked(panels),
+        stack(panels),
         ("run", "measure", "attempts that", "count", "5%", "25%", "median", "75%", "95%"),
         tuple(table),
     )
@@ -226,7 +229,7 @@ def _measure_panel(
         marks(rows, "bar", thick, x=x("p25"), x2="p75:Q", y=y, color=color),
         marks(rows, "point", dot, x=x("median"), y=y, color=color, description="tip:N"),
     ]
-    return layered(layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
+    return layer(layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 
 
 def _large(measures: Sequence[tuple[str, Measure]]) -> bool:

@@ -9,7 +9,7 @@ from passhat._display import counted, number, percent
 from passhat.errors import PasshatError
 from passhat.reporting.figures.base import MOST_RUNS, Figure
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
-from passhat.reporting.figures.vega_lite import Row, Spec, field, layered, marks, stacked
+from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks, stack
 from passhat.stats.outcomes import Run
 from passhat.stats.temperature import AgentFit, RankingFlip, TemperatureFit, fit_temperatures
 from passhat.stats.terms import Terms
@@ -25,8 +25,8 @@ def fit_figures(fit: TemperatureFit) -> Iterator[Figure]:
     for place, agent in enumerate(fit.agents[:MOST_RUNS], 1):
         if len(agent.temperatures) > 1:
             yield _over_temperature(agent, f"temperature-{place}")
-    drawn = [best_figure(fit), heat_figure(fit), _leads(fit.flips[:_MOST_FLIPS])]
-    yield from (figure for figure in drawn if figure is not None)
+    figures = [best_figure(fit), heat_figure(fit), _leads(fit.flips[:_MOST_FLIPS])]
+    yield from (figure for figure in figures if figure is not None)
 
 
 def curve_figure(fit: TemperatureFit) -> Figure | None:
@@ -36,7 +36,7 @@ def curve_figure(fit: TemperatureFit) -> Figure | None:
 
 
 def _over_temperature(agent: AgentFit, name: str) -> Figure:
-    ks = _some(agent.ks)
+    ks = _thin(agent.ks)
     rows: list[Row] = [
         {
             "x": cell.temperature,
@@ -81,7 +81,7 @@ def _shares(agent: AgentFit) -> Scale:
     return Scale("share of tasks", low, high + 0.005, form=".0%")
 
 
-def _some(ks: Sequence[int]) -> list[int]:
+def _thin(ks: Sequence[int]) -> list[int]:
     """As many as can be distinguished, including the first and the last."""
     step = -(-(len(ks) - 1) // (MOST_RUNS - 1)) or 1
     return sorted({*ks[::step], ks[-1]})
@@ -165,14 +165,14 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
         ]
         title = f"A {flip.a}   B {flip.b}"
         width, height = max(120, 56 * len({lead.k for lead in flip.leads})), 34 * len(temperatures)
-        panels.append(layered(layers, title=title, width=width, height=height))
+        panels.append(layer(layers, title=title, width=width, height=height))
     return Figure(
         "leads",
         "Where the ranking flips",
         " ".join(f"{str(flip)[0].upper()}{str(flip)[1:]}." for flip in flips),
         "For each pair of agents a table with k to the right and temperature upwards: who leads "
         "there, A or B, and the share of redraws in which it leads.",
-        stacked(panels),
+        stack(panels),
         ("A", "B", "k", "T", "leader", "lead in points", "of redraws"),
         tuple(
             (
@@ -231,14 +231,14 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
             marks(rows, "text", words, x=x, y=y, text="text:N", color=ink),
         ]
         width, height = max(120, 46 * len(agent.ks)), 34 * len(agent.temperatures)
-        panels.append(layered(layers, title=agent.agent, width=width, height=height))
+        panels.append(layer(layers, title=agent.agent, width=width, height=height))
     return Figure(
         "heatmap",
         "pass@k by temperature",
         " ".join(f"{agent.agent}: {agent.advice}" for agent in agents[:MOST_RUNS]),
         "A table of pass@k with k to the right and temperature upwards; brighter is higher. "
         + "; ".join(f"{agent.agent}, {counted(agent.tasks, 'task')}" for agent in agents),
-        stacked(panels),
+        stack(panels),
         ("agent", "T", "k", "pass@k", "interval", "best in redraws"),
         tuple(
             (

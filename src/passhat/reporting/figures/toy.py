@@ -34,16 +34,16 @@ _TEMPERATURE = "best temperature T*"
 def toy_figures(study: Study) -> Iterator[Figure]:
     """Every figure of the study."""
     yield _single_task()
-    names = _some(list(dict.fromkeys(point.tasks for point in study.points)))
-    shown = [p for p in study.points if p.tasks in names and p.temperature > 0]
+    names = _thin(list(dict.fromkeys(point.tasks for point in study.points)))
+    points = [p for p in study.points if p.tasks in names and p.temperature > 0]
     labels = {point.tasks: point.parameter for point in study.points if point.tasks in names}
-    yield _over_k(study, shown, labels)
+    yield _over_k(study, points, labels)
     yield _over_spread(study)
-    yield _log_logit(study, shown, labels)
+    yield _log_logit(study, points, labels)
     yield from _overlaid_figures()
 
 
-def _some(names: Sequence[str]) -> list[str]:
+def _thin(names: Sequence[str]) -> list[str]:
     """At most six, evenly spread: more lines cannot be distinguished."""
     return list(names[:: -(-len(names) // MOST_RUNS)])
 
@@ -117,11 +117,11 @@ def _over_k(study: Study, shown: Sequence[Point], labels: dict[str, str]) -> Fig
 
 
 def _over_spread(study: Study) -> Figure:
-    used = [p for p in study.points if p.in_regime and p.temperature > 0 and p.k > 1]
-    by_k = {k: [p for p in used if p.k == k] for k in dict.fromkeys(p.k for p in used)}
+    points = [p for p in study.points if p.in_regime and p.temperature > 0 and p.k > 1]
+    by_k = {k: [p for p in points if p.k == k] for k in dict.fromkeys(p.k for p in points)}
     # Powers of two only: neighbors such as 14 and 15 would lie on top of each other.
-    long_enough = [k for k, own in by_k.items() if len(own) >= 2 and k & (k - 1) == 0]
-    ks = [int(k) for k in _some([str(k) for k in long_enough])]
+    long_enough = [k for k, group in by_k.items() if len(group) >= 2 and k & (k - 1) == 0]
+    ks = [int(k) for k in _thin([str(k) for k in long_enough])]
     rows = [
         _row(p.spread, f"k = {k}", p.temperature, f"s = {p.spread:g}: T* = {p.temperature:.4g}")
         for k in ks

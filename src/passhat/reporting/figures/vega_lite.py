@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Row", "Spec", "constant", "field", "layered", "marks", "stacked"]
+__all__ = ["Row", "Spec", "constant", "field", "layer", "marks", "stack"]
 
 Row = Mapping[str, object]
 Spec = dict[str, Any]
@@ -37,7 +37,7 @@ def constant(value: object) -> Spec:
 
 def marks(rows: Sequence[Row], kind: str, look: Spec, **channels: Spec | str) -> Spec:
     """A layer with a mark for every row; a channel may be a word such as ``tip:N``."""
-    encoding = {name: _channel(name, given) for name, given in channels.items()}
+    encoding = {name: _channel(name, value) for name, value in channels.items()}
     return {"data": {"values": rows}, "mark": {"type": kind, **look}, "encoding": encoding}
 
 
@@ -48,12 +48,12 @@ def _channel(name: str, given: Spec | str) -> Spec:
     return {"field": given.rpartition(":")[0]} if name in _SECOND_ENDS else field(given)
 
 
-def layered(layers: Sequence[Spec], *, width: float, height: float, title: str = "") -> Spec:
+def layer(layers: Sequence[Spec], *, width: float, height: float, title: str = "") -> Spec:
     """Layers on top of each other, the first at the bottom."""
-    named = {"title": title} if title else {}
-    return {"layer": list(layers), "width": width, "height": height, **named}
+    title_entry = {"title": title} if title else {}
+    return {"layer": list(layers), "width": width, "height": height, **title_entry}
 
 
-def stacked(parts: Sequence[Spec]) -> Spec:
+def stack(parts: Sequence[Spec]) -> Spec:
     """Panels one above the other; a single one as it is."""
     return parts[0] if len(parts) == 1 else {"vconcat": list(parts), "spacing": 26}

@@ -48,9 +48,9 @@ def render_sections(sections: Iterable[Section], inner: str = "", *, fold: bool 
     for subject, group in groupby(sections, lambda section: section.subject):
         title = Markup("<h3>{}</h3>").format(subject) if subject else ""
         blocks = [block for section in group for block in section.blocks]
-        shown = [block for block in blocks if not (fold and isinstance(block, Facts))]
-        body = Markup('<div class="{}">{}</div>').format(inner, render_blocks(shown))
-        if len(shown) < len(blocks):
+        visible = [block for block in blocks if not (fold and isinstance(block, Facts))]
+        body = Markup('<div class="{}">{}</div>').format(inner, render_blocks(visible))
+        if len(visible) < len(blocks):
             facts = render_blocks(block for block in blocks if isinstance(block, Facts))
             summary = "Notes, reading and methods"
             body += Markup("<details><summary>{}</summary>{}</details>").format(summary, facts)
@@ -72,9 +72,9 @@ def _render(block: Block, table_class: str) -> Markup:
         return Markup('<p class="more next">Next: {}</p>').format(block.text)
     if isinstance(block, Listing):
         rest = len(block.items) - _MOST_ITEMS
-        more = f" and {rest:,} more" if rest > 0 else ""
+        rest_text = f" and {rest:,} more" if rest > 0 else ""
         items = ", ".join(block.items[:_MOST_ITEMS])
-        return Markup('<p class="more"><b>{}</b> {}{}</p>').format(block.title, items, more)
+        return Markup('<p class="more"><b>{}</b> {}{}</p>').format(block.title, items, rest_text)
     if isinstance(block, Table):
         return _render_table(block, table_class)
     if isinstance(block, Facts):
@@ -176,8 +176,8 @@ def build_cards(
 
 def _currency(measures: Sequence[Mapping[str, Measure]]) -> str:
     """Cost where it is recorded, else tokens, steps or seconds."""
-    recorded = {name for by_name in measures for name, each in by_name.items() if each.mean}
-    return next((word for word in ("cost", "tokens", "steps", "seconds") if word in recorded), "")
+    names = {name for by_name in measures for name, measure in by_name.items() if measure.mean}
+    return next((word for word in ("cost", "tokens", "steps", "seconds") if word in names), "")
 
 
 def _estimate_row(label: str, estimate: Estimate) -> CardRow:

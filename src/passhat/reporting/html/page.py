@@ -24,9 +24,9 @@ from passhat.reporting.html.payload import (
     SMALL,
     Transcripts,
     attempts_data,
+    choose_tasks,
     is_counted,
     script_json,
-    shown_tasks,
     transcripts_of,
     without_tasks,
 )
@@ -94,36 +94,36 @@ def html_report(
     runs = [run.run for run in report.runs]
     conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
     document = report_document(report)
-    compared = None if comparison is None else comparison_document(comparison, runs, changes)
-    few = len(labels) <= MOST_ON_CARDS
+    comparison_text = None if comparison is None else comparison_document(comparison, runs, changes)
+    on_cards = len(labels) <= MOST_ON_CARDS
     measures = [
-        {} if run.details is None else {each.name: each for each in run.details.measures}
+        {} if run.details is None else {measure.name: measure for measure in run.details.measures}
         for run in report.runs
     ]
     return template("report.html.j2").render(
-        title=(compared or document).title,
+        title=(comparison_text or document).title,
         badge=str(lead_verdict(comparison).claim) if isinstance(comparison, Comparison) else "",
-        lead=_lead(document, compared, few=few),
+        lead=_lead(document, comparison_text, few=on_cards),
         facts=list(dict.fromkeys(str(run.outcomes) for run in runs))[:MOST_ON_CARDS],
         cards=list(build_cards(report.runs, labels if len(labels) > 1 else [""], measures))
-        if few
+        if on_cards
         else [],
-        overview=[] if few else document.find("overview"),
+        overview=[] if on_cards else document.find("overview"),
         labels=labels,
         most_runs=MOST_RUNS,
-        steps=_steps(document, compared),
-        compared=[] if compared is None else _of(compared, *_COMPARED),
+        steps=_steps(document, comparison_text),
+        compared=[] if comparison_text is None else _of(comparison_text, *_COMPARED),
         figures=[(figure, page_svg(figure)) for figure in _figures(material)],
         missing=_of(document, "missing", "policies"),
         others=[section for section in document.sections if section.name not in _PLACED],
         numbers=_of(document, "estimates", "slices"),
         formulas=_formulas(report),
-        agreement=[] if compared is None else compared.find("evidence"),
+        agreement=[] if comparison_text is None else comparison_text.find("evidence"),
         methods=_of(document, "notes", "method"),
         conversations=_conversations_text(conversations),
         left_out=_left_out_text(report),
         command=options.command,
-        report_json=script_json(_embedded(report, comparison, changes, options)),
+        report_json=script_json(_page_data(report, comparison, changes, options)),
         attempts_json=script_json(attempts_data(runs, labels, conversations)),
     )
 
@@ -179,7 +179,9 @@ def _formulas(report: Report) -> Table:
         for run in report.runs
         for estimate in run.estimates
     }
-    rows = [(family, chosen.asks, chosen.formula) for family, chosen in words.items()]
+    rows = [
+        (family, family_words.asks, family_words.formula) for family, family_words in words.items()
+    ]
     if any(run.details is not None and run.details.measures for run in report.runs):
         rows.append(("per solved task", "what a success takes", RATIO_METHOD))
     return Table(
@@ -199,7 +201,7 @@ def _figures(material: Material) -> Iterator[Figure]:
             yield figure
 
 
-def _embedded(
+def _page_data(
     report: Report,
     comparison: Comparison | Comparisons | None,
     changes: Sequence[TaskChange],
@@ -224,13 +226,13 @@ def _left_out_text(report: Report) -> str:
     large = max((run for run in runs if is_counted(run)), key=_attempts, default=None)
     if large is None:
         return ""
-    total, shown = max(len(run.outcomes) for run in runs), len(shown_tasks(runs))
-    listed = (
-        f" Of {total:,} tasks the {shown:,} most unsettled are listed." if shown < total else ""
+    total, visible = max(len(run.outcomes) for run in runs), len(choose_tasks(runs))
+    tables_text = (
+        f" Of {total:,} tasks the {visible:,} most unsettled are listed." if visible < total else ""
     )
     return (
         f"Single attempts are left out: {_attempts(large):,} of {large.name} were counted in the "
-        f"database. passhat read --one-by-one puts them in, whatever that takes.{listed}"
+        f"database. passhat read --one-by-one puts them in, whatever that takes.{tables_text}"
     )
 
 
@@ -261,7 +263,7 @@ def template(name: str) -> Template:
     environment.globals |= {
         "blocks": render_blocks,
         "sections": render_sections,
-        "own_file": own_file,
+        "own_file": read_template_file,
         "inline_script": _inline_script,
         "content_security_policy": _content_security_policy(),
         "versions": versions(),
@@ -273,13 +275,13 @@ _SCRIPTS = ("scheme.js", "page.js", "script.js")
 
 
 def _inline_script(name: str) -> Markup:
-    return Markup(f"<script>{own_file(name)}</script>")
+    return Markup(f"<script>{read_template_file(name)}</script>")
 
 
 def _content_security_policy() -> str:
     """Only our own scripts run, by their digests; nothing is loaded from or sent to anywhere."""
     digests = [
-        base64.b64encode(hashlib.sha256(own_file(name).encode()).digest()).decode()
+        base64.b64encode(hashlib.sha256(read_template_file(name).encode()).digest()).decode()
         for name in _SCRIPTS
     ]
     scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
@@ -289,7 +291,7 @@ def _content_security_policy() -> str:
     )
 
 
-def own_file(name: str) -> str:
+def read_template_file(name: str) -> str:
     """The text of a file in the folder of the templates."""
     return files("passhat.reporting.html").joinpath(name).read_text(encoding="utf-8")
 

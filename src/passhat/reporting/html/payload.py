@@ -23,9 +23,9 @@ __all__ = [
     "SMALL",
     "Transcripts",
     "attempts_data",
+    "choose_tasks",
     "is_counted",
     "script_json",
-    "shown_tasks",
     "transcripts_of",
 ]
 
@@ -63,23 +63,23 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     """The conversations of a stored run; ``wanted`` None takes them only where they are small."""
     if run.attempts is None and run.aggregates is not None:  # too many to be looked at one by one
         return Transcripts(left_out=True)
-    opened = _opened(run.source, wanted=bool(wanted))
-    if opened is None:
+    source_store = _open_source(run.source, wanted=bool(wanted))
+    if source_store is None:
         return Transcripts()
-    with opened as store:
+    with source_store as store:
         try:
-            stored = store.find(run.id or run.name)
+            stored_run = store.find(run.id or run.name)
         except PasshatError:  # a run with that name was made elsewhere
             return Transcripts()
-        numbers = _numbers(store, stored.id)
+        numbers = _numbers(store, stored_run.id)
         if wanted is False or (wanted is None and run.outcomes.attempts > _FEW):
             return Transcripts(numbers, left_out=True)
         bodies: dict[str, dict[int, Body]] = {}
-        for task, own in numbers.items():
-            for number in own:
-                ended = store.attempt(stored.id, task, number)
-                if ended is not None and ended.transcript:
-                    turns = [(turn["role"], turn["text"]) for turn in ended.transcript]
+        for task, attempt_numbers in numbers.items():
+            for number in attempt_numbers:
+                attempt = store.attempt(stored_run.id, task, number)
+                if attempt is not None and attempt.transcript:
+                    turns = [(turn["role"], turn["text"]) for turn in attempt.transcript]
                     bodies.setdefault(task, {})[number] = turns
     transcripts = Transcripts(numbers, bodies)
     if wanted is None and transcripts.size > SMALL:
@@ -96,7 +96,7 @@ def _numbers(store: Store, run: str) -> dict[str, list[int]]:
     return numbers
 
 
-def _opened(source: str, *, wanted: bool) -> Store | None:
+def _open_source(source: str, *, wanted: bool) -> Store | None:
     """The store that a run was read from, where it is one."""
     if not (is_address(source) or _is_store(source)):
         return None
@@ -128,9 +128,9 @@ _DIGITS = 4
 def script_json(data: object) -> str:
     """JSON that is safe inside a script element: no ``<`` in it can end the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     # Line separators are fine in JSON, and were not in JavaScript for long.
-    return escaped.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return safe.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def attempts_data(
@@ -142,7 +142,7 @@ def attempts_data(
     a run in the same order. ``code`` 0 says nothing, others are places in ``words`` plus one. A run
     whose attempts were counted has ``counts`` instead: passed, failed and missing of each task.
     """
-    tasks = shown_tasks(runs)
+    tasks = choose_tasks(runs)
     texts: dict[str, int] = {}
     data: dict[str, object] = {
         "tasks": tasks,
@@ -199,7 +199,7 @@ def is_counted(run: Run) -> bool:
     return run.attempts is None and run.aggregates is not None
 
 
-def shown_tasks(runs: Sequence[Run]) -> list[str]:
+def choose_tasks(runs: Sequence[Run]) -> list[str]:
     """All tasks; of very many in a run that was counted, the most unsettled.
 
     Unsettled is as in a table of tasks: the variance of the success rate, of all runs together.
@@ -208,12 +208,14 @@ def shown_tasks(runs: Sequence[Run]) -> list[str]:
     if all(same_names(run.outcomes.tasks, tasks) for run in runs[1:]):
         if len(tasks) <= MOST_TASKS or not any(map(is_counted, runs)):
             return list(tasks)
-        open_ = np.sum([_unsettled(run.outcomes) for run in runs], axis=0)
-        kept = np.sort(np.argsort(-open_, kind="stable")[:MOST_TASKS])
-        return [tasks[place] for place in kept.tolist()]
+        open_ = np.sum([_rate_variance(run.outcomes) for run in runs], axis=0)
+        places = np.sort(np.argsort(-open_, kind="stable")[:MOST_TASKS])
+        return [tasks[place] for place in places.tolist()]
     totals: dict[str, float] = {}
     for run in runs:
-        for task, value in zip(run.outcomes.tasks, _unsettled(run.outcomes).tolist(), strict=True):
+        for task, value in zip(
+            run.outcomes.tasks, _rate_variance(run.outcomes).tolist(), strict=True
+        ):
             totals[task] = totals.get(task, 0.0) + value
     if len(totals) <= MOST_TASKS or not any(map(is_counted, runs)):
         return list(totals)
@@ -221,7 +223,7 @@ def shown_tasks(runs: Sequence[Run]) -> list[str]:
     return [task for task, value in totals.items() if value >= least][:MOST_TASKS]
 
 
-def _unsettled(outcomes: Outcomes) -> FloatArray:
+def _rate_variance(outcomes: Outcomes) -> FloatArray:
     a, b = outcomes.c + 0.5, outcomes.n - outcomes.c + 0.5
     variance: FloatArray = a * b / ((a + b) ** 2 * (a + b + 1))
     return variance
@@ -280,7 +282,7 @@ def _why(attempts: Attempts, rows: Sequence[int]) -> tuple[list[list[str]], list
     """Category (or reason) and the source's own text, each pair once."""
     if attempts.detail is None:
         return [], []
-    known: dict[tuple[str, str], int] = {}
+    code_by_pair: dict[tuple[str, str], int] = {}
     codes = []
     by_code: dict[tuple[int, int], int] = {}
     for row in rows:
@@ -291,9 +293,9 @@ def _why(attempts: Attempts, rows: Sequence[int]) -> tuple[list[list[str]], list
         key = (int(attempts.detail.codes[row]), verdict)
         if key not in by_code:
             pair = _words(attempts, row)
-            by_code[key] = known.setdefault(pair, len(known) + 1)
+            by_code[key] = code_by_pair.setdefault(pair, len(code_by_pair) + 1)
         codes.append(by_code[key])
-    return [list(pair) for pair in known], codes
+    return [list(pair) for pair in code_by_pair], codes
 
 
 def _words(attempts: Attempts, row: int) -> tuple[str, str]:
@@ -306,8 +308,8 @@ def _words(attempts: Attempts, row: int) -> tuple[str, str]:
 def _short(value: float) -> float | int | None:
     if math.isnan(value):
         return None
-    rounded = float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    short = float(f"{value:.{_DIGITS}g}")
+    return int(short) if short.is_integer() else short
 
 
 def without_tasks(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
         title="Which temperature for which k?",
         sentences=[f"{agent.agent}: {agent.advice}" for agent in agents],
         facts=[
-            f"{agent.agent}: {counted(agent.tasks, 'task')}, T = {_listed(agent.temperatures)}"
+            f"{agent.agent}: {counted(agent.tasks, 'task')}, T = {_join(agent.temperatures)}"
             for agent in agents
         ],
         figures=[(figure, page_svg(figure)) for figure in fit_figures(fit)],
@@ -94,7 +94,7 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
     )
 
 
-def _listed(temperatures: Sequence[float]) -> str:
+def _join(temperatures: Sequence[float]) -> str:
     return ", ".join(f"{temperature:g}" for temperature in temperatures)
 
 
@@ -102,12 +102,12 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
     rows = []
     for temperature in agent.temperatures:
         cells = [cell for k in agent.ks if (cell := agent.find(k, temperature)) is not None]
-        shown = [
+        visible = [
             f"{number(cell.estimate.value)} {cell.estimate.interval_text()}, "
             f"{percent(cell.share_best, 0)}"
             for cell in cells
         ]
-        rows.append((f"{temperature:g}", *shown))
+        rows.append((f"{temperature:g}", *visible))
     yield Table(
         ("T", *(f"pass@{k}" for k in agent.ks)),
         tuple(rows),
@@ -126,17 +126,17 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
 
 def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tuple[str, str]]:
     """Facts that were the same at every temperature, as far as recorded."""
-    own = [run for run in runs if run.agent == agent.agent]
-    protocols = [run.protocol for run in own]
+    agent_runs = [run for run in runs if run.agent == agent.agent]
+    protocols = [run.protocol for run in agent_runs]
     decoding = {
         f"{key} {value}"
         for protocol in protocols
         for key, value in protocol.decoding.items()
         if key != "temperature"
     }
-    yield "attempts per task (n)", _words(run.outcomes.attempts_text() for run in own)
+    yield "attempts per task (n)", _words(run.outcomes.attempts_text() for run in agent_runs)
     yield "k", ", ".join(map(str, agent.ks))
-    yield "temperatures", _listed(agent.temperatures)
+    yield "temperatures", _join(agent.temperatures)
     yield "other decoding", _words(decoding)
     yield "suite", _words(protocol.suite or "" for protocol in protocols)
     yield (
@@ -145,7 +145,7 @@ def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tu
     )
     yield "missing policy", missing
     yield "passed means", _words(f"reward >= {protocol.pass_at:g}" for protocol in protocols)
-    yield "source", _words(run.source for run in own)
+    yield "source", _words(run.source for run in agent_runs)
 
 
 def _words(values: Iterable[str]) -> str:

@@ -80,8 +80,8 @@ def offers_for(
     passage: Passage, runs: Sequence[Run], *, missing: str = "bound", level: float = 0.95
 ) -> Iterator[Offer]:
     """Sentences that the runs support, for every metric that the claim names."""
-    named = dict.fromkeys(m.word for m in passage.metrics if m.k is not None)
-    for word in list(named or {"pass^1": None})[:_MOST_METRICS]:
+    words = dict.fromkeys(m.word for m in passage.metrics if m.k is not None)
+    for word in list(words or {"pass^1": None})[:_MOST_METRICS]:
         try:
             if len(runs) == 1:
                 result = estimate(runs[0].outcomes, word, missing=missing, level=level)
@@ -91,9 +91,9 @@ def offers_for(
                 pair = compare(runs[0], runs[1], word, missing=missing, level=level)
                 yield Offer(word, pair.results[0].sentence, True)
             else:
-                ranked = compare_all(runs, word, missing=missing, level=level)
-                ranks = ", ".join(f"{entry.name} {entry}" for entry in ranked.ranks)
-                sentence = f"Possible ranks by {word}: {ranks} ({ranked.pairing_text})."
+                ranking = compare_all(runs, word, missing=missing, level=level)
+                ranks = ", ".join(f"{entry.name} {entry}" for entry in ranking.ranks)
+                sentence = f"Possible ranks by {word}: {ranks} ({ranking.pairing_text})."
                 yield Offer(word, sentence, True)
         except PasshatError as error:
             yield Offer(word, " ".join(filter(None, (error.message, error.hint))), False)
@@ -107,21 +107,21 @@ def _not_in_data(passage: Passage, runs: Sequence[Run], missing: str) -> Iterato
         nearest = _nearest(passage, value.start)
         if nearest is None:
             continue
-        shown = []
+        values = []
         for run in runs:
             try:
-                measured = estimate(run.outcomes, nearest, missing=missing, level=None)
+                result = estimate(run.outcomes, nearest, missing=missing, level=None)
             except PasshatError:  # the run does not support that k, and the offer says so
                 continue
-            if abs(measured.value - value.share) <= 0.5001 * value.step:
+            if abs(result.value - value.share) <= 0.5001 * value.step:
                 break
-            shown.append(f"{run.name} {number(measured.value)}")
+            values.append(f"{run.name} {number(result.value)}")
         else:
-            if shown:
+            if values:
                 yield Finding(
                     "not-in-data",
                     f"{nearest} = {value.text} is not what the sources show",
-                    f"They show {', '.join(shown)}.",
+                    f"They show {', '.join(values)}.",
                 )
 
 

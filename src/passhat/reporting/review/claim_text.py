@@ -167,13 +167,13 @@ class Passage:
         if not self.compares:
             return tuple(mention for mention in self.metrics if self._has_number(mention))
         starts = [0, *(match.end() for match in _SENTENCE_END.finditer(self.text))]
-        kept = []
+        mentions = []
         for mention in self.metrics:
             first = max(start for start in starts if start <= mention.start)
             last = min((start for start in starts if start > mention.start), default=len(self.text))
             if _BETTER.search(self.text[first:last]) or self._has_number(mention):
-                kept.append(mention)
-        return tuple(kept)
+                mentions.append(mention)
+        return tuple(mentions)
 
     def _has_number(self, mention: Mention) -> bool:
         return any(self.metric_of(value) is mention for value in self.values)
@@ -189,9 +189,9 @@ class Passage:
         return tuple(sorted(self._values(), key=lambda value: value.start))
 
     def _values(self) -> Iterator[Claimed]:
-        taken: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for match in _RANGE.finditer(self.text):
-            taken.append(match.span())
+            spans.append(match.span())
             if self._is_rate(match) and not self._is_interval(match):
                 for end in (1, 2):
                     decimals = len(match[end].partition(".")[2])
@@ -205,10 +205,10 @@ class Passage:
                 and passed <= total
                 and (_COUNTED.match(after) or _COUNTED_BEFORE.search(before))
             ):
-                taken.append(match.span())
+                spans.append(match.span())
                 yield Claimed(passed / total, _COUNT_STEP, match[0], match.start(), total=total)
         for match in _VALUE.finditer(self.text):
-            if any(first <= match.start() < last for first, last in taken):
+            if any(first <= match.start() < last for first, last in spans):
                 continue
             if self._is_rate(match):
                 text = match[1] or match[2]
@@ -248,11 +248,11 @@ class Passage:
         """Whether there is anything to review: a metric or a share, with a number or a rank."""
         if _HEDGED.match(self.text):
             return False
-        tested = self.equates and self.says(r"overlap|\bp ?[<=>]|significan")
-        rated = bool(self.metrics) or bool(_RATED.search(self.text)) or tested
-        bounded = bool(self.metrics) and self.has_interval
-        compared = self.compares or tested
-        return rated and bool(self.values or compared or self.lift_interval or bounded)
+        is_test = self.equates and self.says(r"overlap|\bp ?[<=>]|significan")
+        has_rate = bool(self.metrics) or bool(_RATED.search(self.text)) or is_test
+        has_bounds = bool(self.metrics) and self.has_interval
+        is_comparison = self.compares or is_test
+        return has_rate and bool(self.values or is_comparison or self.lift_interval or has_bounds)
 
     @property
     def illustrates(self) -> bool:
@@ -302,7 +302,7 @@ def passages(text: str) -> list[Passage]:
     parts: list[Passage] = []
     lines: list[str] = []
     first = 0
-    fenced = False
+    in_fence = False
 
     def close() -> None:
         if lines:
@@ -310,19 +310,19 @@ def passages(text: str) -> list[Passage]:
             lines.clear()
 
     for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if stripped.startswith(("```", "~~~")):
-            fenced = not fenced
+        content = line.strip()
+        if content.startswith(("```", "~~~")):
+            in_fence = not in_fence
             close()
             continue
-        if fenced or not stripped or stripped.startswith(("|", "#", "<")):
+        if in_fence or not content or content.startswith(("|", "#", "<")):
             close()
             continue
-        if re.match(r"(?:[-*+]|\d+[.)])\s", stripped):
+        if re.match(r"(?:[-*+]|\d+[.)])\s", content):
             close()
-            stripped = re.sub(r"^(?:[-*+]|\d+[.)])\s+", "", stripped)
+            content = re.sub(r"^(?:[-*+]|\d+[.)])\s+", "", content)
         if not lines:
             first = number
-        lines.append(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}", "", stripped))
+        lines.append(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}", "", content))
     close()
     return [passage for passage in parts if passage.states]

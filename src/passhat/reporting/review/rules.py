@@ -23,7 +23,7 @@ class Finding:
 Problem = tuple[str, str] | None
 
 
-def _mismatched_k(claim: Passage) -> Problem:
+def _check_same_k(claim: Passage) -> Problem:
     words = _unlike_metrics(claim)
     if not words:
         return None
@@ -51,12 +51,12 @@ def _extra_budget(claim: Passage) -> Problem:
 def _unlike_metrics(claim: Passage) -> list[str]:
     """The metrics of a comparison, where its sides are measured by different metrics."""
     words = list(dict.fromkeys(mention.word for mention in claim.claimed_metrics))
-    if not claim.compares or len(words) < 2 or _each_on_both_sides(claim):
+    if not claim.compares or len(words) < 2 or _has_both_sides(claim):
         return []
     return words
 
 
-def _each_on_both_sides(claim: Passage) -> bool:
+def _has_both_sides(claim: Passage) -> bool:
     """Every metric has a number for either side, or a lift: then no two metrics are mixed."""
     counts = dict.fromkeys((mention.word for mention in claim.claimed_metrics), 0)
     for value in claim.values:
@@ -100,11 +100,16 @@ def _missing_attempts(claim: Passage) -> Problem:
 
 def _k_beyond_n(claim: Passage) -> Problem:
     largest = max((mention.k or 0 for mention in claim.claimed_metrics), default=0)
-    made = claim.attempts
-    if made is None or made < 1 or largest <= made or claim.says(r"\bforecast|extrapolat|band\b"):
+    attempts = claim.attempts
+    if (
+        attempts is None
+        or attempts < 1
+        or largest <= attempts
+        or claim.says(r"\bforecast|extrapolat|band\b")
+    ):
         return None
     return (
-        f"k = {largest} cannot be estimated from {made} attempts: it is beyond n",
+        f"k = {largest} cannot be estimated from {attempts} attempts: it is beyond n",
         "Make k attempts per task, or call it a forecast and give its band (passhat forecast).",
     )
 
@@ -118,7 +123,7 @@ def _missing_interval(claim: Passage) -> Problem:
     )
 
 
-def _unpaired(claim: Passage) -> Problem:
+def _check_pairing(claim: Passage) -> Problem:
     if not claim.compares or claim.says(
         r"\bpair(?:ed|wise)|same (?:\w+ )?(?:tasks|problems|questions|suite)|task by task|"
         r"(?:that|which) (?:both|all) (?:\w+ )?attempted|shared tasks"
@@ -141,7 +146,7 @@ def _two_intervals(claim: Passage) -> Problem:
     )
 
 
-def _called_equal(claim: Passage) -> Problem:
+def _check_equality(claim: Passage) -> Problem:
     if not claim.equates or claim.says(
         r"\bmargin\b|\bequivalence\b|non-?inferior|±\s?\d|inconclusive|does not show"
     ):
@@ -181,7 +186,7 @@ def _probability_of_truth(claim: Passage) -> Problem:
     )
 
 
-def _stopped_when_good(claim: Passage) -> Problem:
+def _check_stopping(claim: Passage) -> Problem:
     if claim.says(
         r"sequential|always[- ]valid|anytime|e-?process|e-?value|alpha[- ]spending|"
         r"planned in advance|pre-?registered|fixed in advance"
@@ -280,15 +285,15 @@ def _missing_protocol(claim: Passage) -> Problem:
     )
 
 
-def _called_reliable(claim: Passage) -> Problem:
+def _check_reliability(claim: Passage) -> Problem:
     capable = [m for m in claim.metrics if m.family.endswith("@") and (m.k or 2) > 1]
     reliable = (
         r"\breliab\w+|\bconsisten\w+|\bdependab\w+|\bevery time\b|\brobust\w*|\btrustworth\w+"
     )
     if not capable or any(mention.family == "pass^" for mention in claim.metrics):
         return None
-    denied = r"\b(?:not|says nothing of|nothing about) (?:\w+ )?reliab"
-    if not claim.says(reliable) or claim.says(denied):
+    denial = r"\b(?:not|says nothing of|nothing about) (?:\w+ )?reliab"
+    if not claim.says(reliable) or claim.says(denial):
         return None
     return (
         f"{capable[0].word} is called reliability, but one success in {capable[0].k or 'k'} is "
@@ -297,7 +302,7 @@ def _called_reliable(claim: Passage) -> Problem:
     )
 
 
-def _dropped(claim: Passage) -> Problem:
+def _check_dropouts(claim: Passage) -> Problem:
     if not claim.says(
         r"\b(?:exclud\w+|ignor\w+|dropp\w+|remov\w+|discard\w+|filter\w+ out|without)\b"
         r"[^.;]{0,40}\b(?:timeouts?|errors?|crash\w*|failed|failures|invalid|unfinished|incomplete|"
@@ -311,7 +316,7 @@ def _dropped(claim: Passage) -> Problem:
     )
 
 
-def _overclaimed(claim: Passage) -> Problem:
+def _check_scope(claim: Passage) -> Problem:
     if not claim.says(
         r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
         r"\bnever fails?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
@@ -334,11 +339,11 @@ def _p_alone(claim: Passage) -> Problem:
 
 
 def _percent_or_points(claim: Passage) -> Problem:
-    changed = (
+    change = (
         r"\b(?:by|of|gains?|improv\w+|increas\w+|drop(?:s|ped)?|up|down)\s+"
         r"(?:about |over |nearly )?\+?\d+(?:\.\d+)?\s?%(?! (?:of|interval|confidence|CI|to\b))"
     )
-    if not claim.compares or not claim.says(changed) or claim.says(r"\bpoints\b|\brelative\b"):
+    if not claim.compares or not claim.says(change) or claim.says(r"\bpoints\b|\brelative\b"):
         return None
     return (
         "a change in percent: of the share, or of a hundred?",
@@ -348,7 +353,7 @@ def _percent_or_points(claim: Passage) -> Problem:
 
 RULES = MappingProxyType(
     {
-        "mismatched-k": _mismatched_k,
+        "mismatched-k": _check_same_k,
         "extra-budget": _extra_budget,
         "missing-k": _missing_k,
         "missing-metric": _missing_metric,
@@ -356,18 +361,18 @@ RULES = MappingProxyType(
         "missing-attempts": _missing_attempts,
         "k-beyond-n": _k_beyond_n,
         "missing-interval": _missing_interval,
-        "unpaired": _unpaired,
+        "unpaired": _check_pairing,
         "two-intervals": _two_intervals,
         "lift-includes-zero": _lift_includes_zero,
-        "called-equal": _called_equal,
+        "called-equal": _check_equality,
         "probability-of-truth": _probability_of_truth,
-        "stopped-when-good": _stopped_when_good,
+        "stopped-when-good": _check_stopping,
         "cherry-picked": _cherry_picked,
         "best-of": _best_of,
         "missing-protocol": _missing_protocol,
-        "called-reliable": _called_reliable,
-        "dropped": _dropped,
-        "overclaimed": _overclaimed,
+        "called-reliable": _check_reliability,
+        "dropped": _check_dropouts,
+        "overclaimed": _check_scope,
         "p-alone": _p_alone,
         "percent-or-points": _percent_or_points,
     }
