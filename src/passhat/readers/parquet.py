@@ -145,7 +145,7 @@ class CountedParquet:
         order = np.argsort(columns[:, 3])
         n, c, m = (columns[order, place] for place in range(3))
         del columns, numbers
-        names = names.chosen(order)
+        names = names.take(order)
         for name, values_of_slice in slices.items():
             slices[name] = [values_of_slice[i] for i in whole_numbers_of(order)]
         return OutcomeColumns(names, n, c, m, labels=slices)

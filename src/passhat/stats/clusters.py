@@ -72,19 +72,19 @@ def task_clusters(outcomes: Outcomes, column: str | None) -> TaskClusters | None
 
 def shared_labels(sides: Sequence[Outcomes], column: str) -> tuple[str, ...]:
     """The label of every paired task; sides that have it must agree."""
-    known = [side.labels[column] for side in sides if column in side.labels]
-    if not known:
+    columns = [side.labels[column] for side in sides if column in side.labels]
+    if not columns:
         names = sorted({name for side in sides for name in side.labels})
         raise InvalidValue(
             f"there is no slice called {column!r}; slices here: {', '.join(names) or 'none'}.",
             hint=f"A table names one with a column 'slice:{column}'.",
         )
-    for other in known[1:]:
-        for task, label, other_label in zip(sides[0].tasks, known[0], other, strict=True):
+    for other in columns[1:]:
+        for task, label, other_label in zip(sides[0].tasks, columns[0], other, strict=True):
             if label != other_label:
                 raise InvalidValue(
                     f"task {task!r} is in slice {label!r} of {column!r} in one run and in "
                     f"{other_label!r} in the other.",
                     hint="Give each task the same slice in both.",
                 )
-    return tuple(known[0])
+    return tuple(columns[0])

@@ -27,6 +27,6 @@ def round_outward(
     >>> round_outward(0.1234567, 0.5 + 1e-12)
     (0.12345, 0.5)
     """
-    below = math.floor(low / STEP + _NOISE) / 10**DECIMALS
+    floor = math.floor(low / STEP + _NOISE) / 10**DECIMALS
     above = math.ceil(high / STEP - _NOISE) / 10**DECIMALS
-    return max(below, lowest), min(above, highest)
+    return max(floor, lowest), min(above, highest)

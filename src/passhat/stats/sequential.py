@@ -95,9 +95,9 @@ class Bounds(Plain):
     crossed: bool = False
 
     def __str__(self) -> str:
-        seen = "no task yet" if self.mean is None else f"mean {self.mean:.3f}"
+        mean_text = "no task yet" if self.mean is None else f"mean {self.mean:.3f}"
         return (
-            f"[{self.low:.3f}, {self.high:.3f}] ({100 * self.level:g}% at every look; {seen}, "
+            f"[{self.low:.3f}, {self.high:.3f}] ({100 * self.level:g}% at every look; {mean_text}, "
             f"{self.count:,} seen{', the ends crossed' if self.crossed else ''})"
         )
 
@@ -158,12 +158,12 @@ class ConfidenceSequence:
         self.level = level
         self.sides = sides
         self.total = total
-        self._grid = np.unique([*np.linspace(0, 1, points + 1), *_around(thresholds)])
+        self._grid = np.unique([*np.linspace(0, 1, points + 1), *_neighbors(thresholds)])
         self._binary = binary
-        enough = (2 if sides == "two-sided" else 1) / (1 - level)
+        threshold = (2 if sides == "two-sided" else 1) / (1 - level)
 
         def player(candidates: FloatArray) -> _Game | _Urn:
-            return _Urn(total, enough) if binary and total else _Game(candidates, enough)
+            return _Urn(total, threshold) if binary and total else _Game(candidates, threshold)
 
         self._above = None if sides == "upper" else player(self._grid)
         self._below = None if sides == "lower" else player(1 - self._grid)
@@ -195,12 +195,12 @@ class ConfidenceSequence:
         With ``strict`` the question is whether it is above the threshold.
         """
         if strict:
-            shown = self._low > threshold + _ROUNDING
-            refuted = self._high <= threshold + _ROUNDING
+            is_shown = self._low > threshold + _ROUNDING
+            is_refuted = self._high <= threshold + _ROUNDING
         else:
-            shown = self._low >= threshold - _ROUNDING
-            refuted = self._high < threshold - _ROUNDING
-        return "shown" if shown else "refuted" if refuted else "open"
+            is_shown = self._low >= threshold - _ROUNDING
+            is_refuted = self._high < threshold - _ROUNDING
+        return "shown" if is_shown else "refuted" if is_refuted else "open"
 
     def _checked(self, value: float) -> float:
         if not 0 <= value <= 1:
@@ -275,8 +275,8 @@ class _Game:
         with np.errstate(over="ignore"):
             self._capital *= self._keep + self._stake * ratio
         np.minimum(self._capital, _RICH, out=self._capital)
-        refuted = self._capital.sum(axis=0) >= self._enough
-        return float(self._candidates[refuted].max(initial=0.0))
+        is_refuted = self._capital.sum(axis=0) >= self._enough
+        return float(self._candidates[is_refuted].max(initial=0.0))
 
 
 class _Urn:
@@ -323,11 +323,11 @@ class _Urn:
         after = _log_tail(_log_beta_binomial(rest, total - seen, a, b))
         mixture = float(betaln(a, b)) - self._prior_start
         above = np.full(len(k), -np.inf)
-        inside = k - passed + 1 < len(after)
-        above[inside] = after[k[inside] - passed + 1]
+        is_inner = k - passed + 1 < len(after)
+        above[is_inner] = after[k[is_inner] - passed + 1]
         wealth = mixture + above - self._prior_tail[k] - under
-        kept = np.flatnonzero(wealth < self._enough)
-        first = int(k[kept[0]]) if len(kept) else int(k[-1]) + 1
+        survivors = np.flatnonzero(wealth < self._enough)
+        first = int(k[survivors[0]]) if len(survivors) else int(k[-1]) + 1
         # Fewer passes than were seen are impossible; that is not a bet.
         self._refuted = max(self._refuted, first if first > passed else 0)
         return self._refuted / total
@@ -347,7 +347,7 @@ def _log_tail(log_chances: FloatArray) -> FloatArray:
     return tail
 
 
-def _around(thresholds: Iterable[float]) -> list[float]:
+def _neighbors(thresholds: Iterable[float]) -> list[float]:
     """The thresholds and points next to them: "above" and "at least" differ by a point."""
     points = (float(value) + step for value in thresholds for step in (-_BESIDE, 0.0, _BESIDE))
     return [point for point in points if 0 <= point <= 1]
@@ -370,10 +370,10 @@ def consumption_order(tasks: Iterable[str], seed: int | str) -> tuple[str, ...]:
     True
     """
 
-    def drawn(task: str) -> bytes:
+    def sort_key(task: str) -> bytes:
         return hashlib.sha256(f"{seed}\n{task}".encode()).digest()
 
     ids = list(tasks)
     if len(set(ids)) != len(ids):
         raise InvalidValue("task ids must be unique to be put in an order.")
-    return tuple(sorted(ids, key=drawn))
+    return tuple(sorted(ids, key=sort_key))

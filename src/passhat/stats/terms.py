@@ -41,11 +41,11 @@ class Population(StrEnum):
         """The population with this name; ``new-tasks`` and the alias ``re-runs`` are accepted."""
         if not isinstance(word, str):
             raise InvalidValue(f"about must be 'new tasks' or 'these tasks', not {shorten(word)}.")
-        spelled = word.strip().lower().replace("-", " ").replace("_", " ")
-        if spelled in ("re runs", "reruns"):
+        text = word.strip().lower().replace("-", " ").replace("_", " ")
+        if text in ("re runs", "reruns"):
             return cls.THESE_TASKS
         try:
-            return cls(spelled)
+            return cls(text)
         except ValueError:
             raise InvalidValue(
                 f"about must be 'new tasks' or 'these tasks', not {word!r}.",
@@ -109,7 +109,7 @@ class Terms:
         if self.population is not None:
             object.__setattr__(self, "population", Population.of(self.population))
         # Annotations are not checked at run time, and `drop_short="no"` would count as true.
-        for name, kind, wanted in (
+        for name, kind, expectation in (
             ("drop_short", bool, "True or False"),
             ("allow", bool, "True or False"),
             ("level", int | float, "a number such as 0.95"),
@@ -117,7 +117,7 @@ class Terms:
         ):
             value: object = getattr(self, name)
             if not isinstance(value, kind) or value == "" or (name == "level" and value is True):
-                raise InvalidValue(f"{name} must be {wanted}, not {shorten(value)}.")
+                raise InvalidValue(f"{name} must be {expectation}, not {shorten(value)}.")
         # The question of a protocol has the same limits for both.
         Question(alternative=self.alternative, level=self.level)
 
@@ -143,21 +143,25 @@ class Terms:
         populations
             The populations that the caller can speak about.
         """
-        known = TermOptions.__annotations__
+        annotations = TermOptions.__annotations__
         for name in options:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
+            if name not in annotations:
+                near = difflib.get_close_matches(name, annotations, 1)
                 raise TypeError(
                     f"unexpected keyword argument {name!r}."
-                    + (f" Did you mean {near[0]}?" if near else f" Known are: {', '.join(known)}.")
+                    + (
+                        f" Did you mean {near[0]}?"
+                        if near
+                        else f" Known are: {', '.join(annotations)}."
+                    )
                 )
             if takes is not None and name not in takes:
                 raise InvalidValue(
                     f"the option {name!r} has no effect here.",
                     hint=f"Options that do: {', '.join(takes)}.",
                 )
-        changed = {("population" if name == "about" else name): options[name] for name in options}
-        terms = replace(base or cls(), **changed)
+        values = {("population" if name == "about" else name): options[name] for name in options}
+        terms = replace(base or cls(), **values)
         if terms.population is not None and terms.population not in populations:
             raise InvalidValue(
                 f"{terms.population} is no population for this; it can be about "

@@ -142,7 +142,7 @@ def counts(stream: Stream, run: int) -> Counts:
     if len(rows) == len(tasks):
         return Counts(tasks, labels, n, c, m, tally.reasons())
     return Counts(
-        tasks.chosen(rows),
+        tasks.take(rows),
         [labels[row] for row in rows],
         *(n[rows], c[rows], m[rows]),
         tally.reasons(),

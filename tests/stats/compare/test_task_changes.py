@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from passhat import Outcomes, compare
 from passhat._serialize import to_data
 from passhat.stats.compare.pairing import pair
-from passhat.stats.compare.task_changes import changed_tasks, fisher_tests
+from passhat.stats.compare.task_changes import find_changed_tasks, fisher_tests
 from passhat.stats.outcomes import MissingPolicy
 
 BOUND = MissingPolicy.BOUND
@@ -71,7 +71,7 @@ def test_the_published_case_and_one_task_alone() -> None:
     for tasks, found in ((1, True), (30, True), (300, True), (400, False)):
         a = Outcomes.from_counts(8, [8] * tasks)
         b = Outcomes.from_counts(8, [8] * (tasks - 1) + [0])
-        changes = changed_tasks(pair(a, b), BOUND, 0.025)
+        changes = find_changed_tasks(pair(a, b), BOUND, 0.025)
         assert bool(changes) is found, tasks
         for change in changes:
             assert change.p_value == pytest.approx(1 / 12870)
@@ -81,7 +81,7 @@ def test_the_published_case_and_one_task_alone() -> None:
 
 def test_one_attempt_each_never_shows_a_single_task() -> None:
     """Passed once and then failed once happens half of the time by chance."""
-    changes = changed_tasks(
+    changes = find_changed_tasks(
         pair(Outcomes.from_counts(1, [1]), Outcomes.from_counts(1, [0])), BOUND, 0.4
     )
     assert changes == ()
@@ -90,12 +90,12 @@ def test_one_attempt_each_never_shows_a_single_task() -> None:
 def test_changes_are_sorted_named_and_one_sided_when_asked() -> None:
     a = Outcomes.from_counts(8, [8, 0, 8, 4], ["down", "up", "little", "same"])
     b = Outcomes.from_counts(8, [0, 8, 6, 4], ["down", "up", "little", "same"])
-    both = changed_tasks(pair(a, b), BOUND, 0.05)
+    both = find_changed_tasks(pair(a, b), BOUND, 0.05)
     assert {change.task: change.change for change in both} == {"down": "broke", "up": "improved"}
-    assert [c.task for c in changed_tasks(pair(a, b), BOUND, 0.05, "less")] == ["down"]
-    assert [c.task for c in changed_tasks(pair(a, b), BOUND, 0.05, "greater")] == ["up"]
+    assert [c.task for c in find_changed_tasks(pair(a, b), BOUND, 0.05, "less")] == ["down"]
+    assert [c.task for c in find_changed_tasks(pair(a, b), BOUND, 0.05, "greater")] == ["up"]
     # A one-sided gate names the same broken tasks, with the same p-value, as a comparison.
-    assert changed_tasks(pair(a, b), BOUND, 0.05, "less")[0] in both
+    assert find_changed_tasks(pair(a, b), BOUND, 0.05, "less")[0] in both
     assert list(to_data(both[0])) == [
         *("task", "change", "passed_a", "attempts_a", "passed_b", "attempts_b"),
         *("p_value", "p_holm"),
@@ -105,7 +105,7 @@ def test_changes_are_sorted_named_and_one_sided_when_asked() -> None:
 def _changes(a: tuple[int, int, int], b: tuple[int, int, int]) -> set[str]:
     """What is shown of one task with so many scored, passed and missing attempts on each side."""
     sides = [Outcomes.from_counts([n], [c], missing=[m]) for n, c, m in (a, b)]
-    return {change.change for change in changed_tasks(pair(sides[0], sides[1]), BOUND, 0.05)}
+    return {change.change for change in find_changed_tasks(pair(sides[0], sides[1]), BOUND, 0.05)}
 
 
 @pytest.mark.parametrize("m_a", [0, 2])

@@ -16,7 +16,7 @@ from passhat import Outcomes, Run, compare
 from passhat.errors import InvalidValue
 from passhat.stats.compare import Claim
 from passhat.stats.compare.pairing import pair
-from passhat.stats.compare.task_changes import changed_tasks, fisher_tests
+from passhat.stats.compare.task_changes import find_changed_tasks, fisher_tests
 from passhat.stats.compare.these_tasks import _rates, lift_on_these_tasks
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
@@ -192,8 +192,8 @@ def test_missing_attempts_never_break_a_task() -> None:
     a = Outcomes.from_counts([8], [8])
     b = Outcomes.from_counts([0], [0], missing=[8])
     pairing = pair(a, b)
-    assert changed_tasks(pairing, MissingPolicy.BOUND, 0.05) == ()
-    assert changed_tasks(pairing, MissingPolicy.FAIL, 0.05)[0].change == "broke"
+    assert find_changed_tasks(pairing, MissingPolicy.BOUND, 0.05) == ()
+    assert find_changed_tasks(pairing, MissingPolicy.FAIL, 0.05)[0].change == "broke"
 
 
 def test_false_alarms_over_tasks_stay_below_alpha() -> None:
@@ -202,7 +202,7 @@ def test_false_alarms_over_tasks_stay_below_alpha() -> None:
     alarms = 0
     for _ in range(200):
         a, b = (Outcomes.from_counts(8, rng.binomial(8, rates)) for _ in range(2))
-        alarms += bool(changed_tasks(pair(a, b), MissingPolicy.BOUND, 0.05))
+        alarms += bool(find_changed_tasks(pair(a, b), MissingPolicy.BOUND, 0.05))
     assert alarms / 200 <= 0.05
 
 

@@ -14,7 +14,7 @@ from passhat.stats.compare.these_tasks import (
     _log_binomial,
     _Program,
     _rates,
-    _thinned,
+    _thin,
     _tightest,
     lift_on_these_tasks,
 )
@@ -101,17 +101,17 @@ def test_limits_that_contradict_each_other_are_dropped_and_firm_ones_are_not() -
 
 def test_thinning_keeps_tasks_and_shares_and_leaves_small_suites_alone() -> None:
     small = _cells([4, 8], [1, 8])
-    assert _thinned(small, 4) is small
+    assert _thin(small, 4) is small
     huge = _cells([10_000, 10_000, 500], [2_500, 10_000, 100])
-    found = _thinned(huge, 4)
+    found = _thin(huge, 4)
     assert found.size == 3
     assert int(found.n.max()) == 2_000
     shares = sorted((found.c / found.n).tolist())
     assert shares == pytest.approx([0.2, 0.25, 1.0])
     # Two tasks that become one cell are counted twice.
-    joined = _thinned(_cells([10_000, 10_000], [2_500, 2_501]), 1)
+    joined = _thin(_cells([10_000, 10_000], [2_500, 2_501]), 1)
     assert (joined.c.tolist(), joined.tasks.tolist()) == ([500], [2])
-    assert int(_thinned(_cells(100_000, [7]), 1_000).n.max()) == 8_000  # room for k
+    assert int(_thin(_cells(100_000, [7]), 1_000).n.max()) == 8_000  # room for k
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -38,7 +38,7 @@ def test_a_factored_matrix_is_the_matrix() -> None:
         b, more = scaled_likelihood(cells, rates), rng.random(7)
         factored = Factored.of(b)
         assert (len(factored.right) < len(b)) is rank_is_low
-        wider = factored.widened(scaled_likelihood(cells, more))
+        wider = factored.append_columns(scaled_likelihood(cells, more))
         whole = np.hstack([b, scaled_likelihood(cells, more)])
         assert np.abs(wider.left @ wider.right - whole).max() < 1e-9
         v = rng.random(len(b))

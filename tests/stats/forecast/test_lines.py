@@ -17,9 +17,9 @@ from passhat.stats.forecast.lines import (
     FORMULAS,
     Lines,
     _beta,
-    _inflated_beta,
+    _beta_with_zeros,
     _logit_normal,
-    _observed,
+    _observe_curve,
     lines_of,
 )
 from passhat.stats.forecast.views import countable
@@ -116,7 +116,7 @@ def test_inflation_finds_the_tasks_that_never_pass() -> None:
 
 def test_the_curve_that_is_fitted_is_the_unbiased_one() -> None:
     """Counts [0, 1, 2, 4] of 10: pass@1 .175, pass@3 .417, pass@5 .563 (published)."""
-    ks, values = _observed(_cells(10, [0, 1, 2, 4]))
+    ks, values = _observe_curve(_cells(10, [0, 1, 2, 4]))
     seen = dict(zip(ks.tolist(), values.tolist(), strict=True))
     assert seen[1.0] == pytest.approx(0.175)
     assert seen[3.0] == pytest.approx(0.417, abs=5e-4)
@@ -128,7 +128,7 @@ def test_the_curve_that_is_fitted_is_the_unbiased_one() -> None:
 
 def test_points_at_zero_or_one_are_not_fitted() -> None:
     """Every task passed once in two attempts: pass@2 is 1, and its logarithm says nothing."""
-    ks, values = _observed(_cells(2, [1, 1, 1]))
+    ks, values = _observe_curve(_cells(2, [1, 1, 1]))
     assert (ks.tolist(), values.tolist()) == ([1.0], [0.5])
     (line,) = _lines(_cells(2, [1, 1, 1]), "pass@4")
     assert "power law" not in line
@@ -137,7 +137,7 @@ def test_points_at_zero_or_one_are_not_fitted() -> None:
 
 
 def test_the_shortest_task_ends_the_curve() -> None:
-    ks, values = _observed(_cells([3, 8], [1, 2]))
+    ks, values = _observe_curve(_cells([3, 8], [1, 2]))
     assert ks.tolist() == [1.0, 2.0, 3.0]
     assert values[0] == pytest.approx((1 / 3 + 2 / 8) / 2)
     assert values[2] == pytest.approx((1 + 1 - 20 / 56) / 2)  # C(6, 3) / C(8, 3) all fail
@@ -153,7 +153,7 @@ def test_masses_of_the_beta_family(parameters: tuple[float, float]) -> None:
     cdf = beta_distribution.cdf(EDGES, mean * size, (1 - mean) * size)
     wanted = np.diff(np.concatenate([[0.0], cdf, [1.0]]))
     assert _beta(EDGES, parameters) == pytest.approx(wanted, abs=1e-12)
-    inflated = _inflated_beta(EDGES, (*parameters, math.log(1 / 3)))  # a quarter at p = 0
+    inflated = _beta_with_zeros(EDGES, (*parameters, math.log(1 / 3)))  # a quarter at p = 0
     assert inflated[1:] == pytest.approx(0.75 * wanted[1:], abs=1e-12)
     assert inflated[0] == pytest.approx(0.25 + 0.75 * wanted[0], abs=1e-12)
 
@@ -169,7 +169,7 @@ def test_masses_of_the_logit_normal_family() -> None:
 def test_a_search_that_runs_away_stays_a_distribution(far: float) -> None:
     for mass in (
         _beta(EDGES, (far, far)),
-        _inflated_beta(EDGES, (far, far, far)),
+        _beta_with_zeros(EDGES, (far, far, far)),
         _logit_normal(EDGES, (far, far)),
     ):
         assert np.isfinite(mass).all()

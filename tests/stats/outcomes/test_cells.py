@@ -23,7 +23,7 @@ from passhat.stats.outcomes.cells import (
 )
 from passhat.stats.outcomes.histogram import Histogram, cells_of
 from passhat.stats.outcomes.names import PackedNames, same_names, whole_numbers_of
-from passhat.stats.outcomes.vocabulary import failure_category, missing_reason, own_words
+from passhat.stats.outcomes.vocabulary import failure_category, missing_reason, source_words
 
 texts = st.lists(st.sampled_from(["a", " a", "b ", "", None, "Ä", 7, "7"]), max_size=20)
 
@@ -275,10 +275,10 @@ def test_names_are_a_sequence_from_either_end() -> None:
 )
 def test_words_of_a_source_and_their_own_reason(word: str, category: str, own: str) -> None:
     assert failure_category(word) == category
-    assert own_words(word) == own
+    assert source_words(word) == own
 
 
 def test_reasons_of_missing_attempts_have_their_own_words_too() -> None:
     assert missing_reason("judge_error: no key") == "judge_error"
-    assert own_words("judge_error: no key") == "no key"
+    assert source_words("judge_error: no key") == "no key"
     assert missing_reason("") == "not_recorded"

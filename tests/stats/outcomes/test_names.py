@@ -29,7 +29,7 @@ def test_they_come_back_as_they_were(first: list[str], more: list[str]) -> None:
 @given(st.data(), TEXTS.filter(bool))
 def test_some_of_them_in_any_order(data: st.DataObject, texts: list[str]) -> None:
     places = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=50))
-    found = PackedNames(texts).chosen(np.array(places, np.int64))
+    found = PackedNames(texts).take(np.array(places, np.int64))
     assert found == PackedNames(texts[place] for place in places)
 
 
@@ -39,7 +39,7 @@ def test_blocks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = PackedNames(texts)
     monkeypatch.setattr(names, "_BLOCK", 7)
     assert PackedNames(texts) == whole
-    assert list(whole.chosen(places)) == [texts[i] for i in places]
+    assert list(whole.take(places)) == [texts[i] for i in places]
 
 
 def test_a_choice_of_outcomes_keeps_them_packed() -> None:

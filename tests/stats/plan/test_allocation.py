@@ -16,7 +16,7 @@ from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import Allocation, Allocator, allocate, plan_attempts
-from passhat.stats.plan.allocation import Offer, counts_digest, settled_share
+from passhat.stats.plan.allocation import Offer, counts_digest, share_of_settled
 
 
 def count_metric(word: str) -> CountMetric:
@@ -191,7 +191,7 @@ def test_what_cannot_be_allocated_is_refused() -> None:
 
 def test_the_share_of_settled_attempts() -> None:
     outcomes = Outcomes.from_counts(np.array([8, 4, 4, 1]), np.array([8, 2, 0, 1]))
-    assert settled_share(outcomes) == pytest.approx(12 / 17)
+    assert share_of_settled(outcomes) == pytest.approx(12 / 17)
 
 
 def test_matrices_are_taken_as_well() -> None:

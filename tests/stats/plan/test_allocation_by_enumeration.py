@@ -16,7 +16,7 @@ from passhat.reporting.documents.forecast import allocation_table
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.plan import Allocation, Allocator, Difficulty, plan_tasks
-from passhat.stats.plan.allocation import EarlierRun, Level, Offer, counts_digest, settled_share
+from passhat.stats.plan.allocation import EarlierRun, Level, Offer, counts_digest, share_of_settled
 from passhat.stats.plan.difficulty import binomial_chances, cell_likelihood
 
 COINS = Difficulty(np.array([0.0, 0.5, 1.0]), np.array([0.25, 0.5, 0.25]))
@@ -99,9 +99,9 @@ def test_too_small_a_budget_names_the_smallest() -> None:
 
 def test_settled_attempts_by_hand() -> None:
     # One attempt settles nothing, whatever it was.
-    assert settled_share(Outcomes.from_counts([1, 1], [0, 1])) == 0.0
-    assert settled_share(Outcomes.from_counts([2, 6, 4], [2, 3, 0])) == pytest.approx(6 / 12)
-    assert settled_share(Outcomes.from_counts([0, 2], [0, 2], missing=[2, 0])) == 1.0
+    assert share_of_settled(Outcomes.from_counts([1, 1], [0, 1])) == 0.0
+    assert share_of_settled(Outcomes.from_counts([2, 6, 4], [2, 3, 0])) == pytest.approx(6 / 12)
+    assert share_of_settled(Outcomes.from_counts([0, 2], [0, 2], missing=[2, 0])) == 1.0
 
 
 def test_a_digest_knows_counts_and_not_their_order() -> None:

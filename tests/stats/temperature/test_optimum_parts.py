@@ -13,7 +13,7 @@ from passhat.stats.temperature.optimum import (
     _in_reach,
     _log_sum,
     _slope,
-    _thinned,
+    _thin,
     best_temperatures,
     expected_pass_at_k,
     log_chances,
@@ -124,9 +124,9 @@ def test_the_scan_reaches_below_the_easiest_and_above_the_hardest_task() -> None
 
 def test_thinned_sets_keep_their_weight_and_spread() -> None:
     few = family("gaussian", 8)
-    assert _thinned(few) is few
+    assert _thin(few) is few
     many = family("power", 2.0)
-    thin = _thinned(many)
+    thin = _thin(many)
     assert len(thin.difficulty) < len(many.difficulty) / 20
     assert thin.weight.sum() == pytest.approx(1.0)
     assert thin.spread == pytest.approx(many.spread, rel=1e-12)

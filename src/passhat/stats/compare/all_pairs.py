@@ -22,13 +22,13 @@ from passhat.stats.compare.paired_comparison import (
     TAKES,
     Comparison,
     Words,
-    agreed,
     as_run,
+    check_agreement,
     cluster_notes,
     deployment,
-    parsed,
+    parse_metrics,
 )
-from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restricted
+from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restrict
 from passhat.stats.compare.significance import holm, max_t
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Outcomes, Run
@@ -79,12 +79,12 @@ class Comparisons(Plain):
     def pairing_text(self) -> str:
         """How many tasks all runs share, and how many each has besides."""
         text = f"{counted(self.tasks, 'task')} shared by all {len(self.names)} runs"
-        more = [
+        parts = [
             f"{counted(count, 'task')} more in {name}"
             for name, count in zip(self.names, self.left_out, strict=True)
             if count
         ]
-        return "; ".join([text, *more])
+        return "; ".join([text, *parts])
 
     def __str__(self) -> str:
         lines = [f"{len(self.names)} runs, {len(self.pairs)} pairs: {self.pairing_text}"]
@@ -129,16 +129,18 @@ def compare_all(
         the simultaneous intervals show it.
     """
     terms = replace(Terms.from_options(options, terms, takes=TAKES), alternative="two-sided")
-    metrics = parsed(metric)
+    metrics = parse_metrics(metric)
     sides = [as_run(run, f"run {index}") for index, run in enumerate(runs, 1)]
     _check(sides)
-    kept = _kept(sides, metrics, terms)
+    sides_outcomes = _restrict_sides(sides, metrics, terms)
     pairings = {
-        (i, j): pair(kept[i], kept[j], (sides[i].name, sides[j].name)).clustered_by(terms.cluster)
+        (i, j): pair(
+            sides_outcomes[i], sides_outcomes[j], (sides[i].name, sides[j].name)
+        ).with_clusters(terms.cluster)
         for i, j in combinations(range(len(sides)), 2)
     }
     agreements = {
-        (i, j): agreed(sides[i], sides[j], pairing, metrics, terms)
+        (i, j): check_agreement(sides[i], sides[j], pairing, metrics, terms)
         for (i, j), pairing in pairings.items()
     }
     results = _results(pairings, metrics, terms, agreements)
@@ -155,7 +157,7 @@ def compare_all(
         )
         for (i, j), pairing in pairings.items()
     )
-    tasks = len(kept[0])
+    tasks = len(sides_outcomes[0])
     return Comparisons(
         tuple(run.name for run in sides),
         tasks,
@@ -177,20 +179,24 @@ def _check(sides: Sequence[Run]) -> None:
         raise InvalidValue(f"two runs are called {twice[0]!r}.", hint="Give each its own name.")
 
 
-def _kept(sides: Sequence[Run], metrics: Sequence[Metric], terms: Terms) -> list[Outcomes]:
+def _restrict_sides(
+    sides: Sequence[Run], metrics: Sequence[Metric], terms: Terms
+) -> list[Outcomes]:
     """Every run on the tasks that all of them share and that support the largest k."""
     shared = common_tasks([run.outcomes for run in sides], [run.name for run in sides])
-    kept = [restricted(run.outcomes, shared) for run in sides]
+    restricted_sides = [restrict(run.outcomes, shared) for run in sides]
     if terms.drop_short:
         largest = max(word.k for word in metrics)
-        fewest = np.min([side.counts(terms.missing.completion)[0] for side in kept], axis=0)
-        kept = [side.take(fewest >= largest) for side in kept]
-    for run, side in zip(sides, kept, strict=True):
+        fewest = np.min(
+            [side.counts(terms.missing.completion)[0] for side in restricted_sides], axis=0
+        )
+        restricted_sides = [side.take(fewest >= largest) for side in restricted_sides]
+    for run, side in zip(sides, restricted_sides, strict=True):
         # Paired with itself, a run is refused for its own short tasks and under its own name.
         Pairing(side, side, (), (), (run.name, run.name)).supporting(
             metrics, terms.missing, drop_short=False
         )
-    return kept
+    return restricted_sides
 
 
 def _results(
@@ -208,31 +214,31 @@ def _results(
     if population is Population.NEW_TASKS:
         rows = cluster_rows(columns, next(iter(pairings.values())).clusters)
         tail = simultaneous_tail(rows, terms.level, terms.alternative)
-        adjusted = f"simultaneous over {len(keys)} {what} by {TOGETHER}"
+        adjustment = f"simultaneous over {len(keys)} {what} by {TOGETHER}"
     else:
         tail = MEAN_SHARE * tail_of(terms.level, terms.alternative) / len(keys)
-        adjusted = f"Bonferroni over {len(keys)} {what}, half of the error"
-    judged = [
+        adjustment = f"Bonferroni over {len(keys)} {what}, half of the error"
+    raw_results = [
         judge(
             word,
             pairings[key],
             terms,
             Setting(
-                pairings[key].names, agreements[key], AdjustedFor(len(keys), what), tail, adjusted
+                pairings[key].names, agreements[key], AdjustedFor(len(keys), what), tail, adjustment
             ),
             population,
         )
         for key, word in keys
     ]
-    p_values = [result.p_value for result in judged]
+    p_values = [result.p_value for result in raw_results]
     if any(p is None for p in p_values):
-        corrected = [(None, None)] * len(judged)
+        corrections = [(None, None)] * len(raw_results)
     else:
         alone = np.array(p_values, np.float64)
         by_max_t = np.maximum(alone, _max_t(differences, columns))
-        corrected = list(zip(holm(alone).tolist(), by_max_t.tolist(), strict=True))
+        corrections = list(zip(holm(alone).tolist(), by_max_t.tolist(), strict=True))
     results: dict[Pair, tuple[Result, ...]] = {}
-    for (key, _), result, (p, q) in zip(keys, judged, corrected, strict=True):
+    for (key, _), result, (p, q) in zip(keys, raw_results, corrections, strict=True):
         results[key] = (*results.get(key, ()), replace(result, p_holm=p, p_max_t=q))
     return results
 
@@ -250,8 +256,8 @@ def _max_t(differences: Sequence[Differences], columns: FloatArray) -> FloatArra
     p = p_values(columns)
     if any(entry.open for entry in differences):
         for extreme in ("lowest", "highest"):
-            moved = np.stack([getattr(entry, extreme) for entry in differences], axis=1)
-            p = np.maximum(p, p_values(moved))
+            extremes = np.stack([getattr(entry, extreme) for entry in differences], axis=1)
+            p = np.maximum(p, p_values(extremes))
     return p
 
 
@@ -275,9 +281,9 @@ def _ranks(metrics: Sequence[Metric], pairs: Sequence[Comparison]) -> tuple[Rank
             if result.claim is not Claim.INCONCLUSIVE:
                 better[behind] += 1
                 worse[ahead] += 1
-        ordered = sorted(values, key=lambda name: -values[name])
+        names = sorted(values, key=lambda name: -values[name])
         sets += [
             RankSet(word.name, name, values[name], 1 + better[name], len(values) - worse[name])
-            for name in ordered
+            for name in names
         ]
     return tuple(sets)

@@ -60,8 +60,8 @@ class Method:
     missing: str = ""
 
     def __str__(self) -> str:
-        adjusted = f", {self.adjusted}" if self.adjusted else ""
-        parts = [f"interval: {self.interval}{adjusted}"]
+        adjustment = f", {self.adjusted}" if self.adjusted else ""
+        parts = [f"interval: {self.interval}{adjustment}"]
         parts += [f"p-value: {self.test}"] if self.test else []
         return "; ".join([*parts, *([self.missing] if self.missing else [])])
 
@@ -125,11 +125,11 @@ class Evidence:
         """
         numbers = [100 * value for value in self._printed_values]
         for digits in range(4):
-            rounded = [round(number, digits) for number in numbers]
-            a, b, low, high = rounded[:4]
+            shown_numbers = [round(number, digits) for number in numbers]
+            a, b, low, high = shown_numbers[:4]
             misread = any(
                 abs(short) in (0, 100) and abs(number) not in (0, 100)
-                for short, number in zip(rounded, numbers, strict=True)
+                for short, number in zip(shown_numbers, numbers, strict=True)
             )
             if low - 1e-9 <= b - a <= high + 1e-9 and not misread:
                 return digits

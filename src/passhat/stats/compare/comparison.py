@@ -35,7 +35,7 @@ from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import Tested, holm, sign_flip_test, sign_test
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
-from passhat.stats.compare.these_tasks import paired_lift
+from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms
@@ -222,16 +222,16 @@ def pair_evidence(
     lift, lowest, highest = (
         mean_lift(d) for d in (differences.values, differences.lowest, differences.highest)
     )
-    undecided = differences.open > 0 and lowest <= 0 <= highest
+    is_open = differences.open > 0 and lowest <= 0 <= highest
     interval = _lift_interval(differences, metric, pairing, terms, population, setting.tail)
-    needed = None
-    if setting.advises and not undecided and decide(interval) is Claim.INCONCLUSIVE:
+    need = None
+    if setting.advises and not is_open and decide(interval) is Claim.INCONCLUSIVE:
         if population is Population.NEW_TASKS:
             samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
             nearest = min(samples, key=lambda sample: abs(sample.mean))
-            needed = tasks_needed(nearest, setting.tail, terms.alternative)
+            need = tasks_needed(nearest, setting.tail, terms.alternative)
         else:
-            needed = _attempts_needed(pairing, lift, interval, terms.alternative)
+            need = _attempts_needed(pairing, lift, interval, terms.alternative)
     changes = setting.changes if population is Population.THESE_TASKS else ()
     return Evidence(
         metric.name,
@@ -247,8 +247,8 @@ def pair_evidence(
         agreement=setting.agreement,
         looked=setting.looked,
         missing=differences.open,
-        needed=needed,
-        undecided=undecided,
+        needed=need,
+        undecided=is_open,
         attempts=_attempts(pairing),
         broken=tuple(change for change in changes if change.change == "broke"),
         fixed=tuple(change for change in changes if change.change == "improved"),
@@ -267,7 +267,7 @@ def _lift_interval(
     tail: float,
 ) -> Interval:
     if population is Population.THESE_TASKS:
-        return paired_lift(pairing, metric, terms, tail)
+        return bound_lift(pairing, metric, terms, tail)
     samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
     return hull(sample.interval(tail, terms.alternative) for sample in samples)
 
@@ -372,8 +372,8 @@ def _test_differences(differences: Differences, alternative: Alternative) -> Tes
         return Tested(result.p_value, f"{result.method} {worst}")
     ways = [test(d) for d in differences.fills]
     # Extremes on both sides of zero may each look extreme; somewhere between them nothing does.
-    undecided = differences.lowest.mean() <= 0 <= differences.highest.mean()
-    p_value = 1.0 if undecided else max(way.p_value for way in ways)
+    is_open = differences.lowest.mean() <= 0 <= differences.highest.mean()
+    p_value = 1.0 if is_open else max(way.p_value for way in ways)
     return Tested(p_value, f"{ways[0].method} {worst}")
 
 
@@ -439,11 +439,11 @@ def slice_results(
         for word in metrics
     ]
     p_values = [part.result.p_value for part in parts]
-    known = [p for p in p_values if p is not None]
-    corrected = iter(holm(known).tolist()) if known else iter(())
+    tested_values = [p for p in p_values if p is not None]
+    corrections = iter(holm(tested_values).tolist()) if tested_values else iter(())
     return tuple(
         part
         if part.result.p_value is None
-        else replace(part, result=replace(part.result, p_holm=next(corrected)))
+        else replace(part, result=replace(part.result, p_holm=next(corrections)))
         for part in parts
     )

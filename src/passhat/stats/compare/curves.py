@@ -113,13 +113,15 @@ def lift_curve(
     members = [start.with_k(k) for k in ks]
     # Computed twice rather than kept: of a million tasks that would be a gigabyte.
     tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")
-    drawn = tuple(_point(member.k, pairing.differences(member, policy), tail) for member in members)
+    points = tuple(
+        _point(member.k, pairing.differences(member, policy), tail) for member in members
+    )
     name = family(metric)
     return LiftCurve(
         name,
         level,
-        drawn,
-        _flips(name, drawn, pairing.names),
+        points,
+        _flips(name, points, pairing.names),
         f"{METHOD}, simultaneous over {len(ks)} values of k by {TOGETHER}",
     )
 

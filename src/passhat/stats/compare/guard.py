@@ -69,21 +69,21 @@ def agree(
         unequal = Difference("attempts", _per_task(pairing.a), _per_task(pairing.b), known=True)
     else:
         unequal = None
-    known = tuple(entry for entry in entries if entry.known)
-    if known and not allow:
+    known_differences = tuple(entry for entry in entries if entry.known)
+    if known_differences and not allow:
         name_a, name_b = pairing.names
-        listed = "; ".join(map(str, known))
+        text = "; ".join(map(str, known_differences))
         raise NotComparable(
-            f"{name_a} and {name_b} were not run under the same protocol: {listed}.",
-            differences=[entry.field for entry in known],
+            f"{name_a} and {name_b} were not run under the same protocol: {text}.",
+            differences=[entry.field for entry in known_differences],
             hint=Hint(
                 "A lift would mix the agents with these. Run both alike, or compare them all the "
                 "same with {allow}; the result then lists every difference.",
                 allow=True,
             ),
         )
-    unverified = tuple(entry for entry in entries if not entry.known)
-    return Agreement(a.digest, b.digest, known, unverified, unequal)
+    unknown_differences = tuple(entry for entry in entries if not entry.known)
+    return Agreement(a.digest, b.digest, known_differences, unknown_differences, unequal)
 
 
 def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:

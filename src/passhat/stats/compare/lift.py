@@ -173,22 +173,22 @@ def tasks_needed(sample: LiftSample, tail: float, alternative: Alternative) -> i
     """
     now = sample.tasks
 
-    def enough(tasks: float) -> bool:
-        scaled = replace(sample, counts=sample.counts * (tasks / now))
-        interval = scaled.interval(tail, alternative)
+    def is_shown(tasks: float) -> bool:
+        larger_sample = replace(sample, counts=sample.counts * (tasks / now))
+        interval = larger_sample.interval(tail, alternative)
         return interval.low > 0 or interval.high < 0
 
     mean = sample.mean
     wrong_way = {"greater": mean < 0, "less": mean > 0, "two-sided": False}
-    if abs(mean) < 10**-_DIGITS or wrong_way[alternative] or not enough(_MOST_TASKS):
+    if abs(mean) < 10**-_DIGITS or wrong_way[alternative] or not is_shown(_MOST_TASKS):
         return None
     low, high = 0, 1
-    while not enough(high):
+    while not is_shown(high):
         low, high = high, 2 * high
     # A hundredth is close enough for advice, and each look costs a quantile.
     while high - low > max(1, high // 100):
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
     return high
 
 
@@ -197,8 +197,8 @@ def cluster_rows(columns: FloatArray, clusters: Sequence[str] | None) -> FloatAr
     if clusters is None:
         return columns
     _, member = np.unique(np.asarray(clusters), return_inverse=True)
-    centered = columns - columns.mean(axis=0)
-    return np.stack([np.bincount(member, weights=column) for column in centered.T], axis=1)
+    deviations = columns - columns.mean(axis=0)
+    return np.stack([np.bincount(member, weights=column) for column in deviations.T], axis=1)
 
 
 def simultaneous_tail(
@@ -249,9 +249,9 @@ def _correlation(blocks: Iterable[FloatArray]) -> FloatArray:
     sums, products = np.zeros(len(near)), np.zeros((len(near), len(near)))
     tasks = 0
     for block in chain([first], rest):
-        centered = block - near
-        sums += centered.sum(axis=0)
-        products += centered.T @ centered
+        deviations = block - near
+        sums += deviations.sum(axis=0)
+        products += deviations.T @ deviations
         tasks += len(block)
     mean = sums / tasks
     unseen = np.eye(len(mean)) / tasks
@@ -277,6 +277,6 @@ def _largest(root: FloatArray, alternative: Alternative, seed: int) -> FloatArra
     rng = np.random.default_rng(seed)
     largest = []
     for _ in range(_DRAWS // _BLOCK):
-        drawn = rng.standard_normal((_BLOCK, len(root))) @ root.T
-        largest.append((np.abs(drawn) if alternative == "two-sided" else drawn).max(axis=1))
+        draws = rng.standard_normal((_BLOCK, len(root))) @ root.T
+        largest.append((np.abs(draws) if alternative == "two-sided" else draws).max(axis=1))
     return np.concatenate(largest)

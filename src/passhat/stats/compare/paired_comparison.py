@@ -26,8 +26,8 @@ from passhat.stats.compare.curves import Flip, LiftCurve, family, lift_curve
 from passhat.stats.compare.guard import Agreement, agree, same_metric
 from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
 from passhat.stats.compare.pairing import Pairing, pair
-from passhat.stats.compare.task_changes import TaskChange, changed_tasks
-from passhat.stats.compare.these_tasks import unordered_twin
+from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks
+from passhat.stats.compare.these_tasks import find_count_twin
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import gap_notes
@@ -41,13 +41,13 @@ __all__ = [
     "Use",
     "Value",
     "Words",
-    "agreed",
     "as_run",
+    "check_agreement",
     "cluster_notes",
     "compare",
     "deployment",
     "deployment_line",
-    "parsed",
+    "parse_metrics",
 ]
 
 
@@ -78,17 +78,17 @@ class Value:
     def __str__(self) -> str:
         sides = (self.a, self.b)
         attempt = " against ".join(figure(use.per_attempt if use else None) for use in sides)
-        solved = " against ".join(figure(use.per_solved if use else None) for use in sides)
-        return f"{self.measure} per attempt {attempt}, per solved task {solved}"
+        per_solved = " against ".join(figure(use.per_solved if use else None) for use in sides)
+        return f"{self.measure} per attempt {attempt}, per solved task {per_solved}"
 
 
 def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
     """Usage of both on the paired tasks, for every measure that at least one recorded."""
-    used = [_used(run, tasks) for run in (a, b)]
+    uses = [_measure_use(run, tasks) for run in (a, b)]
     return tuple(
-        Value(measure, used[0].get(measure), used[1].get(measure))
+        Value(measure, uses[0].get(measure), uses[1].get(measure))
         for measure in _ORDER
-        if measure in used[0] or measure in used[1]
+        if measure in uses[0] or measure in uses[1]
     )
 
 
@@ -99,25 +99,25 @@ def deployment_line(values: Sequence[Value]) -> str:
     return "; ".join(map(str, values)) + " (A against B)"
 
 
-def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
+def _measure_use(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
     attempts = run.attempts
     if attempts is None:
         # Sums are over all tasks of a run: valid for the pair only if it shares all of them.
-        return _summed(run) if len(tasks) == len(run.outcomes) else {}
+        return _sum_use(run) if len(tasks) == len(run.outcomes) else {}
     shared = set(tasks)
-    selected = np.array([task in shared for task in attempts.tasks])
-    rows = np.repeat(selected, np.diff(attempts.starts))
+    is_shared = np.array([task in shared for task in attempts.tasks])
+    rows = np.repeat(is_shared, np.diff(attempts.starts))
     uses = {}
     for measure, column in attempts.measures.items():
         here = rows & ~np.isnan(column)
         count = int(here.sum())
         if count:
-            solved = int((attempts.verdicts[here] == Verdict.PASSED).sum())
-            uses[measure] = _use(count, float(column[here].sum()), solved)
+            passes = int((attempts.verdicts[here] == Verdict.PASSED).sum())
+            uses[measure] = _use(count, float(column[here].sum()), passes)
     return uses
 
 
-def _summed(run: Run) -> dict[str, Use]:
+def _sum_use(run: Run) -> dict[str, Use]:
     sums = {} if run.aggregates is None else run.aggregates.measures
     return {
         name: _use(sums_of.recorded, sums_of.total, sums_of.passed)
@@ -345,22 +345,24 @@ def compare(
     if alternative is not None:
         terms = replace(terms, alternative=alternative)
     _refuse_useless_cluster(terms)
-    metrics = parsed(metric)
+    metrics = parse_metrics(metric)
     if metric_b is not None:
         for word in metrics:
             same_metric(word, parse(metric_b))
     run_a, run_b = as_run(a, "A"), as_run(b, "B")
     whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
-    agreement = agreed(run_a, run_b, whole, metrics, terms)
-    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).clustered_by(
+    agreement = check_agreement(run_a, run_b, whole, metrics, terms)
+    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).with_clusters(
         terms.cluster
     )
     population = terms.about()
-    changes = _changed(pairing, terms)
+    changes = _task_changes(pairing, terms)
     results = _results(pairing, metrics, terms, agreement, population, changes)
-    beside: tuple[Result, ...] = ()
-    if terms.population is None and all(unordered_twin(word, pairing, terms) for word in metrics):
-        beside = _results(pairing, metrics, terms, agreement, Population.THESE_TASKS, changes)
+    these_results: tuple[Result, ...] = ()
+    if terms.population is None and all(find_count_twin(word, pairing, terms) for word in metrics):
+        these_results = _results(
+            pairing, metrics, terms, agreement, Population.THESE_TASKS, changes
+        )
     slices: tuple[SliceResult, ...] = ()
     if by is not None:
         slices = slice_results(pairing, metrics, by, terms, agreement, population)
@@ -380,7 +382,7 @@ def compare(
             *cluster_notes(pairing, terms),
             *_disagreements(results),
         ),
-        these_tasks=beside,
+        these_tasks=these_results,
         task_changes=changes,
     )
 
@@ -401,10 +403,10 @@ def cluster_notes(pairing: Pairing, terms: Terms) -> tuple[str, ...]:
     return TaskClusters(terms.cluster, pairing.clusters).warnings()
 
 
-def _changed(pairing: Pairing, terms: Terms) -> tuple[TaskChange, ...]:
+def _task_changes(pairing: Pairing, terms: Terms) -> tuple[TaskChange, ...]:
     """Single tasks, each direction with the error that a gate spends on them."""
     alpha = (1 - MEAN_SHARE) * (1 - terms.level)
-    return changed_tasks(pairing, terms.missing, alpha, terms.alternative)
+    return find_changed_tasks(pairing, terms.missing, alpha, terms.alternative)
 
 
 def as_run(side: Run | Outcomes, name: str) -> Run:
@@ -416,12 +418,12 @@ def as_run(side: Run | Outcomes, name: str) -> Run:
     raise InvalidValue(f"a run or outcomes are compared, not {type(side).__name__}.")
 
 
-def parsed(words: Words) -> tuple[Metric, ...]:
+def parse_metrics(words: Words) -> tuple[Metric, ...]:
     """The metrics, each once."""
-    listed = [words] if isinstance(words, str | Metric) else list(words)
-    if not listed:
+    entries = [words] if isinstance(words, str | Metric) else list(words)
+    if not entries:
         raise InvalidValue("at least one metric is needed.")
-    return tuple({metric.name: metric for metric in map(parse, listed)}.values())
+    return tuple({metric.name: metric for metric in map(parse, entries)}.values())
 
 
 def _names(a: Run, b: Run) -> tuple[str, str]:
@@ -429,7 +431,9 @@ def _names(a: Run, b: Run) -> tuple[str, str]:
     return (a.name, b.name) if a.name != b.name else (f"{a.name} (A)", f"{b.name} (B)")
 
 
-def agreed(a: Run, b: Run, pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> Agreement:
+def check_agreement(
+    a: Run, b: Run, pairing: Pairing, metrics: Sequence[Metric], terms: Terms
+) -> Agreement:
     """Hold both protocols against each other, under the policy of this comparison."""
     # The same policy on both sides here, independent of the policies of the runs.
     protocol_a, protocol_b = (replace(run.protocol, missing=str(terms.missing)) for run in (a, b))
@@ -450,16 +454,16 @@ def _results(
         columns = [pairing.differences(word, terms.missing).values for word in metrics]
         rows = cluster_rows(np.stack(columns, axis=1), pairing.clusters)
         tail = simultaneous_tail(rows, terms.level, terms.alternative)
-        adjusted = f"simultaneous over {count} metrics by {TOGETHER}" if count > 1 else ""
+        adjustment = f"simultaneous over {count} metrics by {TOGETHER}" if count > 1 else ""
     else:
         tail = alone / count
-        adjusted = f"Bonferroni over {count} metrics" if count > 1 else ""
+        adjustment = f"Bonferroni over {count} metrics" if count > 1 else ""
     setting = Setting(
         pairing.names,
         agreement,
         AdjustedFor(count, "metrics"),
         tail,
-        adjusted,
+        adjustment,
         changes if population is Population.THESE_TASKS else (),
     )
     return tuple(judge(word, pairing, terms, setting, population) for word in metrics)
@@ -477,11 +481,11 @@ def _notes(
     whole: Pairing, pairing: Pairing, metrics: Sequence[Metric], terms: Terms
 ) -> tuple[str, ...]:
     notes = []
-    dropped = len(whole) - len(pairing)
-    if dropped:
+    left_out = len(whole) - len(pairing)
+    if left_out:
         largest = max(word.k for word in metrics)
         notes.append(
-            f"{counted(dropped, 'paired task')} with fewer than {largest} attempts on one side "
+            f"{counted(left_out, 'paired task')} with fewer than {largest} attempts on one side "
             "left out"
         )
     missing = [side.total_missing for side in (pairing.a, pairing.b)]

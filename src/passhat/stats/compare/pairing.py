@@ -16,7 +16,7 @@ from passhat.stats.estimate.task_values import FilledOutcomes, values_by_task
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.outcomes.names import same_names
 
-__all__ = ["Differences", "Pairing", "common_tasks", "mean_lift", "pair", "restricted"]
+__all__ = ["Differences", "Pairing", "common_tasks", "mean_lift", "pair", "restrict"]
 
 _ROUNDING = 1e-12
 
@@ -92,12 +92,12 @@ class Pairing:
 
     def take(self, keep: IntArray) -> Pairing:
         """Some of the paired tasks."""
-        kept = None
+        clusters = None
         if self.clusters is not None:
-            kept = tuple(np.array(self.clusters, dtype=object)[keep].tolist())
-        return replace(self, a=self.a.take(keep), b=self.b.take(keep), clusters=kept)
+            clusters = tuple(np.array(self.clusters, dtype=object)[keep].tolist())
+        return replace(self, a=self.a.take(keep), b=self.b.take(keep), clusters=clusters)
 
-    def clustered_by(self, column: str | None) -> Pairing:
+    def with_clusters(self, column: str | None) -> Pairing:
         """The same pairs, with the clusters that a label names."""
         if column is None:
             return self
@@ -172,8 +172,8 @@ def pair(a: Outcomes, b: Outcomes, names: tuple[str, str] = ("A", "B")) -> Pairi
     shared = common_tasks((a, b), names)
     in_a, in_b = set(a.tasks), set(b.tasks)
     return Pairing(
-        restricted(a, shared),
-        restricted(b, shared),
+        restrict(a, shared),
+        restrict(b, shared),
         tuple(task for task in a.tasks if task not in in_b),
         tuple(task for task in b.tasks if task not in in_a),
         names,
@@ -185,13 +185,13 @@ def common_tasks(sides: Sequence[Outcomes], names: Sequence[str]) -> tuple[str, 
     others = [set(side.tasks) for side in sides[1:]]
     shared = tuple(task for task in sides[0].tasks if all(task in other for other in others))
     if not shared:
-        seen = "; ".join(
+        task_counts = "; ".join(
             f"{name} has {some(list(side.tasks[:3]), 3)}"
             for name, side in zip(names, sides, strict=True)
         )
         raise NotComparable(
             f"no task is in {'both' if len(sides) == 2 else 'all of the'} runs, so nothing can be "
-            f"compared: {seen}.",
+            f"compared: {task_counts}.",
             hint=Hint(
                 "Task ids must be written alike. If a column was taken for the wrong thing, say "
                 "which one holds them: {map}",
@@ -201,7 +201,7 @@ def common_tasks(sides: Sequence[Outcomes], names: Sequence[str]) -> tuple[str, 
     return shared
 
 
-def restricted(outcomes: Outcomes, tasks: Sequence[str]) -> Outcomes:
+def restrict(outcomes: Outcomes, tasks: Sequence[str]) -> Outcomes:
     """The outcomes of these tasks, in this order."""
     place = {task: index for index, task in enumerate(outcomes.tasks)}
     return outcomes.take(np.array([place[task] for task in tasks], np.int64))

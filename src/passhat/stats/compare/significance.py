@@ -89,10 +89,10 @@ def sign_flip_test(
     sums = _all_sums(sizes, counts)
     if sums is not None:
         return Tested(_beyond(*sums, float(d.sum()), alternative), "exact sign-flip test")
-    drawn = _drawn_sums(sizes, counts, np.random.default_rng(seed))
+    draws = _draw_sums(sizes, counts, np.random.default_rng(seed))
     # The sum that was seen is one of those that were possible; counting it keeps the test honest.
-    drawn = np.append(drawn, d.sum())
-    p_value = _beyond(drawn, np.full(len(drawn), 1 / len(drawn)), float(d.sum()), alternative)
+    draws = np.append(draws, d.sum())
+    p_value = _beyond(draws, np.full(len(draws), 1 / len(draws)), float(d.sum()), alternative)
     return Tested(p_value, f"sign-flip test, {_DRAWS:,} draws, seed {seed}")
 
 
@@ -110,9 +110,9 @@ def _beyond(sums: FloatArray, chances: FloatArray, seen: float, alternative: Alt
 
 def _all_sums(sizes: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArray] | None:
     """Every sum that signs can make with its chance, or ``None`` when there are too many."""
-    scaled = _whole_multiples(sizes)
-    if scaled is not None:
-        unit, multiples = scaled
+    whole_sizes = _whole_multiples(sizes)
+    if whole_sizes is not None:
+        unit, multiples = whole_sizes
         reach = sum(m * h for m, h in zip(multiples, counts.tolist(), strict=True))
         if (2 * reach + 1) * int(counts.sum()) <= _MOST_STEPS:
             chances = _sums_of_wholes(multiples, counts.tolist(), reach)
@@ -154,7 +154,7 @@ def _whole_multiples(sizes: FloatArray) -> tuple[float, list[int]] | None:
     return common / bottom, [whole // common for whole in wholes]
 
 
-def _drawn_sums(sizes: FloatArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
+def _draw_sums(sizes: FloatArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
     """Sums under random signs; equal sizes are flipped together by one binomial draw."""
     sums = np.zeros(_DRAWS)
     for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
@@ -172,10 +172,10 @@ def holm(p_values: npt.ArrayLike) -> FloatArray:
     """
     raw = np.asarray(p_values, np.float64)
     order = np.argsort(raw, kind="stable")
-    stepped = raw[order] * np.arange(len(raw), 0, -1)
-    adjusted = np.empty_like(raw)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(stepped))
-    return adjusted
+    steps = raw[order] * np.arange(len(raw), 0, -1)
+    corrected_p = np.empty_like(raw)
+    corrected_p[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return corrected_p
 
 
 def max_t(
@@ -195,27 +195,27 @@ def max_t(
     """
     d = np.asarray(differences, np.float64)
     scale = np.sqrt((d**2).sum(axis=0))
-    scaled = np.divide(d, scale, out=np.zeros_like(d), where=scale > 0)
-    seen = _sided(scaled.sum(axis=0), alternative)
-    order = np.argsort(-seen, kind="stable")
-    rows, counts = _distinct_rows(scaled[:, order])
+    shares = np.divide(d, scale, out=np.zeros_like(d), where=scale > 0)
+    observed_sums = _apply_side(shares.sum(axis=0), alternative)
+    order = np.argsort(-observed_sums, kind="stable")
+    rows, counts = _distinct_rows(shares[:, order])
     hits = np.zeros(d.shape[1])
     rng = np.random.default_rng(seed)
-    drawn = 0
-    while drawn < _DRAWS:
-        block = min(2_000, _DRAWS - drawn)
+    draw_count = 0
+    while draw_count < _DRAWS:
+        block = min(2_000, _DRAWS - draw_count)
         flips = 2.0 * rng.binomial(counts, 0.5, (block, len(counts))) - counts
-        sums = _sided(flips @ rows, alternative)
+        sums = _apply_side(flips @ rows, alternative)
         # Step down: a comparison competes with itself and those that look weaker than it.
         largest = np.maximum.accumulate(sums[:, ::-1], axis=1)[:, ::-1]
-        hits += (largest >= seen[order] - _SAME).sum(axis=0)
-        drawn += block
-    adjusted = np.empty(d.shape[1])
-    adjusted[order] = np.maximum.accumulate((1 + hits) / (1 + _DRAWS))
-    return adjusted
+        hits += (largest >= observed_sums[order] - _SAME).sum(axis=0)
+        draw_count += block
+    corrected_p = np.empty(d.shape[1])
+    corrected_p[order] = np.maximum.accumulate((1 + hits) / (1 + _DRAWS))
+    return corrected_p
 
 
-def _sided(sums: FloatArray, alternative: Alternative) -> FloatArray:
+def _apply_side(sums: FloatArray, alternative: Alternative) -> FloatArray:
     if alternative == "two-sided":
         return np.abs(sums)
     return sums if alternative == "greater" else -sums

@@ -19,7 +19,7 @@ from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.significance import holm
 from passhat.stats.outcomes import Completion, MissingPolicy
 
-__all__ = ["TaskChange", "changed_tasks", "fisher_tests"]
+__all__ = ["TaskChange", "find_changed_tasks", "fisher_tests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
     return min(1.0, float(chances[: at + 1].sum())), min(1.0, float(chances[at:].sum()))
 
 
-def changed_tasks(
+def find_changed_tasks(
     pairing: Pairing, policy: MissingPolicy, alpha: float, alternative: Alternative = "two-sided"
 ) -> tuple[TaskChange, ...]:
     """The tasks that are shown to have changed; in each direction a false one at most ``alpha``.
@@ -92,12 +92,12 @@ def changed_tasks(
     (n_a, a_low), (_, a_high) = (pairing.a.counts(way) for way in (pessimist, optimist))
     (n_b, b_low), (_, b_high) = (pairing.b.counts(way) for way in (pessimist, optimist))
     less, _ = fisher_tests(a_low, n_a, b_high, n_b)
-    _, more = fisher_tests(a_high, n_a, b_low, n_b)
+    _, p_more = fisher_tests(a_high, n_a, b_low, n_b)
     directions: list[tuple[Literal["broke", "improved"], FloatArray]] = []
     if alternative != "greater":
         directions.append(("broke", less))
     if alternative != "less":
-        directions.append(("improved", more))
+        directions.append(("improved", p_more))
     changes = []
     for change, p in directions:
         p_holm = holm(p)

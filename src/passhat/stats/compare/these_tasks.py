@@ -43,7 +43,7 @@ from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
 from passhat.stats.terms import Terms
 
-__all__ = ["METHOD", "lift_on_these_tasks", "paired_lift", "unordered_twin"]
+__all__ = ["METHOD", "bound_lift", "find_count_twin", "lift_on_these_tasks"]
 
 METHOD = "frontier of task rates by linear programs"
 
@@ -96,8 +96,8 @@ def lift_on_these_tasks(
         raise InvalidValue("both sides need the same tasks.")
     steepness = np.concatenate([-_STEEPNESS[::-1], _STEEPNESS]) / (metric.highest - metric.lowest)
     sides = (
-        _side(_thinned(a, metric.k), metric, -steepness, -1.0),
-        _side(_thinned(b, metric.k), metric, steepness, 1.0),
+        _side(_thin(a, metric.k), metric, -steepness, -1.0),
+        _side(_thin(b, metric.k), metric, steepness, 1.0),
     )
     near = sides[0].point + sides[1].point
     lift = _mean(b, metric) - _mean(a, metric)
@@ -113,16 +113,16 @@ def _mean(cells: Histogram, metric: CountMetric) -> float:
     return TaskValues(metric.values(cells.n, cells.c), cells.tasks).mean
 
 
-def _thinned(cells: Histogram, k: int) -> Histogram:
+def _thin(cells: Histogram, k: int) -> Histogram:
     """The same shares of passes in at most a few thousand attempts, which are less certain.
 
     The tables of the program have a row for every number of passes: 200,000 attempts at a task
     would take gigabytes, and move the ends by less than a tenth of a point.
     """
-    most = max(_MOST_ATTEMPTS, 8 * k)
-    if int(cells.n.max()) <= most:
+    limit = max(_MOST_ATTEMPTS, 8 * k)
+    if int(cells.n.max()) <= limit:
         return cells
-    n = np.minimum(cells.n, most)
+    n = np.minimum(cells.n, limit)
     c = np.round(cells.c * (n / cells.n)).astype(np.int64)
     pairs, place = np.unique(np.stack((n, c)), axis=1, return_inverse=True)
     tasks = np.bincount(place.ravel(), weights=cells.tasks).astype(np.int64)
@@ -218,12 +218,12 @@ def _side(cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: fl
         share = np.zeros(len(value))
         share[block] = 1.0
         equalities.append((share, float(counts.sum()) / total))
-        below = np.cumsum(np.exp(log_chance), axis=1)[:, :-1]
+        cumulative = np.cumsum(np.exp(log_chance), axis=1)[:, :-1]
         low, high = _clopper_pearson(np.cumsum(counts)[:-1], counts.sum())
         scale = counts.sum() / total
         for j, sign_of_limit, limit in _tightest(cells.c[here], n, low, high):
             row = np.zeros(len(value))
-            row[block] = sign_of_limit * below[:, j]
+            row[block] = sign_of_limit * cumulative[:, j]
             limits.append((row, sign_of_limit * limit * scale))
     return _Side(value, cumulants, equalities, limits, point, step)
 
@@ -278,13 +278,13 @@ def _clopper_pearson(count: FloatArray, tasks: float) -> tuple[FloatArray, Float
 # -- from pairs of runs --------------------------------------------------------------------------
 
 
-def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> Interval:
+def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> Interval:
     """The interval of the lift on the paired tasks, for every way to fill in missing attempts.
 
     An ordered metric takes the interval of its unordered twin, widened to hold its own lift. With
     one attempt per task the bound on new tasks is the narrower one that holds.
     """
-    twin = unordered_twin(metric, pairing, terms)
+    twin = find_count_twin(metric, pairing, terms)
     if twin is None:
         raise InvalidValue(
             f"the lift of {metric} on these tasks has no interval.",
@@ -311,7 +311,7 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     return hull([ends, *(Interval(lift, lift) for lift in lifts)])
 
 
-def unordered_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
+def find_count_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
     """The metric itself if it depends on counts only, or a count metric of equal truth."""
     attempts, _ = pairing.a.counts(terms.missing.completion)
     return metric.as_count_metric(int(attempts.max()))

@@ -54,7 +54,7 @@ def pass_at_k(n: npt.ArrayLike, c: npt.ArrayLike, k: npt.ArrayLike) -> float | F
     >>> round(pass_at_k(10, 2, 5), 3)
     0.778
     """
-    sizes, passes, draws, shape = _checked(n, c, k)
+    sizes, passes, draws, shape = _check_counts(n, c, k)
     return _by_k(sizes, passes, draws, shape, any_of_k)
 
 
@@ -68,7 +68,7 @@ def pass_hat_k(n: npt.ArrayLike, c: npt.ArrayLike, k: npt.ArrayLike) -> float | 
     >>> pass_hat_k(4, [0, 2, 4], 2).round(3).tolist()
     [0.0, 0.167, 1.0]
     """
-    sizes, passes, draws, shape = _checked(n, c, k)
+    sizes, passes, draws, shape = _check_counts(n, c, k)
     return _by_k(sizes, passes, draws, shape, all_of_k)
 
 
@@ -86,7 +86,7 @@ def g_pass_at_k(
     0.7381
     """
     share = as_share(t)
-    sizes, passes, draws, shape = _checked(n, c, k)
+    sizes, passes, draws, shape = _check_counts(n, c, k)
     return _by_k(
         sizes,
         passes,
@@ -134,8 +134,8 @@ def all_of_k(n: IntArray, c: IntArray, k: int) -> FloatArray:
     for start, stop in pairwise(edges.tolist()):
         size, here, out = int(n[start]), c[start:stop], values[start:stop]
         fewer_draws = (size > _RUNNING_PRODUCT) & (size - here > k)
-        for chosen, product in ((fewer_draws, _over_draws), (~fewer_draws, _over_failures)):
-            cells = chosen & (here >= k)
+        for rows, product in ((fewer_draws, _over_draws), (~fewer_draws, _over_failures)):
+            cells = rows & (here >= k)
             if cells.any():
                 out[cells] = product(size, here[cells], k)
     return values
@@ -153,8 +153,8 @@ def _over_draws(n: int, c: IntArray, k: int) -> FloatArray:
     values = np.ones(len(c))
     block = max(1, _CHUNK // len(c))
     for start in range(0, k, block):
-        drawn = np.arange(start, min(start + block, k), dtype=np.float64)
-        ratios: FloatArray = (c[:, None] - drawn) / (n - drawn)
+        draws = np.arange(start, min(start + block, k), dtype=np.float64)
+        ratios: FloatArray = (c[:, None] - draws) / (n - draws)
         values *= ratios.prod(axis=1)
     return values
 
@@ -179,22 +179,22 @@ def _upper_tail(n: IntArray, c: IntArray, k: int, needed: int) -> FloatArray:
     # weight(j + 1) / weight(j); outside the support the ratio is not used and set to 1.
     top = (passes - j) * (k - j)
     bottom = (j + 1) * (size - passes - k + j + 1)
-    inside = (top > 0) & (bottom > 0)
-    ratio = np.where(inside, top, 1.0) / np.where(inside, bottom, 1.0)
+    is_inner = (top > 0) & (bottom > 0)
+    ratio = np.where(is_inner, top, 1.0) / np.where(is_inner, bottom, 1.0)
     logs = np.concatenate((np.zeros((len(n), 1)), np.cumsum(np.log(ratio), axis=1)), axis=1)
-    drawn = np.arange(k + 1)
-    possible = (drawn <= c[:, None]) & (drawn >= k - (n - c)[:, None])
+    draws = np.arange(k + 1)
+    possible = (draws <= c[:, None]) & (draws >= k - (n - c)[:, None])
     logs = np.where(possible, logs, -np.inf)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     # Both parts of the sum apart, so that certain values are exactly 0 or 1.
-    enough, fewer = weights[:, needed:].sum(axis=1), weights[:, :needed].sum(axis=1)
-    return np.asarray(enough / (enough + fewer), np.float64)
+    upper, fewer = weights[:, needed:].sum(axis=1), weights[:, :needed].sum(axis=1)
+    return np.asarray(upper / (upper + fewer), np.float64)
 
 
 # -- checking and spreading ------------------------------------------------------------------------
 
 
-def _checked(
+def _check_counts(
     n: npt.ArrayLike, c: npt.ArrayLike, k: npt.ArrayLike
 ) -> tuple[IntArray, IntArray, IntArray, tuple[int, ...]]:
     arrays = [whole_numbers(values, name) for values, name in ((n, "n"), (c, "c"), (k, "k"))]

@@ -65,18 +65,20 @@ def diagnose(
     that was counted and there are no ``attempts`` to look at. ``planned`` are the attempts planned
     for each task, where they differ.
     """
-    scored = outcomes.n > 0
-    n, c = outcomes.n[scored], outcomes.c[scored]
+    has_score = outcomes.n > 0
+    n, c = outcomes.n[has_score], outcomes.c[has_score]
     if len(n) == 0:
         return Diagnosis(0.0, 0.0, 0, 0, 0, None, False, ("no attempt has a verdict",))
     always, never = int((c == n).sum()), int((c == 0).sum())
     flaky = len(n) - always - never
-    alike = flaky == 0 and bool((n >= 2).all())
+    is_uniform = flaky == 0 and bool((n >= 2).all())
     attempt_average, task_average = float(c.sum() / n.sum()), float(np.mean(c / n))
     icc = icc1(n, c)
     notes = [
-        *_alike_notes(alike, always, never, int(n.min()), int(n.max())),
-        *_identical_answer_notes(alike_answers or _alike_answers(attempts), _replayed(attempts)),
+        *_uniformity_notes(is_uniform, always, never, int(n.min()), int(n.max())),
+        *_identical_answer_notes(
+            alike_answers or _count_equal_answers(attempts), _count_replays(attempts)
+        ),
         *_short_notes(outcomes, planned),
     ]
     if abs(attempt_average - task_average) > _AVERAGES_DISAGREE:
@@ -90,7 +92,9 @@ def diagnose(
         notes.append(
             f"{flaky:,} of {counted(len(n), 'task')} passed sometimes and failed sometimes{share}"
         )
-    return Diagnosis(attempt_average, task_average, flaky, always, never, icc, alike, tuple(notes))
+    return Diagnosis(
+        attempt_average, task_average, flaky, always, never, icc, is_uniform, tuple(notes)
+    )
 
 
 def icc1(n: IntArray, c: IntArray) -> float | None:
@@ -111,7 +115,7 @@ def icc1(n: IntArray, c: IntArray) -> float | None:
     return None if total == 0 else (between - within) / total
 
 
-def _alike_notes(alike: bool, always: int, never: int, fewest: int, most: int) -> list[str]:
+def _uniformity_notes(alike: bool, always: int, never: int, fewest: int, most: int) -> list[str]:
     if not alike:
         return []
     times = f"{fewest}" if fewest == most else f"{fewest} to {most}"
@@ -122,7 +126,7 @@ def _alike_notes(alike: bool, always: int, never: int, fewest: int, most: int) -
     ]
 
 
-def _alike_answers(attempts: Attempts | None) -> tuple[int, int]:
+def _count_equal_answers(attempts: Attempts | None) -> tuple[int, int]:
     """Number of tasks with several recorded answers, and of those with equal answers."""
     if attempts is None or attempts.answers is None:
         return 0, 0
@@ -158,7 +162,7 @@ def _identical_answer_notes(answers: tuple[int, int], replayed: int) -> list[str
     ]
 
 
-def _replayed(attempts: Attempts | None) -> int:
+def _count_replays(attempts: Attempts | None) -> int:
     """Tasks with several identical answers that also took exactly the same time."""
     seconds = None if attempts is None else attempts.measures.get("seconds")
     if attempts is None or attempts.answers is None or seconds is None:
@@ -166,17 +170,17 @@ def _replayed(attempts: Attempts | None) -> int:
     count = 0
     for start, stop in pairwise(attempts.starts.tolist()):
         answers, took = attempts.answers[start:stop], seconds[start:stop]
-        alike = bool(answers.all() and (answers == answers[0]).all())
+        is_equal = bool(answers.all() and (answers == answers[0]).all())
         # Seconds of 0 or whole numbers are equal by rounding.
         fine = bool((took > 0).all() and (took % 1 != 0).all())
-        count += stop - start >= 2 and alike and fine and bool((took == took[0]).all())
+        count += stop - start >= 2 and is_equal and fine and bool((took == took[0]).all())
     return count
 
 
 def _short_notes(outcomes: Outcomes, planned: IntArray | None) -> list[str]:
     n, _ = outcomes.counts(Completion.DROPPED)
-    most = int(n.max())
-    short = np.flatnonzero(n < (most if planned is None else planned))
+    top = int(n.max())
+    short = np.flatnonzero(n < (top if planned is None else planned))
     if len(short) == 0:
         return []
     if planned is not None:
@@ -185,6 +189,6 @@ def _short_notes(outcomes: Outcomes, planned: IntArray | None) -> list[str]:
     fewest = int(n[short].min())
     names = some([outcomes.tasks[i] for i in short[:6].tolist()] + [""] * max(0, len(short) - 6))
     return [
-        f"{counted(len(short), 'task')} with fewer scored attempts than the {most:,} of the rest, "
+        f"{counted(len(short), 'task')} with fewer scored attempts than the {top:,} of the rest, "
         f"down to {fewest:,}: {names}"
     ]

@@ -128,8 +128,8 @@ class Estimate(Plain):
 
     def __str__(self) -> str:
         level = "" if self.level is None else f"{100 * self.level:g}%, "
-        moved = self.value_if_passed is not None and self.value_if_passed != self.value
-        upper = f" to {number(self.value_if_passed)}" if moved else ""
+        differs = self.value_if_passed is not None and self.value_if_passed != self.value
+        upper = f" to {number(self.value_if_passed)}" if differs else ""
         return (
             f"{self.metric} = {number(self.value)}{upper} {self.interval_text()} "
             f"({level}{self.population}; {counted(self.tasks, 'task')}, "
@@ -217,20 +217,20 @@ def estimate_all(
     if without_interval:
         del options["level"]
     terms = Terms.from_options(options, terms, takes=_TAKES)
-    asked = None if without_interval else IntervalTerms(terms, rng)
+    interval_terms = None if without_interval else IntervalTerms(terms, rng)
     policy = terms.missing
     views = _Views(outcomes, policy.completion, drop_short=terms.drop_short)
-    made = _bounded_all(views, words, asked)
-    if_passed: Mapping[Metric, _Bounded] = made
+    bounds = _bound_all(views, words, interval_terms)
+    if_passed: Mapping[Metric, _Bounded] = bounds
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         # Both ways to fill in leave n as it is, so the same tasks are short.
         optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=terms.drop_short)
-        if_passed = _bounded_all(optimistic, words, asked)
+        if_passed = _bound_all(optimistic, words, interval_terms)
     return tuple(
         _as_estimate(
             metric,
             views.of(metric),
-            made[metric],
+            bounds[metric],
             if_passed[metric] if policy is MissingPolicy.BOUND else None,
             terms,
             dropped=len(outcomes) - len(views.of(metric).outcomes),
@@ -264,7 +264,7 @@ class _Views:
         return self._by_k[metric.k]
 
 
-def _bounded_all(
+def _bound_all(
     views: _Views, metrics: Iterable[Metric], asked: IntervalTerms | None
 ) -> dict[Metric, _Bounded]:
     """Values and intervals; metrics on the same tasks share a pass."""
@@ -272,7 +272,7 @@ def _bounded_all(
     for metric in metrics:
         view = views.of(metric)
         groups.setdefault(id(view), (view, {}))[1][metric] = _value(view, metric)
-    bounded = {}
+    bounds_by_metric = {}
     for view, points in groups.values():
         # What delta^k can be at most depends on the mean.
         mean = PassHat(1)
@@ -281,8 +281,8 @@ def _bounded_all(
             points[mean] = _value(view, mean)
         intervals = {} if asked is None else _intervals_of(view, points, asked)
         for metric in asked_for:
-            bounded[metric] = _bounded(metric, points, intervals)
-    return bounded
+            bounds_by_metric[metric] = _bound(metric, points, intervals)
+    return bounds_by_metric
 
 
 def _intervals_of(
@@ -293,7 +293,7 @@ def _intervals_of(
     return intervals_of(view, points, asked)
 
 
-def _bounded(
+def _bound(
     metric: Metric, points: Mapping[Metric, float], intervals: Mapping[Metric, Interval]
 ) -> _Bounded:
     interval, largest = intervals.get(metric), None
@@ -318,10 +318,10 @@ def _as_estimate(
     dropped: int,
 ) -> Estimate:
     """Join both ways to fill in: the interval reaches to the outer ends of the two."""
-    both = [bounded for bounded in (made, if_passed) if bounded is not None]
-    lows = [bounded.low for bounded in both if bounded.low is not None]
-    highs = [bounded.high for bounded in both if bounded.high is not None]
-    largest = [bounded.largest for bounded in both if bounded.largest is not None]
+    both = [bounds for bounds in (made, if_passed) if bounds is not None]
+    lows = [bounds.low for bounds in both if bounds.low is not None]
+    highs = [bounds.high for bounds in both if bounds.high is not None]
+    largest = [bounds.largest for bounds in both if bounds.largest is not None]
     notes = []
     if dropped:
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")

@@ -84,10 +84,10 @@ def _suggestion(text: str) -> str:
     k = digits.group() if digits else "4"
     letters = re.sub(r"[\W\d_]+", "", text)
     sign = "@" if re.search(r"@|at|any", text) else "^"
-    spelled = {"hat": "^", "pow": "^"}
-    for ending, meant in spelled.items():
+    signs = {"hat": "^", "pow": "^"}
+    for ending, symbol in signs.items():
         if letters.endswith(ending):
-            letters, sign = letters.removesuffix(ending), meant
+            letters, sign = letters.removesuffix(ending), symbol
     near = difflib.get_close_matches(f"{letters.removesuffix('at')}{sign}", list(GRAMMAR), 1, 0.5)
     if not near:
         return f"Metrics look like: {_EXAMPLES}."

@@ -91,11 +91,11 @@ class Factored:
             return cls(np.eye(len(b)), b)
         return cls(u[:, :rank] * sizes[:rank], np.ascontiguousarray(vt[:rank]))
 
-    def widened(self, columns: FloatArray) -> Factored:
+    def append_columns(self, columns: FloatArray) -> Factored:
         """The matrix with more columns; their share outside the rank is below the last digit."""
         sizes = np.einsum("ij,ij->j", self.left, self.left)
-        inside = (self.left.T @ columns) / sizes[:, None]
-        return Factored(self.left, np.hstack([self.right, inside]))
+        coefficients = (self.left.T @ columns) / sizes[:, None]
+        return Factored(self.left, np.hstack([self.right, coefficients]))
 
     def times(self, g: FloatArray) -> FloatArray:
         return self.left @ (self.right @ g)
@@ -113,11 +113,11 @@ def minimise(b: Factored, theta: FloatArray, h: FloatArray, tau: float) -> Optim
     """
     scale = float(h.sum()) + tau
     cost, counts = theta * (tau / scale), h / scale
-    enough = _TOLERANCE * max(tau, 10.0) / scale
+    gap_limit = _TOLERANCE * max(tau, 10.0) / scale
     here = _start(b, cost, counts)
     for _ in range(_MOST_ITERATIONS):
         off = _residuals(b, cost, here)
-        if float(here.g @ here.s) < enough and max(map(_largest, off)) < _FEASIBLE:
+        if float(here.g @ here.s) < gap_limit and max(map(_largest, off)) < _FEASIBLE:
             break
         try:
             with np.errstate(all="ignore"):  # values that are not finite are noticed below
@@ -135,9 +135,9 @@ def _start(b: Factored, cost: FloatArray, counts: FloatArray) -> _Point:
     g = np.full(len(cost), 1 / len(cost))
     y = b.times(g)
     v = counts / y
-    reduced = cost - b.priced(v)
-    lam = float(reduced.min()) - 0.1 * float(np.ptp(reduced)) - 1e-3
-    return _Point(g, reduced - lam, y, v, lam)
+    reduced_cost = cost - b.priced(v)
+    lam = float(reduced_cost.min()) - 0.1 * float(np.ptp(reduced_cost)) - 1e-3
+    return _Point(g, reduced_cost - lam, y, v, lam)
 
 
 _Off = tuple[FloatArray, FloatArray, FloatArray]
@@ -184,8 +184,8 @@ def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, F
     def direction(to_gs: FloatArray, to_vy: FloatArray) -> _Point:
         t = (to_vy + here.v * primal) / here.y
         base = (to_gs - here.g * dual) / here.s
-        known = b.right @ base + k @ (t @ b.left)
-        v = t - w * (b.left @ solve(known))
+        right_side = b.right @ base + k @ (t @ b.left)
+        v = t - w * (b.left @ solve(right_side))
         lam = (float(total[0]) - float(base.sum()) - float(cq @ (v @ b.left))) / schur
         v = v + lam * unit
         s = dual - b.priced(v) - lam

@@ -141,8 +141,8 @@ def _too_few(
     outcomes: Outcomes, metric: Metric, n: IntArray, completion: Completion
 ) -> TooFewAttempts:
     short = np.flatnonzero(n < metric.k)
-    named = [f"{outcomes.tasks[i]} has {n[i]}" for i in short[:5].tolist()]
-    more = f" and {len(short) - 5:,} more" if len(short) > 5 else ""
+    examples = [f"{outcomes.tasks[i]} has {n[i]}" for i in short[:5].tolist()]
+    rest_text = f" and {len(short) - 5:,} more" if len(short) > 5 else ""
     kind = "scored attempt" if completion is Completion.DROPPED else "attempt"
     largest = int(n.min())
     ways = []
@@ -156,7 +156,7 @@ def _too_few(
     return TooFewAttempts(
         f"{metric} needs {counted(metric.k, kind)} on every task; {counted(len(short), 'task')} of "
         f"{len(outcomes):,} {'has' if len(short) == 1 else 'have'} fewer: "
-        f"{some(named)}{more}. What {counted(metric.k, 'attempt')} would do there was not "
+        f"{some(examples)}{rest_text}. What {counted(metric.k, 'attempt')} would do there was not "
         "observed.",
         k=metric.k,
         largest_k=largest,

@@ -63,10 +63,10 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
     joint = float(logit(math.sin(turn) ** 2))
     near_zero = expit(_steps(float(logit(first)), joint, _TAIL_STEP / finer))
     near_one = 1 - expit(_steps(float(logit(last)), joint, _TAIL_STEP / finer))
-    steep = [_around_step(metric, finer) for metric in metrics if isinstance(metric, GPass)]
+    steep = [_points_at_step(metric, finer) for metric in metrics if isinstance(metric, GPass)]
     points = np.unique(np.concatenate([[0.0, 1.0], near_zero, near_one, bulk, *steep]))
-    apart = np.diff(points, prepend=-1.0) > 1e-15
-    return np.asarray(points[apart], np.float64)
+    is_distinct = np.diff(points, prepend=-1.0) > 1e-15
+    return np.asarray(points[is_distinct], np.float64)
 
 
 def _matters(metric: CountMetric, side: str) -> bool:
@@ -85,7 +85,7 @@ def _steps(start: float, stop: float, step: float) -> FloatArray:
     return np.linspace(start, stop, max(2, math.ceil((stop - start) / step) + 1))
 
 
-def _around_step(metric: GPass, finer: int) -> FloatArray:
+def _points_at_step(metric: GPass, finer: int) -> FloatArray:
     """Points where the chance of at least m of k passes climbs from 0 to 1."""
     middle = math.asin(math.sqrt((metric.needed - 0.5) / metric.k))
     offsets = np.linspace(_STEEP[0], _STEEP[-1], (len(_STEEP) - 1) * finer + 1)
@@ -152,10 +152,10 @@ class _Support:
     def of(cls, cells: Histogram, rates: FloatArray) -> _Support:
         return cls(cells, rates, Factored.of(scaled_likelihood(cells, rates)))
 
-    def joined(self, rates: FloatArray) -> _Support:
+    def add_rates(self, rates: FloatArray) -> _Support:
         """The same with a few more rates."""
-        more = self.likelihood.widened(scaled_likelihood(self.cells, rates))
-        return _Support(self.cells, np.concatenate([self.rates, rates]), more)
+        likelihood = self.likelihood.append_columns(scaled_likelihood(self.cells, rates))
+        return _Support(self.cells, np.concatenate([self.rates, rates]), likelihood)
 
     def fit(self, weights: FloatArray) -> float:
         """The log-likelihood, up to a constant."""
@@ -187,11 +187,11 @@ class Admissible:
         support = _Support.of(cells, rate_grid(n, metrics))
         blank = cls(support, fine, scaled_likelihood(cells, fine), np.empty(0))
         for _ in range(_MOST_REFINEMENTS):
-            solved = blank._solved(support, np.zeros_like, 0.0)
-            if len(solved.wanted) == 0:
+            solution = blank._solve(support, np.zeros_like, 0.0)
+            if len(solution.wanted) == 0:
                 break
-            support = support.joined(solved.wanted)
-        weights = np.pad(solved.weights, (0, len(support.rates) - len(solved.weights)))
+            support = support.add_rates(solution.wanted)
+        weights = np.pad(solution.weights, (0, len(support.rates) - len(solution.weights)))
         return replace(blank, support=support, weights=weights)
 
     def ends(self, metric: CountMetric, cutoff: float) -> tuple[float, float]:
@@ -216,28 +216,28 @@ class Admissible:
         support = self.support
         best = support.fit(self.weights)
         bound = float(theta(self.fine_rates).min())
-        attained = float(theta(support.rates) @ self.weights)
+        smallest_value = float(theta(support.rates) @ self.weights)
         tasks = float(support.cells.tasks.sum())
         search = _Search(math.log(4 * math.sqrt(tasks)), math.log(cutoff))
         refinements = 0
         for _ in range(_MOST_SOLVES):
             tau = math.exp(search.log_tau)
-            solved = self._solved(support, theta, tau)
+            solution = self._solve(support, theta, tau)
             # The grid's maximum is at most the true one: the threshold errs to the wide side.
-            bound = max(bound, solved.reduced + (tasks + best - cutoff - solved.priced) / tau)
-            fit = support.fit(solved.weights)
+            bound = max(bound, solution.reduced + (tasks + best - cutoff - solution.priced) / tau)
+            fit = support.fit(solution.weights)
             if fit >= best - cutoff:
-                attained = min(attained, float(theta(support.rates) @ solved.weights))
-            if attained - bound < _TIGHT:
+                smallest_value = min(smallest_value, float(theta(support.rates) @ solution.weights))
+            if smallest_value - bound < _TIGHT:
                 break
             if not search.advance(math.log(max(best - fit, 1e-9))):
-                if len(solved.wanted) == 0 or refinements == _MOST_REFINEMENTS:
+                if len(solution.wanted) == 0 or refinements == _MOST_REFINEMENTS:
                     break
                 refinements += 1
-            support = support.joined(solved.wanted)
+            support = support.add_rates(solution.wanted)
         return bound
 
-    def _solved(self, support: _Support, theta: _Theta, tau: float) -> _Solved:
+    def _solve(self, support: _Support, theta: _Theta, tau: float) -> _Solved:
         """Solve for a tau, and find further rates that should get mass.
 
         A lone task far from all others wants its mass at exactly its own share of passes, and
@@ -249,13 +249,13 @@ class Admissible:
         unit, factor = (tau, 1.0) if tau else (float(tasks.sum()), 0.0)
         prices = optimum.prices / unit
         fine = factor * theta(self.fine_rates) - prices @ self.fine_likelihood
-        own = factor * theta(support.rates) - support.likelihood.priced(prices)
+        grid_cost = factor * theta(support.rates) - support.likelihood.priced(prices)
         rates, dips = self._dips(fine, theta, prices, factor)
         return _Solved(
             weights=optimum.weights,
             reduced=min(float(fine.min()), float(dips.min(initial=np.inf))),
             priced=float(tasks @ np.log(tasks / optimum.prices)),
-            wanted=rates[dips < own.min() - _TIGHT],
+            wanted=rates[dips < grid_cost.min() - _TIGHT],
         )
 
     def _dips(
@@ -270,9 +270,9 @@ class Admissible:
         cells = self.support.cells
         cost = factor * theta(near.ravel()) - prices @ scaled_likelihood(cells, near.ravel())
         cost = cost.reshape(near.shape)
-        chosen = cost.argmin(axis=0)
+        lowest = cost.argmin(axis=0)
         columns = np.arange(len(inner))
-        return near[chosen, columns], cost[chosen, columns]
+        return near[lowest, columns], cost[lowest, columns]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

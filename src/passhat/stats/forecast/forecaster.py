@@ -15,7 +15,7 @@ from passhat.stats.digits import DECIMALS
 from passhat.stats.estimate.metrics import CountMetric, Metric, Rate
 from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.forecast.lines import Lines, lines_of
-from passhat.stats.forecast.views import TAKES, Views, asked_of, cells_for, countable
+from passhat.stats.forecast.views import TAKES, Views, cells_for, countable, outcomes_of
 from passhat.stats.outcomes import Histogram, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
@@ -169,7 +169,7 @@ def forecast_all(
     The parameters are those of :func:`forecast`.
     """
     terms = Terms.from_options(options, terms, takes=TAKES)
-    outcomes = asked_of(source)
+    outcomes = outcomes_of(source)
     count_metrics = [countable(word) for word in metrics]
     if not count_metrics:
         return ()
@@ -177,13 +177,13 @@ def forecast_all(
     views = Views.of(outcomes, histograms, count_metrics, terms)
     clusters = task_clusters(outcomes, terms.cluster)
     lines = lines_of(histograms[0], count_metrics)
-    filled = (
+    missing_notes = (
         ("where attempts are missing, the lines count them as failed",)
         if len(histograms) > 1
         else ()
     )
     return tuple(
-        _checked(
+        _check_lines(
             Forecast(
                 metric=metric,
                 low=views.low(metric),
@@ -196,13 +196,13 @@ def forecast_all(
                     *(() if clusters is None else clusters.warnings()),
                     *_distance_warnings(metric, histograms[0]),
                 ),
-                notes=filled if drawn else (),
+                notes=missing_notes if metric_lines else (),
             ),
             metric,
             histograms,
-            drawn,
+            metric_lines,
         )
-        for metric, drawn in zip(count_metrics, lines, strict=True)
+        for metric, metric_lines in zip(count_metrics, lines, strict=True)
     )
 
 
@@ -222,41 +222,41 @@ def forecast_curve(
     return forecast_all(source, [*count_metrics, last], terms, **options)
 
 
-def _checked(
+def _check_lines(
     band: Forecast, metric: CountMetric, histograms: Sequence[Histogram], lines: Lines
 ) -> Forecast:
     """The band extended to the observed values, with only the lines inside it."""
-    observed = [_observed(metric, cells) for cells in histograms]
-    seen = [value for value in observed if value is not None]
-    low, high = min([band.low, *seen]), max([band.high, *seen])
+    values = [_observed_value(metric, cells) for cells in histograms]
+    finite_values = [value for value in values if value is not None]
+    low, high = min([band.low, *finite_values]), max([band.high, *finite_values])
     notes = list(band.notes)
     if max(band.low - low, high - band.high) > _NOTICEABLE:
         notes.append(
             "the band was extended to the observed value: attempts at a task differ less than "
             "independent attempts do"
         )
-    drawn: Mapping[str, float | None] = {
+    visible_lines: Mapping[str, float | None] = {
         name: round(value, DECIMALS) if low <= value <= high else None
         for name, value in lines.items()
     }
     notes += [
         f"the {name} line says {number(lines[name])}, outside the band, and is not drawn"
-        for name, value in drawn.items()
+        for name, value in visible_lines.items()
         if value is None
     ]
-    if not drawn:
+    if not visible_lines:
         notes.append(f"no line is drawn: {_why_no_line(histograms[0])}")
     return replace(
         band,
         low=low,
         high=high,
-        observed=observed[0],
-        lines=MappingProxyType(dict(drawn)),
+        observed=values[0],
+        lines=MappingProxyType(dict(visible_lines)),
         notes=tuple(notes),
     )
 
 
-def _observed(metric: CountMetric, cells: Histogram) -> float | None:
+def _observed_value(metric: CountMetric, cells: Histogram) -> float | None:
     """The unbiased estimate, where every task has k attempts."""
     if int(cells.n.min()) < metric.k:
         return None

@@ -11,7 +11,7 @@ from passhat._display import html_table
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
-from passhat.stats.forecast.views import TAKES, Views, asked_of, cells_for
+from passhat.stats.forecast.views import TAKES, Views, cells_for, outcomes_of
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import TermOptions, Terms
 
@@ -70,8 +70,8 @@ class Reach(Plain):
     def _up_to(self, k: int | None, how: str) -> str:
         if k is None:
             return f"{how} at no k"
-        more = " and beyond" if k >= self.furthest else ""
-        return f"{how} up to k = {k:,}{more}"
+        rest_text = " and beyond" if k >= self.furthest else ""
+        return f"{how} up to k = {k:,}{rest_text}"
 
     def _repr_html_(self) -> str:
         rows = [(name, str(value)) for name, value in self.to_dict().items()]
@@ -147,7 +147,7 @@ def _views(source: Outcomes | Run, furthest: CountMetric, target: float, terms: 
         raise InvalidValue(
             f"the target must lie between 0 and 1, not {target:g}.", hint="For example 0.9."
         )
-    outcomes = asked_of(source)
+    outcomes = outcomes_of(source)
     return Views.of(outcomes, cells_for(outcomes, terms.missing), [furthest], terms)
 
 

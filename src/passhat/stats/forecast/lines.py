@@ -65,34 +65,32 @@ def lines_of(cells: Histogram, metrics: Sequence[CountMetric]) -> list[Lines]:
     not distinguish one shape from another.
     """
     passes = int(cells.c @ cells.tasks)
-    alike = passes in (0, int(cells.n @ cells.tasks))
-    if alike or int(cells.n.max()) < 2:
+    is_uniform = passes in (0, int(cells.n @ cells.tasks))
+    if is_uniform or int(cells.n.max()) < 2:
         return [{} for _ in metrics]
     lines: list[Lines] = [{} for _ in metrics]
-    for mirrored in (False, True):
-        chosen = [
-            i for i, metric in enumerate(metrics) if isinstance(metric, PassHat | Rate) is mirrored
+    for mirror in (False, True):
+        places = [
+            i for i, metric in enumerate(metrics) if isinstance(metric, PassHat | Rate) is mirror
         ]
-        if chosen:
-            fitted_metrics = [PassAt(metrics[i].k) if mirrored else metrics[i] for i in chosen]
-            fitted = _fitted(
-                _mirrored(cells) if mirrored else cells, fitted_metrics, mirrored=mirrored
-            )
-            for name, values in fitted:
-                for i, value in zip(chosen, values, strict=True):
+        if places:
+            fitted_metrics = [PassAt(metrics[i].k) if mirror else metrics[i] for i in places]
+            fits = _fit_models(_mirror(cells) if mirror else cells, fitted_metrics, mirrored=mirror)
+            for name, values in fits:
+                for i, value in zip(places, values, strict=True):
                     if value is not None:
-                        lines[i][name] = 1 - value if mirrored else value
+                        lines[i][name] = 1 - value if mirror else value
     return lines
 
 
-def _mirrored(cells: Histogram) -> Histogram:
+def _mirror(cells: Histogram) -> Histogram:
     return Histogram(cells.n, cells.n - cells.c, cells.tasks)
 
 
 _Values = tuple[str, list[float | None]]
 
 
-def _fitted(
+def _fit_models(
     cells: Histogram, metrics: Sequence[CountMetric], *, mirrored: bool
 ) -> Iterator[_Values]:
     law = _power_law(cells)
@@ -101,11 +99,11 @@ def _fitted(
         [law(metric.k) if law and isinstance(metric, PassAt) else None for metric in metrics],
     )
     mixture = _Mixture.of(cells, metrics)
-    inflated = f"{'one' if mirrored else 'zero'}-inflated beta-binomial"
+    inflated_name = f"{'one' if mirrored else 'zero'}-inflated beta-binomial"
     start = mixture.fit(_beta, (_mean(cells), 0.0))
     yield "beta-binomial", mixture.values(_beta(mixture.edges, start), metrics)
-    best = mixture.fit(_inflated_beta, (*start, -1.0))
-    yield inflated, mixture.values(_inflated_beta(mixture.edges, best), metrics)
+    best = mixture.fit(_beta_with_zeros, (*start, -1.0))
+    yield inflated_name, mixture.values(_beta_with_zeros(mixture.edges, best), metrics)
     normal = mixture.fit(_logit_normal, (_mean(cells), 0.5))
     yield "logit-normal", mixture.values(_logit_normal(mixture.edges, normal), metrics)
     straight = None if mirrored else _log_logit(cells)
@@ -121,19 +119,19 @@ def _fitted(
 # -- fitted to the observed curve ------------------------------------------------------------------
 
 
-def _observed(cells: Histogram) -> tuple[FloatArray, FloatArray]:
+def _observe_curve(cells: Histogram) -> tuple[FloatArray, FloatArray]:
     """k, evenly spread over its logarithm, and the unbiased pass@k; where 0 < pass@k < 1."""
-    most = int(cells.n.min())
-    ks = np.unique(np.geomspace(1, most, _MOST_KS).round().astype(np.int64))
+    largest = int(cells.n.min())
+    ks = np.unique(np.geomspace(1, largest, _MOST_KS).round().astype(np.int64))
     size = float(cells.tasks.sum())
-    seen = [float(cells.tasks @ any_of_k(cells.n, cells.c, k)) / size for k in ks.tolist()]
-    values = np.array(seen)
-    inside = (values > 0) & (values < 1)
-    return ks[inside].astype(float), values[inside]
+    rates = [float(cells.tasks @ any_of_k(cells.n, cells.c, k)) / size for k in ks.tolist()]
+    values = np.array(rates)
+    is_inner = (values > 0) & (values < 1)
+    return ks[is_inner].astype(float), values[is_inner]
 
 
 def _power_law(cells: Histogram) -> Callable[[int], float] | None:
-    ks, values = _observed(cells)
+    ks, values = _observe_curve(cells)
     if len(ks) < 2:
         return None
     slope, intercept = np.polyfit(np.log(ks), np.log(-np.log(values)), 1)
@@ -141,7 +139,7 @@ def _power_law(cells: Histogram) -> Callable[[int], float] | None:
 
 
 def _log_logit(cells: Histogram) -> Callable[[int], float] | None:
-    ks, values = _observed(cells)
+    ks, values = _observe_curve(cells)
     if len(ks) < 2:
         return None
     slope, intercept = np.polyfit(np.log(ks), logit(values), 1)
@@ -161,7 +159,7 @@ def _beta(edges: FloatArray, at: _Parameters) -> FloatArray:
     return np.diff(betainc(mean * size, (1 - mean) * size, edges), prepend=0.0, append=1.0)
 
 
-def _inflated_beta(edges: FloatArray, at: _Parameters) -> FloatArray:
+def _beta_with_zeros(edges: FloatArray, at: _Parameters) -> FloatArray:
     """The same, then the logit of the share of tasks with p = 0."""
     share = float(expit(np.clip(at[2], -14, 14)))
     mass = (1 - share) * _beta(edges, at[:2])
@@ -201,8 +199,8 @@ class _Mixture:
         from scipy.optimize import minimize
 
         def loss(at: FloatArray) -> float:
-            fitted = self.likelihood @ family(self.edges, tuple(at.tolist()))
-            return -float(self.tasks @ np.log(np.maximum(fitted, 1e-300)))
+            chances = self.likelihood @ family(self.edges, tuple(at.tolist()))
+            return -float(self.tasks @ np.log(np.maximum(chances, 1e-300)))
 
         best = minimize(
             loss,

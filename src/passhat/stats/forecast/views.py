@@ -16,7 +16,7 @@ from passhat.stats.forecast.band import Admissible, cutoff_for, rare_tasks
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import OptionName, Terms
 
-__all__ = ["MOST_K", "TAKES", "Views", "asked_of", "cells_for", "countable"]
+__all__ = ["MOST_K", "TAKES", "Views", "cells_for", "countable", "outcomes_of"]
 
 TAKES: tuple[OptionName, ...] = ("level", "missing", "cluster")
 """The options that forecasts use."""
@@ -24,25 +24,31 @@ MOST_K = 1_000_000_000
 """Beyond, success rates that a double cannot tell from 1 would matter."""
 
 
-def asked_of(source: Outcomes | Run) -> Outcomes:
+def outcomes_of(source: Outcomes | Run) -> Outcomes:
     """The outcomes, of a run too."""
     return source.outcomes if isinstance(source, Run) else source
 
 
 def countable(word: str | Metric) -> CountMetric:
     """The metric of a word, if it is a function of a task's success rate."""
-    chosen = parse(word)
-    if not isinstance(chosen, CountMetric):
-        twin = PassAt(chosen.k) if isinstance(chosen, FirstAny) else PassHat(chosen.k)
+    count_metric = parse(word)
+    if not isinstance(count_metric, CountMetric):
+        twin = (
+            PassAt(count_metric.k)
+            if isinstance(count_metric, FirstAny)
+            else PassHat(count_metric.k)
+        )
         why = (
             "it is made of two averages"
-            if isinstance(chosen, Delta)
+            if isinstance(count_metric, Delta)
             else "it depends on the order of attempts"
         )
-        raise InvalidValue(f"{chosen} cannot be forecast: {why}.", hint=f"Forecast {twin} instead.")
-    if chosen.k > MOST_K:
-        raise InvalidValue(f"{chosen}: k may be at most {MOST_K:,} in a forecast.")
-    return chosen
+        raise InvalidValue(
+            f"{count_metric} cannot be forecast: {why}.", hint=f"Forecast {twin} instead."
+        )
+    if count_metric.k > MOST_K:
+        raise InvalidValue(f"{count_metric}: k may be at most {MOST_K:,} in a forecast.")
+    return count_metric
 
 
 def cells_for(outcomes: Outcomes, policy: MissingPolicy) -> list[Histogram]:
@@ -50,18 +56,22 @@ def cells_for(outcomes: Outcomes, policy: MissingPolicy) -> list[Histogram]:
     completions = [policy.completion]
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         completions.append(Completion.AS_PASSED)
-    return [_attempted(outcomes.histogram(completion)) for completion in completions]
+    return [_drop_empty(outcomes.histogram(completion)) for completion in completions]
 
 
-def _attempted(cells: Histogram) -> Histogram:
+def _drop_empty(cells: Histogram) -> Histogram:
     """The histogram without tasks that have no scored attempt."""
-    kept = cells.n > 0
-    if not kept.any():
+    has_attempts = cells.n > 0
+    if not has_attempts.any():
         raise InvalidValue(
             "no attempt has a verdict, so there is nothing to forecast from.",
             hint=Hint("With {missing}, missing attempts are filled in.", missing="bound"),
         )
-    return cells if kept.all() else Histogram(cells.n[kept], cells.c[kept], cells.tasks[kept])
+    return (
+        cells
+        if has_attempts.all()
+        else Histogram(cells.n[has_attempts], cells.c[has_attempts], cells.tasks[has_attempts])
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,8 +121,8 @@ def design_effect(outcomes: Outcomes, terms: Terms) -> float:
     if clusters is None:
         return 1.0
     n, c = outcomes.counts(terms.missing.completion)
-    kept = n > 0
-    _, group = np.unique(np.array(clusters.labels)[kept], return_inverse=True)
+    has_attempts = n > 0
+    _, group = np.unique(np.array(clusters.labels)[has_attempts], return_inverse=True)
     sizes = np.bincount(group)
     if len(sizes) < 2:
         raise InvalidValue(
@@ -121,15 +131,15 @@ def design_effect(outcomes: Outcomes, terms: Terms) -> float:
                 "Leave out {cluster} to speak about tasks of this one cluster.", cluster=None
             ),
         )
-    tasks, count = int(kept.sum()), len(sizes)
-    k = int(n[kept].min())
+    tasks, count = int(has_attempts.sum()), len(sizes)
+    k = int(n[has_attempts].min())
     ratios = []
     for metric in (PassAt(1), PassAt(k), PassHat(k)):
-        values = metric.values(n[kept], c[kept])
+        values = metric.values(n[has_attempts], c[has_attempts])
         if np.ptp(values) > 0:
-            apart = values - values.mean()
-            between = np.bincount(group, apart)
-            spread = float(apart @ apart) / (tasks - 1)
+            deviations = values - values.mean()
+            between = np.bincount(group, deviations)
+            spread = float(deviations @ deviations) / (tasks - 1)
             ratios.append(float(between @ between) / (count - 1) * count / tasks / spread)
     if not ratios:
         # All tasks came out alike, so nothing is known of their likeness: take them for copies.

@@ -145,9 +145,9 @@ class Losses:
         parts = []
         tasks = len(self.absent_tasks) + self.unnamed_tasks
         if tasks:
-            named = f" ({some(self.absent_tasks, 3)})" if self.absent_tasks else ""
+            names_text = f" ({some(self.absent_tasks, 3)})" if self.absent_tasks else ""
             verb = "is" if tasks == 1 else "are"
-            parts.append(f"{counted(tasks, 'planned task')}{named} {verb} absent")
+            parts.append(f"{counted(tasks, 'planned task')}{names_text} {verb} absent")
         if self.absent:
             verb = "is" if self.absent == 1 else "are"
             parts.append(
@@ -216,7 +216,7 @@ class Case:
                 f"{counted(len(whole), 'task')} in both runs; left out: {len(whole.only_b):,} only "
                 f"in the run, {len(whole.only_a):,} only in base"
             )
-        return Baseline(pairing.clustered_by(terms.cluster), agreement, tuple(notes))
+        return Baseline(pairing.with_clusters(terms.cluster), agreement, tuple(notes))
 
 
 def pair_names(run: Run, base: Run) -> tuple[str, str]:
@@ -250,17 +250,17 @@ def find_losses(
     """
     outcomes = run.outcomes
     attempts, _ = outcomes.counts(Completion.AS_FAILED)
-    planned = _planned_attempts(run, base, options)
-    lacking = np.maximum(planned - attempts, 0)
+    plan = _attempts_by_plan(run, base, options)
+    lacking = np.maximum(plan - attempts, 0)
     absent = int(lacking.sum())
     notes: tuple[str, ...] = ()
-    stated = options.attempts or run.protocol.attempts
+    stated_attempts = options.attempts or run.protocol.attempts
     if absent:
         short = np.flatnonzero(lacking)
         names = some([outcomes.tasks[i] for i in short[:6].tolist()], 5)
         verb, verb_count = ("is", "counts") if absent == 1 else ("are", "count")
         notes += (
-            f"{counted(absent, 'attempt')} of the {stated or 'attempts'} planned per task "
+            f"{counted(absent, 'attempt')} of the {stated_attempts or 'attempts'} planned per task "
             f"{verb} absent on {counted(len(short), 'task')} ({names}) and {verb_count} as missing",
         )
         order = outcomes.order
@@ -271,30 +271,30 @@ def find_losses(
         )
     in_run = set(outcomes.tasks)
     absent_tasks = () if base is None else tuple(t for t in base.outcomes.tasks if t not in in_run)
-    unnamed = max((options.tasks or 0) - len(outcomes) - len(absent_tasks), 0)
-    each = stated or int(attempts.max())
-    tasks_lost = len(absent_tasks) + unnamed
-    if unnamed:
-        verb = "is" if unnamed == 1 else "are"
-        notes += (f"{counted(unnamed, 'task')} of the {options.tasks:,} planned {verb} absent",)
+    nameless = max((options.tasks or 0) - len(outcomes) - len(absent_tasks), 0)
+    per_task = stated_attempts or int(attempts.max())
+    tasks_lost = len(absent_tasks) + nameless
+    if nameless:
+        verb = "is" if nameless == 1 else "are"
+        notes += (f"{counted(nameless, 'task')} of the {options.tasks:,} planned {verb} absent",)
     losses = Losses(
         absent_tasks,
-        unnamed,
-        absent + tasks_lost * each,
+        nameless,
+        absent + tasks_lost * per_task,
         run.outcomes.total_missing,
-        int(np.maximum(planned, attempts).sum()) + tasks_lost * each,
+        int(np.maximum(plan, attempts).sum()) + tasks_lost * per_task,
         options.max_missing,
         run.missing_by_reason,
     )
     return Absent(outcomes, losses.absent, tasks_lost), losses, notes
 
 
-def _planned_attempts(run: Run, base: Run | None, options: GateOptions) -> IntArray:
+def _attempts_by_plan(run: Run, base: Run | None, options: GateOptions) -> IntArray:
     """Attempts that were planned for each task of the run; 0 where nothing tells."""
     outcomes = run.outcomes
-    stated = options.attempts or run.protocol.attempts
-    if stated is not None:
-        return np.full(len(outcomes), stated, np.int64)
+    stated_attempts = options.attempts or run.protocol.attempts
+    if stated_attempts is not None:
+        return np.full(len(outcomes), stated_attempts, np.int64)
     if run.planned is not None:
         return np.asarray(run.planned, np.int64)
     if base is None:
@@ -303,5 +303,5 @@ def _planned_attempts(run: Run, base: Run | None, options: GateOptions) -> IntAr
     attempts, _ = outcomes.counts(Completion.AS_FAILED)
     base_attempts, _ = base.outcomes.counts(Completion.AS_FAILED)
     by_task = dict(zip(base.outcomes.tasks, base_attempts.tolist(), strict=True))
-    most = int(attempts.max())
-    return np.array([min(by_task.get(task, 0), most) for task in outcomes.tasks], np.int64)
+    largest = int(attempts.max())
+    return np.array([min(by_task.get(task, 0), largest) for task in outcomes.tasks], np.int64)

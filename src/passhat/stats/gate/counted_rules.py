@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 """Three attempts of 0.1 add up to 0.30000000000000004; that must not break a limit of 0.1."""
 
 
-def _counted_result(
+def _result_of_count(
     rule: LimitRule, value: float, tasks: int, attempts: int, notes: Sequence[str] = ()
 ) -> RuleResult:
     """A verdict on a counted value: it holds or it does not."""
@@ -71,7 +71,7 @@ class MissingRule(LimitRule):
     def judge(self, case: Case) -> RuleResult:
         outcomes = case.absent.outcomes
         share = outcomes.total_missing / outcomes.attempts
-        return _counted_result(self, share, len(outcomes), outcomes.attempts)
+        return _result_of_count(self, share, len(outcomes), outcomes.attempts)
 
     def value_text(self, value: float) -> str:
         return percent(value)
@@ -126,7 +126,7 @@ class MeasureRule(LimitRule):
         if abs(value - self.limit) <= _ROUNDING * size:
             value = self.limit
         outcomes = case.run.outcomes
-        return _counted_result(self, value, len(outcomes), outcomes.attempts, notes)
+        return _result_of_count(self, value, len(outcomes), outcomes.attempts, notes)
 
     def _measure(self, run: Run) -> tuple[float, tuple[str, ...]]:
         """Over the attempts that recorded it: per attempt, or all of it per attempt that passed."""

@@ -175,13 +175,15 @@ def judge_tasks(
     refuting = holm(p_values(rule, metric, attempts, c, c + missing))
     verdicts = []
     for i, task in enumerate(outcomes.tasks):
-        lost = int(missing[i])
+        missing_count = int(missing[i])
         low = bounds(metric, int(c[i]), int(attempts[i]), level)[0]
-        high = bounds(metric, int(c[i]) + lost, int(attempts[i]), level)[1]
+        high = bounds(metric, int(c[i]) + missing_count, int(attempts[i]), level)[1]
         verdict = verdict_of(rule, low, high)
         if verdict is GateVerdict.REFUTED and refuting[i] > 1 - level:
             verdict = GateVerdict.NOT_SETTLED
-        verdicts.append(TaskVerdict(task, int(c[i]), int(attempts[i]), lost, low, high, verdict))
+        verdicts.append(
+            TaskVerdict(task, int(c[i]), int(attempts[i]), missing_count, low, high, verdict)
+        )
     return tuple(verdicts)
 
 
@@ -282,7 +284,7 @@ def judge_one_task(
     low = _bounds(metric, c, attempts, level)[0]
     high = _bounds(metric, c + missing, attempts, level)[1]
     verdict = verdict_of(parsed_rule, low, high)
-    lost = f", {missing} missing" if missing else ""
+    missing_text = f", {missing} missing" if missing else ""
     result = RuleResult(
         rule=parsed_rule,
         verdict=verdict,
@@ -296,7 +298,9 @@ def judge_one_task(
         advice=_advise_one_task(parsed_rule, metric, level)
         if verdict is GateVerdict.NOT_SETTLED
         else None,
-        notes=(f"{c} of {counted(attempts, 'attempt')} passed{lost}; Clopper-Pearson bounds",),
+        notes=(
+            f"{c} of {counted(attempts, 'attempt')} passed{missing_text}; Clopper-Pearson bounds",
+        ),
     )
     return GateResult(name, None, (result,), "bound")
 

@@ -73,8 +73,8 @@ class TaskVerdict:
     verdict: GateVerdict
 
     def __str__(self) -> str:
-        lost = f", {self.missing} missing" if self.missing else ""
-        return f"{self.task} ({self.passed} of {self.attempts} passed{lost})"
+        missing_text = f", {self.missing} missing" if self.missing else ""
+        return f"{self.task} ({self.passed} of {self.attempts} passed{missing_text})"
 
 
 class Rule(ABC):
@@ -209,8 +209,8 @@ class RuleResult(Plain):
     @property
     def sentence(self) -> str:
         """Verdict, evidence and advice, in one line."""
-        more = "" if self.advice is None else f"; {self.advice}"
-        return f"{self.outcome}: {self.rule}; {self.evidence}{more}"
+        advice_text = "" if self.advice is None else f"; {self.advice}"
+        return f"{self.outcome}: {self.rule}; {self.evidence}{advice_text}"
 
     def _as_dict(self) -> dict[str, object]:
         return {
@@ -305,9 +305,9 @@ class GateResult(Plain):
     @property
     def incomplete(self) -> bool:
         """Whether planned attempts are absent, or more are missing than a rule allows."""
-        lost = self.losses is not None and self.losses.is_beyond_limit
+        is_lost = self.losses is not None and self.losses.is_beyond_limit
         return (
-            lost
+            is_lost
             or self.absent > 0
             or any(
                 result.rule.marks_incomplete and result.verdict is GateVerdict.REFUTED
@@ -351,9 +351,9 @@ class GateResult(Plain):
             return f"Incomplete: {self._cause}."
         only = self.results[0]
         if len(self.results) == 1 and only.pair is not None:
-            warned = " (warning)" if self.warning else ""
+            warning_text = " (warning)" if self.warning else ""
             lead = only.pair.sentences[0]
-            return f"{only.outcome[0].upper()}{only.outcome[1:]}{warned}: {lead}"
+            return f"{only.outcome[0].upper()}{only.outcome[1:]}{warning_text}: {lead}"
         counts = [
             f"{sum(result.verdict is verdict for result in self.results)} {verdict}"
             for verdict in GateVerdict

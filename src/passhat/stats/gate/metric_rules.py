@@ -16,7 +16,7 @@ from passhat.errors import PasshatError
 from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing
-from passhat.stats.compare.these_tasks import paired_lift
+from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.gate.cases import Absent, Case, missing_notes
 from passhat.stats.gate.gate_result import Advice, GateVerdict, RuleResult
@@ -128,18 +128,18 @@ class LiftRule(LimitRule):
         population = terms.about(Population.THESE_TASKS)
         if population is Population.THESE_TASKS:
             terms = replace(terms, cluster=None)
-        measured = case.pair(case.run, base, metric, terms)
-        completed = measured
+        comparison = case.pair(case.run, base, metric, terms)
+        with_absent = comparison
         if case.absent:
-            completed = case.pair(case.completed_run, base, metric, terms)
+            with_absent = case.pair(case.completed_run, base, metric, terms)
         tail = 1 - case.options.terms.level
-        ends = lift_bounds(completed.pairing, metric, terms, population, tail)
-        value = measured.pairing.differences(metric, terms.missing).lift
+        ends = lift_bounds(with_absent.pairing, metric, terms, population, tail)
+        value = comparison.pairing.differences(metric, terms.missing).lift
         verdict = verdict_of(self, ends.low, ends.high)
         advice = None
         if verdict is GateVerdict.NOT_SETTLED:
             advice = advise(self, case.absent, value, None, (ends.low, ends.high), population)
-        labels = measured.pairing.clusters
+        labels = comparison.pairing.clusters
         return RuleResult(
             rule=self,
             verdict=verdict,
@@ -148,11 +148,11 @@ class LiftRule(LimitRule):
             high=max(ends.high, value),
             level=case.options.terms.level,
             about=str(population),
-            tasks=len(measured.pairing),
-            attempts=measured.attempts,
+            tasks=len(comparison.pairing),
+            attempts=comparison.attempts,
             advice=advice,
             notes=(
-                *measured.notes,
+                *comparison.notes,
                 *missing_notes(case.run.outcomes, terms.missing),
                 *(() if labels is None else TaskClusters(terms.cluster or "", labels).warnings()),
             ),
@@ -164,7 +164,7 @@ def lift_bounds(
 ) -> Interval:
     """The interval of the paired lift with ``tail`` beyond each end, on either population."""
     if population is Population.THESE_TASKS:
-        return paired_lift(pairing, metric, terms, tail)
+        return bound_lift(pairing, metric, terms, tail)
     differences = pairing.differences(metric, terms.missing)
     return hull(LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills)
 
@@ -186,10 +186,10 @@ def advise(
     square root of the number of tasks; about these tasks, of attempts.
     """
     if absent:
-        lost = f" and {counted(absent.tasks, 'task')}" if absent.tasks else ""
+        tasks_text = f" and {counted(absent.tasks, 'task')}" if absent.tasks else ""
         return Advice(
             "finish",
-            f"finish the run first: {counted(absent.attempts, 'planned attempt')}{lost} "
+            f"finish the run first: {counted(absent.attempts, 'planned attempt')}{tasks_text} "
             f"{'is' if absent.attempts == 1 else 'are'} absent, and the bounds count them both "
             "ways",
         )

@@ -18,8 +18,8 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.claims import AdjustedFor, Claim, PairVerdict, points
 from passhat.stats.compare.comparison import MEAN_SHARE, Setting, pair_evidence
 from passhat.stats.compare.pairing import pair as pair_outcomes
-from passhat.stats.compare.task_changes import changed_tasks
-from passhat.stats.compare.these_tasks import paired_lift
+from passhat.stats.compare.task_changes import find_changed_tasks
+from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.gate.cases import Case, missing_notes
 from passhat.stats.gate.gate_result import Advice, GateVerdict, Rule, RuleResult
@@ -70,11 +70,11 @@ class NoRegression(Rule):
         """Judge a run against its baseline on the tasks of both, at a one-sided level."""
         metric, base, alpha = self.subject, case.baseline(self), 1 - case.options.terms.level
         terms = replace(case.options.terms, alternative="two-sided", cluster=None)
-        measured = case.pair(case.run, base, metric, terms)
-        completed = measured
+        comparison = case.pair(case.run, base, metric, terms)
+        with_absent = comparison
         if case.absent:
-            completed = case.pair(case.completed_run, base, metric, terms)
-        pairing = completed.pairing
+            with_absent = case.pair(case.completed_run, base, metric, terms)
+        pairing = with_absent.pairing
         # Mean and tasks share the error of a false alarm. "No regression" is another claim: only
         # one of the two can be false, so its bound has the whole error to itself.
         tail = MEAN_SHARE * alpha
@@ -82,20 +82,25 @@ class NoRegression(Rule):
         confirmation = case.options.confirmation
         task_alpha = (1 - MEAN_SHARE) * alpha
         if confirmation is None:
-            changes = changed_tasks(pairing, terms.missing, task_alpha)
+            changes = find_changed_tasks(pairing, terms.missing, task_alpha)
         else:
-            rises = changed_tasks(pairing, terms.missing, task_alpha, "greater")
+            rises = find_changed_tasks(pairing, terms.missing, task_alpha, "greater")
             changes = (*confirmation.confirmed, *rises)
         setting = Setting(
-            pairing.names, completed.agreement, AdjustedFor(), tail, changes=changes, advises=False
+            pairing.names,
+            with_absent.agreement,
+            AdjustedFor(),
+            tail,
+            changes=changes,
+            advises=False,
         )
         pair = PairVerdict(
             pair_evidence(metric, pairing, terms, setting, Population.THESE_TASKS),
             pair_evidence(metric, pairing, terms, setting, Population.NEW_TASKS),
         )
         these = pair.lead
-        low = paired_lift(pairing, metric, replace(terms, alternative="greater"), alpha).low
-        value = measured.pairing.differences(metric, terms.missing).lift
+        low = bound_lift(pairing, metric, replace(terms, alternative="greater"), alpha).low
+        value = comparison.pairing.differences(metric, terms.missing).lift
         high = these.interval.high
         margin = self.margin
         if margin is None:
@@ -123,9 +128,9 @@ class NoRegression(Rule):
             level=case.options.terms.level,
             about=str(Population.THESE_TASKS),
             tasks=len(pairing),
-            attempts=completed.attempts,
+            attempts=with_absent.attempts,
             advice=advice,
-            notes=(*measured.notes, *missing_notes(case.run.outcomes, terms.missing)),
+            notes=(*comparison.notes, *missing_notes(case.run.outcomes, terms.missing)),
             margin=margin,
             broken=these.broken,
             pair=pair,
@@ -241,17 +246,17 @@ def simulate_power(
         # One draw per task by the inverse of its cumulated posterior.
         places = (posterior.cumsum(axis=1) < rng.random(len(n))[:, None]).sum(axis=1)
         rates = difficulty.rates[np.minimum(places, len(difficulty.rates) - 1)]
-        lowered = _lower_rates(rates, metric, drop)
-        if lowered is None:
+        lower_rates = _lower_rates(rates, metric, drop)
+        if lower_rates is None:
             return None
         pairing = pair_outcomes(
             Outcomes.from_counts(base_attempts, rng.binomial(base_attempts, rates), base.tasks),
-            Outcomes.from_counts(attempts, rng.binomial(attempts, lowered), base.tasks),
+            Outcomes.from_counts(attempts, rng.binomial(attempts, lower_rates), base.tasks),
         )
         tasks_alpha = (1 - MEAN_SHARE) * alpha
         caught += (
-            paired_lift(pairing, metric, terms, MEAN_SHARE * alpha).high < 0
-            or len(changed_tasks(pairing, terms.missing, tasks_alpha, "less")) > 0
+            bound_lift(pairing, metric, terms, MEAN_SHARE * alpha).high < 0
+            or len(find_changed_tasks(pairing, terms.missing, tasks_alpha, "less")) > 0
         )
     return GatePower(drop, caught, runs)
 

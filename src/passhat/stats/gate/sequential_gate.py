@@ -65,7 +65,7 @@ class Look:
     @property
     def settled(self) -> bool:
         """Whether going on could not change the answer any more."""
-        return _settled(self.result)
+        return _is_settled(self.result)
 
     def __str__(self) -> str:
         waiting = "" if self.waiting is None else f"; waiting for {self.waiting}"
@@ -74,7 +74,7 @@ class Look:
         )
 
 
-def _settled(result: GateResult) -> bool:
+def _is_settled(result: GateResult) -> bool:
     return result.incomplete or result.verdict is not GateVerdict.NOT_SETTLED
 
 
@@ -159,15 +159,17 @@ class Watcher:
                 hint=_WHEN_OVER,
             )
         where = {task: index for index, task in enumerate(outcomes.tasks)}
-        made, _ = outcomes.counts(Completion.AS_FAILED)
+        attempts, _ = outcomes.counts(Completion.AS_FAILED)
         self._know_order(outcomes.tasks)
         ready: list[int] = []
         waiting = None
         for task in (self._order or ())[self._used :]:
             index = where.get(task)
-            if index is None or made[index] < self._attempts:
-                finished = 0 if index is None else int(made[index])
-                waiting = f"{task}, which has {finished} of {counted(self._attempts, 'attempt')}"
+            if index is None or attempts[index] < self._attempts:
+                attempt_count = 0 if index is None else int(attempts[index])
+                waiting = (
+                    f"{task}, which has {attempt_count} of {counted(self._attempts, 'attempt')}"
+                )
                 break
             ready.append(index)
         if self._order is None:
@@ -175,15 +177,15 @@ class Watcher:
                 f"the ids of all {self._tasks:,} tasks, of which {len(where):,} have been seen (a "
                 "list of the ids makes it possible to start before)"
             )
-        if ready and not _settled(self._result(run)):
+        if ready and not _is_settled(self._result(run)):
             self._take(run, outcomes.take(np.array(ready)))
         return Look(self._result(run), self._used, self._tasks, waiting)
 
     def _know_order(self, seen: Sequence[str]) -> None:
         if self._order is None and len(seen) == self._tasks:
             self._order = consumption_order(seen, self._seed)
-        planned = self._tasks if self._order is None else set(self._order)
-        strange = [] if isinstance(planned, int) else [task for task in seen if task not in planned]
+        plan = self._tasks if self._order is None else set(self._order)
+        strange = [] if isinstance(plan, int) else [task for task in seen if task not in plan]
         if strange or len(seen) > self._tasks:
             raise InvalidValue(
                 f"the source holds tasks that were not planned"
@@ -207,7 +209,7 @@ class Watcher:
                 track.take(low[index], high[index])
             self._used += 1
             self._missing += missing
-            if _settled(self._result(run)):
+            if _is_settled(self._result(run)):
                 return
 
     def _result(self, run: Run) -> GateResult:
@@ -257,17 +259,17 @@ class Watcher:
 
     def _missing_result(self, rule: MissingRule) -> RuleResult:
         """Judged on the tasks used so far; refuted once no later task could change that."""
-        made = self._used * self._attempts
-        share = self._missing / made if made else 0.0
+        attempts = self._used * self._attempts
+        share = self._missing / attempts if attempts else 0.0
         lost_for_good = self._missing / (self._tasks * self._attempts)
         if not rule.sign.holds(lost_for_good, rule.limit):
             verdict = GateVerdict.REFUTED
-        elif made and rule.sign.holds(share, rule.limit):
+        elif attempts and rule.sign.holds(share, rule.limit):
             verdict = GateVerdict.SHOWN
         else:
             verdict = GateVerdict.NOT_SETTLED
         about = "the tasks used so far"
-        return RuleResult(rule, verdict, share, None, None, None, about, self._used, made)
+        return RuleResult(rule, verdict, share, None, None, None, about, self._used, attempts)
 
 
 class _Track:
@@ -306,7 +308,7 @@ class _Track:
             base_outcomes = _same_tasks(base, chosen.tasks)
             low = (low - values_by_task(base_outcomes, self._metric, optimist) + 1) / 2
             high = (high - values_by_task(base_outcomes, self._metric, pessimist) + 1) / 2
-        return _clipped(low), _clipped(high)
+        return _clip(low), _clip(high)
 
     def take(self, low: float, high: float) -> None:
         self._lower.update(low)
@@ -326,12 +328,12 @@ class _Track:
         # "at most t" is the denial of "above t", "below t" that of "at least t".
         strict = self.rule.sign in (Sign.ABOVE, Sign.AT_MOST)
         above = self._lower.decide(self._limit, strict=strict) == "shown"
-        below = self._upper.decide(self._limit, strict=strict) == "refuted"
+        under = self._upper.decide(self._limit, strict=strict) == "refuted"
         if not self.rule.sign.wants_more:
-            above, below = below, above
+            above, under = under, above
         if above:
             return GateVerdict.SHOWN
-        return GateVerdict.REFUTED if below else GateVerdict.NOT_SETTLED
+        return GateVerdict.REFUTED if under else GateVerdict.NOT_SETTLED
 
 
 def _is_binary(rule: MetricRule | LiftRule, attempts: int, policy: MissingPolicy) -> bool:
@@ -344,9 +346,9 @@ def _is_binary(rule: MetricRule | LiftRule, attempts: int, policy: MissingPolicy
     return bool(np.isin(values, (0.0, 1.0)).all())
 
 
-def _clipped(values: FloatArray) -> list[float]:
-    inside: list[float] = np.clip(values, 0.0, 1.0).tolist()
-    return inside
+def _clip(values: FloatArray) -> list[float]:
+    clipped_values: list[float] = np.clip(values, 0.0, 1.0).tolist()
+    return clipped_values
 
 
 def _same_tasks(base: Outcomes, tasks: Sequence[str]) -> Outcomes:

@@ -10,7 +10,12 @@ import numpy as np
 
 from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
-from passhat.stats.outcomes.vocabulary import Verdict, failure_category, missing_reason, own_words
+from passhat.stats.outcomes.vocabulary import (
+    Verdict,
+    failure_category,
+    missing_reason,
+    source_words,
+)
 
 __all__ = [
     "MEASURES",
@@ -136,7 +141,7 @@ class Attempts:
             number,
             verdict,
             None if verdict is Verdict.PASSED else str(_why(verdict, detail)),
-            own_words(detail) or None,
+            source_words(detail) or None,
             MappingProxyType(measures),
             MappingProxyType(extras),
             None if self.scores is None or np.isnan(self.scores[row]) else float(self.scores[row]),
@@ -146,8 +151,8 @@ class Attempts:
         """Count failure categories (or missing reasons), most frequent first."""
         rows = np.flatnonzero(self.verdicts == verdict)
         counts: dict[str, int] = {}
-        unexplained = Categorical(("",), np.zeros(len(self), np.int64))
-        words, codes = (self.detail or unexplained).values, (self.detail or unexplained).codes[rows]
+        no_reasons = Categorical(("",), np.zeros(len(self), np.int64))
+        words, codes = (self.detail or no_reasons).values, (self.detail or no_reasons).codes[rows]
         for code, count in enumerate(np.bincount(codes, minlength=len(words)).tolist()):
             if count:
                 why = str(_why(verdict, words[code]))

@@ -92,8 +92,8 @@ class TextColumn:
     def extend(self, cells: Iterable[object]) -> None:
         """Take the next cells; a cell that is a list or an object is read as its text."""
         if isinstance(cells, CellCodes):
-            known = np.array([self._codes[value] for value in cells.values], np.int64)
-            self._rows.frombytes(known[cells.codes].tobytes())
+            lookup = np.array([self._codes[value] for value in cells.values], np.int64)
+            self._rows.frombytes(lookup[cells.codes].tobytes())
             return
         cells = list(cells)
         try:
@@ -131,8 +131,8 @@ class NumberColumn:
 
     def extend(self, numbers: Iterable[object]) -> None:
         if isinstance(numbers, CellCodes):
-            known = np.array(numbers.values, np.float64)
-            self._rows.frombytes(known[numbers.codes].tobytes())
+            lookup = np.array(numbers.values, np.float64)
+            self._rows.frombytes(lookup[numbers.codes].tobytes())
             return
         self._rows.extend(numbers)  # type: ignore[arg-type]
 
@@ -152,8 +152,8 @@ class HashColumn:
 
     def extend(self, cells: Iterable[object]) -> None:
         if isinstance(cells, CellCodes):
-            known = np.array([_answer_hash(value) for value in cells.values], np.int64)
-            self._rows.frombytes(known[cells.codes].tobytes())
+            lookup = np.array([_answer_hash(value) for value in cells.values], np.int64)
+            self._rows.frombytes(lookup[cells.codes].tobytes())
             return
         self._rows.extend(map(_answer_hash, cells))
 

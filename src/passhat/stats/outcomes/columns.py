@@ -116,8 +116,8 @@ class ColumnMap:
         if "success" not in overrides and {"task", "n", "c"} <= meaning.keys():
             # Stated counts beat derived ones, unless a column numbers the attempts.
             is_attempt = "trial" in meaning and "n" not in overrides
-            unused = ("n", "c") if is_attempt else ("success", "score")
-            mapped_names -= {meaning.pop(word) for word in unused if word in meaning}
+            spare = ("n", "c") if is_attempt else ("success", "score")
+            mapped_names -= {meaning.pop(word) for word in spare if word in meaning}
         rivals = (
             ()
             if "success" in overrides
@@ -134,11 +134,13 @@ class ColumnMap:
             if name.strip().lower().startswith(SLICE_PREFIX) and name not in mapped_names
         }
         slices |= {name: name for name in labels if name in names and name not in slices}
-        ignored = tuple(n for n in names if n not in mapped_names and n not in slices.values())
+        extra_columns = tuple(
+            n for n in names if n not in mapped_names and n not in slices.values()
+        )
         return cls(
             MappingProxyType(meaning),
             MappingProxyType(slices),
-            ignored,
+            extra_columns,
             rivals if "success" in meaning else (),
             frozenset(overrides),
         )
@@ -161,10 +163,10 @@ class ColumnMap:
 
     def without(self, *words: str) -> ColumnMap:
         """The map with some meanings dropped; their columns are ignored."""
-        dropped = [self.meaning[word] for word in words if word in self.meaning]
+        removed_columns = [self.meaning[word] for word in words if word in self.meaning]
         meaning = {word: name for word, name in self.meaning.items() if word not in words}
-        ignored = (*self.ignored, *dropped)
-        return replace(self, meaning=MappingProxyType(meaning), ignored=ignored)
+        extra_columns = (*self.ignored, *removed_columns)
+        return replace(self, meaning=MappingProxyType(meaning), ignored=extra_columns)
 
     def names_of(self, *words: str) -> dict[str, str]:
         """The columns with these meanings, where there are any."""

@@ -47,7 +47,7 @@ def cells_of(n: IntArray, c: IntArray) -> Histogram:
     """Count tasks per (n, c); both one-dimensional and equally long. ValueError if c < 0."""
     low, high, width = int(n.min()), int(n.max()), int(c.max()) + 1
     if not _is_dense(low, high, width, len(n)):
-        return _sorted_cells(n, c)
+        return _sort_cells(n, c)
     if low == high:
         counts = np.bincount(c)  # refuses c < 0 by itself
         cells = np.flatnonzero(counts)
@@ -64,7 +64,7 @@ def _is_dense(low: int, high: int, width: int, tasks: int) -> bool:
     return (high - low + 1) * width <= max(_DENSE_CELLS, tasks)
 
 
-def _sorted_cells(n: IntArray, c: IntArray) -> Histogram:
+def _sort_cells(n: IntArray, c: IntArray) -> Histogram:
     """The same by sorting, for numbers too large to count into a table."""
     if c.min() < 0:
         raise ValueError("c < 0")

@@ -71,9 +71,9 @@ class PackedNames(Sequence[str]):
     def __repr__(self) -> str:
         return f"<{len(self):,} task ids>"
 
-    def chosen(self, places: IntArray) -> PackedNames:
+    def take(self, places: IntArray) -> PackedNames:
         """Some of them, in this order; no text is made of them on the way."""
-        made = PackedNames()
+        selection = PackedNames()
         signs = np.frombuffer(self._bytes, np.uint8)
         ends = np.frombuffer(self._ends, np.int64)
         for start in range(0, len(places), _BLOCK):
@@ -83,9 +83,9 @@ class PackedNames(Sequence[str]):
             closing = np.cumsum(lengths)
             # Where each sign lies here: as far from the start of its name as it will lie there.
             here = np.arange(closing[-1]) + np.repeat(begin - closing + lengths, lengths)
-            made._ends.frombytes((closing + len(made._bytes)).tobytes())
-            made._bytes += signs[here].tobytes()
-        return made
+            selection._ends.frombytes((closing + len(selection._bytes)).tobytes())
+            selection._bytes += signs[here].tobytes()
+        return selection
 
 
 def whole_numbers_of(places: IntArray) -> Iterator[int]:

@@ -29,8 +29,8 @@ class Sequences:
     def first(self, k: int) -> BoolArray:
         """The first k attempts of every task, tasks x k; every task must have k."""
         columns = self.starts[:-1, None] + np.arange(k)
-        taken: BoolArray = self.passed[columns]
-        return taken
+        window: BoolArray = self.passed[columns]
+        return window
 
     def matrix(self) -> BoolArray:
         """Tasks x n; every task must have the same n."""
@@ -56,9 +56,9 @@ class Order:
         passed = self.verdicts == Verdict.PASSED
         if completion is Completion.AS_FAILED:
             return Sequences(passed, self.starts)
-        scored = self.verdicts != Verdict.MISSING
-        before = np.concatenate(([0], np.cumsum(scored)))
-        return Sequences(passed[scored], before[self.starts])
+        has_verdict = self.verdicts != Verdict.MISSING
+        before = np.concatenate(([0], np.cumsum(has_verdict)))
+        return Sequences(passed[has_verdict], before[self.starts])
 
     def of(self, index: int) -> tuple[Verdict, ...]:
         """The verdicts of one task."""
@@ -97,10 +97,10 @@ class Order:
         if self.numbers is None:
             return 0
         lengths = np.diff(self.starts)
-        taken = lengths if count is None else np.minimum(lengths, count)
-        some = taken > 0
-        last = self.numbers[(self.starts[:-1] + taken - 1)[some]]
-        return int((last != taken[some] - 1).sum())
+        window = lengths if count is None else np.minimum(lengths, count)
+        has_attempts = window > 0
+        last = self.numbers[(self.starts[:-1] + window - 1)[has_attempts]]
+        return int((last != window[has_attempts] - 1).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

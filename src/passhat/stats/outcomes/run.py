@@ -77,8 +77,8 @@ class Tally(Plain):
             lines.append(f"{counted(self.absent, 'planned attempt')} without a row: missing")
         if self.losses:
             kinds = "; ".join(map(str, self.losses[:3]))
-            more = f" and {len(self.losses) - 3:,} more" if len(self.losses) > 3 else ""
-            lines.append(f"LOST {counted(self.lost, 'row')}: {kinds}{more}")
+            rest_text = f" and {len(self.losses) - 3:,} more" if len(self.losses) > 3 else ""
+            lines.append(f"LOST {counted(self.lost, 'row')}: {kinds}{rest_text}")
         return tuple(lines)
 
 
@@ -200,11 +200,11 @@ class Run(Plain):
         if columns is None:
             return None if self.aggregates is None else self.aggregates.measures.get(measure)
         column = columns.measures.get(measure)
-        recorded = None if column is None else ~np.isnan(column)
-        if column is None or recorded is None or not recorded.any():
+        is_recorded = None if column is None else ~np.isnan(column)
+        if column is None or is_recorded is None or not is_recorded.any():
             return None
-        passed = int((columns.verdicts[recorded] == Verdict.PASSED).sum())
-        return MeasureSum(int(recorded.sum()), float(column[recorded].sum()), passed)
+        passed = int((columns.verdicts[is_recorded] == Verdict.PASSED).sum())
+        return MeasureSum(int(is_recorded.sum()), float(column[is_recorded].sum()), passed)
 
     def __str__(self) -> str:
         return "\n".join([f"{self.name}: {self.outcomes}", *map(str, self.estimates)])

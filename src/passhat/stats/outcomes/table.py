@@ -136,21 +136,31 @@ class Outcomes(Plain):
         <Outcomes: 4 tasks x 10 attempts, 7 passed>
         """
         passes = np.atleast_1d(whole_numbers(c, "c"))
-        scored = whole_numbers(n, "n")
-        if passes.ndim != 1 or scored.ndim > 1:
+        judged_counts = whole_numbers(n, "n")
+        if passes.ndim != 1 or judged_counts.ndim > 1:
             raise InvalidCounts("n and c must be one-dimensional, one entry per task.")
         if len(passes) == 0:
             raise InvalidCounts("there are no tasks: n and c are empty.")
-        scored = _one_per_task(scored, len(passes), "n")
-        lost = None if missing is None else whole_numbers(missing, "missing")
-        if lost is not None:
-            lost = _counted_missing(_one_per_task(lost, len(passes), "missing"))
-        cells = _checked_cells(scored, passes, lost)
+        judged_counts = _one_per_task(judged_counts, len(passes), "n")
+        missing_counts = None if missing is None else whole_numbers(missing, "missing")
+        if missing_counts is not None:
+            missing_counts = _nonzero_or_none(_one_per_task(missing_counts, len(passes), "missing"))
+        cells = _check_cells(judged_counts, passes, missing_counts)
         # Packed names come from a source that lists each task once.
-        packed = tasks if isinstance(tasks, PackedNames) else None
-        names = packed or (TaskNumbers(len(passes)) if tasks is None else tuple(map(str, tasks)))
-        _check_names(names, len(passes), unique=tasks is not None and packed is None)
-        return cls(names, scored, passes, lost, None, _frozen_labels(labels, len(passes)), cells)
+        packed_names = tasks if isinstance(tasks, PackedNames) else None
+        names = packed_names or (
+            TaskNumbers(len(passes)) if tasks is None else tuple(map(str, tasks))
+        )
+        _check_names(names, len(passes), unique=tasks is not None and packed_names is None)
+        return cls(
+            names,
+            judged_counts,
+            passes,
+            missing_counts,
+            None,
+            _frozen_labels(labels, len(passes)),
+            cells,
+        )
 
     @classmethod
     def from_matrix(
@@ -172,18 +182,20 @@ class Outcomes(Plain):
         verdicts = _verdict_matrix(_as_array(matrix))
         rows, columns = verdicts.shape
         passed = _row_counts(verdicts == 1) if verdicts.dtype == np.int8 else _row_counts(verdicts)
-        lost = None
+        missing_counts = None
         if verdicts.dtype == np.int8:
-            lost = _row_counts(verdicts == -1)
-            lost = lost if lost.any() else None
-        scored: IntArray = np.broadcast_to(np.int64(columns), rows)
-        scored = scored if lost is None else scored - lost
+            missing_counts = _row_counts(verdicts == -1)
+            missing_counts = missing_counts if missing_counts.any() else None
+        judged_counts: IntArray = np.broadcast_to(np.int64(columns), rows)
+        judged_counts = judged_counts if missing_counts is None else judged_counts - missing_counts
         flat: VerdictArray = verdicts.reshape(-1).view(np.int8)
         order = Order(flat, np.arange(0, rows * columns + 1, columns, dtype=np.int64))
         names = TaskNumbers(rows) if tasks is None else tuple(map(str, tasks))
         _check_names(names, rows, unique=tasks is not None)
-        cells = _checked_cells(scored, passed, lost)
-        return cls(names, scored, passed, lost, order, _frozen_labels(labels, rows), cells)
+        cells = _check_cells(judged_counts, passed, missing_counts)
+        return cls(
+            names, judged_counts, passed, missing_counts, order, _frozen_labels(labels, rows), cells
+        )
 
     @classmethod
     def from_records(cls, records: Iterable[Mapping[str, object] | Attempt]) -> Outcomes:
@@ -275,16 +287,18 @@ class Outcomes(Plain):
         indices = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep.astype(np.int64)
         if len(indices) == 0:
             raise InvalidValue("no task is left after this choice.")
-        lost = None if self.m is None else self.m[indices]
-        lost = lost if lost is not None and lost.any() else None
+        missing_counts = None if self.m is None else self.m[indices]
+        missing_counts = (
+            missing_counts if missing_counts is not None and missing_counts.any() else None
+        )
         tasks = self.tasks
         return Outcomes(
-            tasks.chosen(indices)
+            tasks.take(indices)
             if isinstance(tasks, PackedNames)
             else tuple(tasks[i] for i in indices.tolist()),
             self.n[indices],
             self.c[indices],
-            lost,
+            missing_counts,
             None if self.order is None else self.order.take(indices),
             MappingProxyType(
                 {name: tuple(values[i] for i in indices) for name, values in self.labels.items()}
@@ -302,9 +316,9 @@ class Outcomes(Plain):
     def label(self, name: str) -> tuple[str, ...]:
         """The value of a label for every task, or an error that names the labels there are."""
         if name not in self.labels:
-            known = ", ".join(self.labels) or "none"
+            names = ", ".join(self.labels) or "none"
             raise InvalidValue(
-                f"there is no slice called {name!r}; slices here: {known}.",
+                f"there is no slice called {name!r}; slices here: {names}.",
                 hint=f"A table names one with a column {name!r} or 'slice:{name}'.",
             )
         return self.labels[name]
@@ -331,8 +345,8 @@ class Outcomes(Plain):
             (self.tasks[i], str(self.n[i]), str(self.c[i]), str(missing[i]))
             for i in range(min(len(self), 20))
         ]
-        more = len(self) - len(rows)
-        note = f"and {more:,} more tasks" if more > 0 else ""
+        hidden_rows = len(self) - len(rows)
+        note = f"and {hidden_rows:,} more tasks" if hidden_rows > 0 else ""
         return html_table(str(self), ("task", "scored", "passed", "missing"), rows, note)
 
     def _as_dict(self) -> dict[str, object]:
@@ -360,12 +374,12 @@ def _one_per_task(values: IntArray, tasks: int, name: str) -> IntArray:
     return values
 
 
-def _counted_missing(missing: IntArray) -> IntArray | None:
+def _nonzero_or_none(missing: IntArray) -> IntArray | None:
     _first_bad(missing < 0, lambda i: f"missing[{i}] = {missing[i]} is negative.")
     return missing if missing.any() else None
 
 
-def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
+def _check_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
     """Count the cells, and refuse c > n, negative numbers and tasks without an attempt.
 
     A check of the few cells replaces one of a million tasks.
@@ -386,11 +400,13 @@ def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
 
 def _check_names(names: Sequence[str], tasks: int, *, unique: bool) -> None:
     if len(names) != tasks:
-        given = f"{counted(len(names), 'task id')} {'was' if len(names) == 1 else 'were'} given"
-        raise InvalidValue(f"{given} for {counted(tasks, 'task')}.")
+        given_text = (
+            f"{counted(len(names), 'task id')} {'was' if len(names) == 1 else 'were'} given"
+        )
+        raise InvalidValue(f"{given_text} for {counted(tasks, 'task')}.")
     if unique and len(set(names)) != tasks:
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        unique_names: set[str] = set()
+        twice = next(name for name in names if name in unique_names or unique_names.add(name))  # type: ignore[func-returns-value]
         raise InvalidValue(f"task id {twice!r} stands for two tasks; ids must be unique.")
 
 
@@ -400,8 +416,8 @@ def _frozen_labels(
     frozen = {name: tuple(map(str, values)) for name, values in (labels or {}).items()}
     for name, values in frozen.items():
         if len(values) != tasks:
-            given = counted(len(values), "value")
-            raise InvalidValue(f"label {name!r} has {given} for {counted(tasks, 'task')}.")
+            given_text = counted(len(values), "value")
+            raise InvalidValue(f"label {name!r} has {given_text} for {counted(tasks, 'task')}.")
     return MappingProxyType(frozen)
 
 
@@ -434,15 +450,15 @@ def _verdict_matrix(matrix: npt.NDArray[np.generic]) -> npt.NDArray[np.int8 | np
         numbers = matrix.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidValue("the matrix must hold 1, 0, and NaN or -1 for missing.") from None
-    lost = np.isnan(numbers) | (numbers == -1)
-    bad = np.argwhere(~lost & (numbers != 0) & (numbers != 1))
+    is_missing = np.isnan(numbers) | (numbers == -1)
+    bad = np.argwhere(~is_missing & (numbers != 0) & (numbers != 1))
     if len(bad):
         row, column = map(int, bad[0])
         raise InvalidValue(
             f"entry [{row}, {column}] is {numbers[row, column]:g}; the matrix must hold 1, 0, and "
             "NaN or -1 for missing."
         )
-    return np.where(lost, -1, numbers).astype(np.int8)
+    return np.where(is_missing, -1, numbers).astype(np.int8)
 
 
 def _row_counts(flags: npt.NDArray[np.generic]) -> IntArray:

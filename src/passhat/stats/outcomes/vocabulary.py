@@ -15,7 +15,7 @@ __all__ = [
     "Verdict",
     "failure_category",
     "missing_reason",
-    "own_words",
+    "source_words",
 ]
 
 
@@ -143,12 +143,12 @@ def missing_reason(word: str) -> MissingReason:
     return MissingReason(key) if key in set(MissingReason) else MissingReason.NOT_RECORDED
 
 
-def own_words(word: str) -> str:
+def source_words(word: str) -> str:
     """The source's own reason: ``max_steps`` of ``timeout: max_steps``."""
     _, sign, rest = word.partition(":")
     key = _key(word)
-    known = key in set(FailureCategory) or key in set(MissingReason)
-    return rest.strip() if sign and known else word
+    is_standard = key in set(FailureCategory) or key in set(MissingReason)
+    return rest.strip() if sign and is_standard else word
 
 
 def _key(word: str) -> str:

@@ -47,7 +47,7 @@ from passhat.stats.plan.difficulty import (
 )
 from passhat.stats.terms import Terms
 
-__all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "Offer", "settled_share"]
+__all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "Offer", "share_of_settled"]
 
 _LADDER = (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of attempts, in multiples of the smallest. Few different n keep intervals narrow, since
@@ -256,7 +256,7 @@ class Allocation(Plain):
                 )
         if not isinstance(earlier, dict):
             raise InvalidValue("the plan does not say which run it was made from ('earlier').")
-        recorded = {
+        entries = {
             name: earlier[name] for name in EarlierRun.__slots__ if earlier.get(name) is not None
         }
         return cls(
@@ -264,7 +264,7 @@ class Allocation(Plain):
             tasks=tuple(attempts),
             attempts=tuple(attempts.values()),
             others=others if isinstance(others, int) else 1,
-            earlier=EarlierRun(**recorded),
+            earlier=EarlierRun(**entries),
             level=_number(data.get("level"), 0.95),
             half_width=_number(data.get("half_width"), math.nan),
             uniform_half_width=_number(data.get("uniform_half_width"), math.nan),
@@ -276,7 +276,7 @@ def _number(value: object, otherwise: float) -> float:
     return float(value) if isinstance(value, int | float) else otherwise
 
 
-def settled_share(outcomes: Outcomes) -> float:
+def share_of_settled(outcomes: Outcomes) -> float:
     """The share of scored attempts at tasks that passed always or never (two or more attempts)."""
     is_settled = ((outcomes.c == 0) | (outcomes.c == outcomes.n)) & (outcomes.n > 1)
     return float(outcomes.n[is_settled].sum() / max(int(outcomes.n.sum()), 1))
@@ -303,7 +303,7 @@ class Offer:
         outcomes = baseline.outcomes if isinstance(baseline, Run) else baseline
         if int(outcomes.n.min()) < max(metric.k, _FEW_EARLIER):
             return None
-        share = settled_share(outcomes)
+        share = share_of_settled(outcomes)
         if share < _WORTH_OFFERING:
             return None
         saving = Allocator(outcomes, metric).best_saving(int(outcomes.n.sum()))

@@ -24,7 +24,7 @@ from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
-from passhat.stats.compare.pairing import common_tasks, restricted
+from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
@@ -136,8 +136,8 @@ class Difficulty:
     def components(self, metric: CountMetric, n: int) -> Components:
         """The variance of one task's value from n attempts, in its two parts."""
         if n < metric.k:
-            needed = counted(metric.k, "attempt")
-            raise InvalidValue(f"{metric} needs at least {needed} per task, not {n}.")
+            need_text = counted(metric.k, "attempt")
+            raise InvalidValue(f"{metric} needs at least {need_text} per task, not {n}.")
         values = metric.value_at_rate(self.rates)
         mean = float(self.weights @ values)
         between = float(self.weights @ (values - mean) ** 2)
@@ -252,7 +252,7 @@ def pilot_values(
     sides = [pilot]
     if against is not None:
         shared = common_tasks((pilot, against), ("the pilot", "the other pilot"))
-        sides = [restricted(side, shared) for side in (pilot, against)]
+        sides = [restrict(side, shared) for side in (pilot, against)]
     attempts = np.min([side.counts(Completion.AS_FAILED)[0] for side in sides], axis=0)
     if int((attempts >= metric.k).sum()) < _FEWEST_REDRAWN:
         metric = PassHat(1)

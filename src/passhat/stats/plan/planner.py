@@ -110,8 +110,8 @@ def plan_tasks(
         raise InvalidValue("clusters are a label of a pilot's tasks; there is no pilot.")
     difficulty, basis = _difficulty(outcomes, mean, icc)
     variance = _variance(difficulty, count_metric, goal, outcomes, other, correlation)
-    paired = other if goal.agents == 2 else None
-    spread = PilotVariance.redraw(variance, outcomes, paired, count_metric, cluster)
+    other_side = other if goal.agents == 2 else None
+    spread = PilotVariance.redraw(variance, outcomes, other_side, count_metric, cluster)
     price = _price_per_attempt(source)
     sizes = {math.ceil(count_metric.k * step) for step in _STEPS}
     sizes |= set() if outcomes is None else {median_attempts(outcomes)}
@@ -130,7 +130,7 @@ def plan_tasks(
         within=first.within,
         rows=rows,
         fewest_tasks=goal.tasks(spread.design * first.between),
-        enough_attempts=_enough_attempts(variance, attempt_counts[0]),
+        enough_attempts=_sufficient_attempts(variance, attempt_counts[0]),
         assumptions=(
             basis,
             *_pairing_notes(goal, other, correlation),
@@ -184,7 +184,7 @@ def plan_attempts(
     source = as_run_or_outcomes(pilot)
     count_metric = _count_metric(metric)
     if gate and detect is None and half_width is None:
-        detect = _resolved_drop(as_outcomes(source), count_metric, level, power)
+        detect = _detectable_drop(as_outcomes(source), count_metric, level, power)
     goal = _goal(detect, half_width, power, level)
     _check_attempts(count_metric, attempts)
     if gate and isinstance(goal, HalfWidth):
@@ -237,7 +237,7 @@ def allocate(
         if value is not None and (isinstance(value, bool) or value < 1):
             raise InvalidValue(f"{name} must be a whole number of at least 1, not {value!r}.")
     if detect is None and half_width is None and gate:
-        detect = _resolved_drop(outcomes, count_metric, level, power)
+        detect = _detectable_drop(outcomes, count_metric, level, power)
     if detect is not None or half_width is not None:
         if budget is not None:
             raise InvalidValue("a plan needs one goal: budget, or detect or half_width, not both.")
@@ -414,7 +414,7 @@ def _these_tasks_fields(difficulty: Difficulty, metric: CountMetric, n: int) -> 
     }
 
 
-def _enough_attempts(variance: VarianceByAttempts, fewest: int) -> int | None:
+def _sufficient_attempts(variance: VarianceByAttempts, fewest: int) -> int | None:
     """The fewest attempts at which within-task variance is a tenth of that between tasks."""
 
     def suffices(n: int) -> bool:
@@ -495,21 +495,21 @@ def _equal_attempts(
         noise = math.sqrt(goal.agents * difficulty.components(metric, n).within / tasks)
         return goal.reach_with_noise(noise, _tail(goal, gate=gate), _LIMITS_COST)
 
-    enough = next((n for n in _attempt_counts(metric.k) if reach(n) <= goal.target), None)
-    if enough is None:
+    fewest = next((n for n in _attempt_counts(metric.k) if reach(n) <= goal.target), None)
+    if fewest is None:
         raise InvalidValue(
             f"no number of attempts up to {_MOST_ATTEMPTS:,} reaches {goal.target:g} on these "
             f"{tasks:,} tasks.",
             hint="Ask for a larger target, or add tasks.",
         )
-    sizes = sorted({enough, *([attempts] if attempts else [])})
+    sizes = sorted({fewest, *([attempts] if attempts else [])})
     pilot_attempts = median_attempts(outcomes)
     return Plan(
         **_goal_fields(goal),
-        **_these_tasks_fields(difficulty, metric, enough),
+        **_these_tasks_fields(difficulty, metric, fewest),
         rows=tuple(_row(tasks, n, goal.agents, price) for n in sizes),
         fewest_tasks=tasks,
-        enough_attempts=enough,
+        enough_attempts=fewest,
         pilot_reaches=reach(pilot_attempts) if pilot_attempts >= metric.k else None,
         assumptions=(basis, *_price_notes(price, goal)),
         gate=gate,
@@ -523,7 +523,7 @@ def _attempt_counts(k: int) -> Iterator[int]:
         n += max(1, n // 50)
 
 
-def _resolved_drop(
+def _detectable_drop(
     outcomes: Outcomes, metric: CountMetric, level: float, power: float
 ) -> float | None:
     """The drop that a run of the pilot's size shows with the wanted power."""

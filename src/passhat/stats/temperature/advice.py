@@ -66,11 +66,11 @@ class Advice(Plain):
     @property
     def steps(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
         """Recommended temperatures in the order of k, each with its run of ks."""
-        shown = {gain.k: gain.temperature for gain in self.best if gain.shown}
-        chosen = [(k, shown.get(k, self.base)) for k in self.ks]
+        gains = {gain.k: gain.temperature for gain in self.best if gain.shown}
+        by_k = [(k, gains.get(k, self.base)) for k in self.ks]
         return tuple(
             (temperature, tuple(k for k, _ in group))
-            for temperature, group in groupby(chosen, key=lambda entry: entry[1])
+            for temperature, group in groupby(by_k, key=lambda entry: entry[1])
         )
 
     def __str__(self) -> str:
@@ -79,19 +79,19 @@ class Advice(Plain):
             return f"{start} is the only temperature tried: run others to choose between them."
         if not self.best:
             return f"keep {start}: none of the others does better at any k looked at."
-        shown = [gain for gain in self.best if gain.shown]
-        if not shown:
+        gains = [gain for gain in self.best if gain.shown]
+        if not gains:
             lead = max(self.best, key=lambda gain: gain.lift)
             return (
                 f"keep {start}: no other is shown to be better. The largest lead is that of "
                 f"T = {lead.temperature:g} at k = {lead.k}: {lead}."
             )
-        last = shown[-1]
+        last = gains[-1]
         if len(self.steps) == 2:
             temperature, ks = self.steps[1]
             verb = "raise" if temperature > self.base else "lower"
-            gained = f"{last} at k = {last.k}" if ks[0] != last.k else str(last)
-            return f"{verb} T from {self.base:g} to {temperature:g} for k >= {ks[0]}: {gained}."
+            gain_text = f"{last} at k = {last.k}" if ks[0] != last.k else str(last)
+            return f"{verb} T from {self.base:g} to {temperature:g} for k >= {ks[0]}: {gain_text}."
         return (
             f"{_direction([temperature for temperature, _ in self.steps])}: "
             + ", ".join(f"{temperature:g} at k = {_span(ks)}" for temperature, ks in self.steps)

@@ -11,7 +11,7 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import Hint, InvalidValue, NotComparable
 from passhat.stats.arrays import FloatArray
-from passhat.stats.compare.pairing import common_tasks, restricted
+from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.estimate import default_ks, pass_at_k
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 
@@ -81,8 +81,11 @@ def ladders_of(
             ),
         )
     note = (f"left out, since no temperature is recorded: {some(without)}",) if without else ()
-    made = [_ladder(agent, own, ks, policy, note, drop_short) for agent, own in groups.items()]
-    if not any(ladder.ks for ladder in made):
+    ladders = [
+        _ladder(agent, agent_runs, ks, policy, note, drop_short)
+        for agent, agent_runs in groups.items()
+    ]
+    if not any(ladder.ks for ladder in ladders):
         raise InvalidValue(
             f"no agent has enough attempts at every task for k = {min(ks, default=1)}.",
             hint=Hint(
@@ -91,7 +94,7 @@ def ladders_of(
             if min(ks, default=1) > 1
             else Hint("Some task has no verdict at all: {missing} fills it in.", missing="bound"),
         )
-    return tuple(made)
+    return tuple(ladders)
 
 
 def _temperature(run: Run) -> float | None:
@@ -107,26 +110,28 @@ def _ladder(
     notes: tuple[str, ...],
     drop_short: bool,
 ) -> Ladder:
-    ordered = sorted(runs, key=lambda run: _temperature(run) or 0.0)
-    temperatures = [_temperature(run) or 0.0 for run in ordered]
-    _refuse_other_differences(agent, ordered, temperatures)
-    shared = common_tasks([run.outcomes for run in ordered], [run.name for run in ordered])
-    alone = sum(len(run.outcomes) for run in ordered) - len(shared) * len(ordered)
+    by_temperature = sorted(runs, key=lambda run: _temperature(run) or 0.0)
+    temperatures = [_temperature(run) or 0.0 for run in by_temperature]
+    _refuse_other_differences(agent, by_temperature, temperatures)
+    shared = common_tasks(
+        [run.outcomes for run in by_temperature], [run.name for run in by_temperature]
+    )
+    alone = sum(len(run.outcomes) for run in by_temperature) - len(shared) * len(by_temperature)
     if alone:
         notes += (f"{counted(alone, 'result')} of tasks that not every temperature has left out",)
-    rungs = [restricted(run.outcomes, shared) for run in ordered]
+    rungs = [restrict(run.outcomes, shared) for run in by_temperature]
     if drop_short and ks:
-        rungs, dropped = _without_short(rungs, max(ks), policy)
-        if dropped:
-            notes += (f"{counted(dropped, 'task')} with fewer than {max(ks)} attempts left out",)
+        rungs, left_out = _without_short(rungs, max(ks), policy)
+        if left_out:
+            notes += (f"{counted(left_out, 'task')} with fewer than {max(ks)} attempts left out",)
     fewest = min(int(rung.counts(policy.completion)[0].min()) for rung in rungs)
-    supported = tuple(k for k in ks or default_ks_of(fewest) if k <= fewest)
+    common_ks = tuple(k for k in ks or default_ks_of(fewest) if k <= fewest)
     beyond = [str(k) for k in ks if k > fewest]
     if beyond:
         notes += (
             f"pass@{', '.join(beyond)} not answered: some task has {counted(fewest, 'attempt')}",
         )
-    return Ladder(agent, tuple(temperatures), tuple(rungs), supported, notes)
+    return Ladder(agent, tuple(temperatures), tuple(rungs), common_ks, notes)
 
 
 def default_ks_of(fewest: int) -> tuple[int, ...]:
@@ -152,16 +157,16 @@ def _refuse_other_differences(
 ) -> None:
     """Temperature must be all that differs; each temperature must come once."""
     for before, after in pairwise(runs):
-        known = [
+        differences = [
             entry
             for entry in before.protocol.differences(after.protocol)
             if entry.known and entry.field not in _EXPECTED
         ]
-        if known:
+        if differences:
             raise NotComparable(
                 f"{before.name} and {after.name} differ in more than temperature: "
-                f"{'; '.join(map(str, known))}.",
-                differences=[entry.field for entry in known],
+                f"{'; '.join(map(str, differences))}.",
+                differences=[entry.field for entry in differences],
                 hint="Fit runs that are alike in everything else.",
             )
     twice = {t for t in temperatures if temperatures.count(t) > 1}

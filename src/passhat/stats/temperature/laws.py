@@ -178,30 +178,30 @@ def fit_law(points: Sequence[Point], name: str = "", *, k_from: int = 2) -> Scal
 
     At k = 1 the best answer to a set that holds c = 0 is T = 0, so k starts at 2.
     """
-    used = [p for p in points if p.in_regime and p.k >= k_from and p.temperature > 0]
-    if len(used) < 4 or len({p.spread for p in used}) < 2 or len({p.k for p in used}) < 2:
+    in_law = [p for p in points if p.in_regime and p.k >= k_from and p.temperature > 0]
+    if len(in_law) < 4 or len({p.spread for p in in_law}) < 2 or len({p.k for p in in_law}) < 2:
         raise InvalidValue(
             f"a law needs several k and spreads in the scaling regime, and {name or 'this set'} "
-            f"has {len(used)} points there.",
+            f"has {len(in_law)} points there.",
             hint="Give more values of k, or spreads for which pass@k is neither 0 nor 1.",
         )
-    logs = np.log([(p.k, p.spread, p.temperature) for p in used])
-    fit = _least_squares(np.column_stack([np.ones(len(used)), logs[:, :2]]), logs[:, 2])
+    logs = np.log([(p.k, p.spread, p.temperature) for p in in_law])
+    fit = _least_squares(np.column_stack([np.ones(len(in_law)), logs[:, :2]]), logs[:, 2])
     factor, k_exponent, spread_exponent = fit.coefficients
     return ScalingLaw(
-        name, float(np.exp(factor)), k_exponent, spread_exponent, fit.r_squared, len(used)
+        name, float(np.exp(factor)), k_exponent, spread_exponent, fit.r_squared, len(in_law)
     )
 
 
 def fit_log_logit(points: Sequence[Point]) -> LogLogit | None:
     """The line of one eval set over its scaling regime; ``None`` with fewer than three points."""
-    used = [p for p in points if p.in_regime]
-    if len(used) < 3:
+    in_law = [p for p in points if p.in_regime]
+    if len(in_law) < 3:
         return None
-    log_k = np.log([p.k for p in used])
-    value = np.array([p.value for p in used])
+    log_k = np.log([p.k for p in in_law])
+    value = np.array([p.value for p in in_law])
     logit = np.log(value) - np.log1p(-value)
-    design = np.column_stack([np.ones(len(used)), log_k])
+    design = np.column_stack([np.ones(len(in_law)), log_k])
     fit = _least_squares(design, logit)
     early = value < 0.5
     misses_by = None
@@ -210,7 +210,7 @@ def fit_log_logit(points: Sequence[Point]) -> LogLogit | None:
         drawn_on = 1 / (1 + np.exp(-design[~early] @ line.coefficients))
         misses_by = float(np.abs(drawn_on - value[~early]).max())
     intercept, slope = fit.coefficients
-    return LogLogit(used[0].tasks, intercept, slope, fit.r_squared, misses_by)
+    return LogLogit(in_law[0].tasks, intercept, slope, fit.r_squared, misses_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,5 +222,5 @@ class _Fit:
 def _least_squares(design: FloatArray, target: FloatArray) -> _Fit:
     solution = np.linalg.lstsq(design, target, rcond=None)[0]
     left = target - design @ solution
-    around = target - target.mean()
-    return _Fit(tuple(solution.tolist()), 1 - float(left @ left) / float(around @ around))
+    deviations = target - target.mean()
+    return _Fit(tuple(solution.tolist()), 1 - float(left @ left) / float(deviations @ deviations))

@@ -134,20 +134,20 @@ def best_temperatures(tasks: TaskSet, ks: Sequence[int]) -> tuple[Optimum, ...]:
     draws = np.asarray(ks, np.float64)
     if len(draws) == 0 or not bool((draws >= 1).all()):
         raise InvalidValue("k must be at least 1, and at least one k is needed.")
-    grid, scanned = _grid(tasks), _thinned(tasks)
-    slope = _scan(scanned, draws, grid)
+    grid, coarse = _grid(tasks), _thin(tasks)
+    slope = _scan(coarse, draws, grid)
     step, which = np.nonzero((slope[:-1] > 0) & (slope[1:] <= 0))
     bracket = _Bracket(
         np.log(grid[step]), np.log(grid[step + 1]), slope[step, which], slope[step + 1, which]
     )
-    solve = _solve if scanned is tasks else _solve_one_by_one
+    solve = _solve if coarse is tasks else _solve_one_by_one
     roots = solve(tasks, draws[which], bracket)
     failure = log_failure_at_k(tasks, draws[which], roots) if len(roots) else roots
     cold = _at_zero(tasks)
     optima = []
     for j, k in enumerate(ks):
-        own = np.flatnonzero(which == j)
-        best = own[np.argmin(failure[own])] if len(own) else None
+        members = np.flatnonzero(which == j)
+        best = members[np.argmin(failure[members])] if len(members) else None
         # T = 0 is a local maximum of its own where the derivative starts below zero.
         if best is None or (slope[0, j] < 0 and cold < failure[best]):
             optima.append(Optimum(k, 0.0, float(-np.expm1(cold))))
@@ -158,8 +158,8 @@ def best_temperatures(tasks: TaskSet, ks: Sequence[int]) -> tuple[Optimum, ...]:
 
 def _at_zero(tasks: TaskSet) -> float:
     """ln failure at T = 0, where c = 0 always passes and nothing else ever does."""
-    solved = float(tasks.weight[0]) if tasks.difficulty[0] == 0 else 0.0
-    return float(np.log1p(-solved)) if solved < 1 else -np.inf
+    easy_share = float(tasks.weight[0]) if tasks.difficulty[0] == 0 else 0.0
+    return float(np.log1p(-easy_share)) if easy_share < 1 else -np.inf
 
 
 def _in_reach(tasks: TaskSet, temperature: float) -> TaskSet:
@@ -185,7 +185,7 @@ def _scan(tasks: TaskSet, k: FloatArray, grid: FloatArray) -> FloatArray:
     return np.concatenate([_slope(_in_reach(tasks, t[-1, 0]), k, t) for t in blocks])
 
 
-def _thinned(tasks: TaskSet) -> TaskSet:
+def _thin(tasks: TaskSet) -> TaskSet:
     """A histogram good enough to scan with: a hard task represents its neighbors too.
 
     Only large populations are thinned. They are smooth, so the sign can only be wrong right beside
@@ -210,8 +210,8 @@ def _slope(tasks: TaskSet, k: FloatArray, temperature: FloatArray) -> FloatArray
     exponent -= exponent.max(axis=-1, keepdims=True)
     weight = np.exp(exponent, out=exponent)
     square = weight @ tasks.difficulty**2 / weight.sum(axis=-1)
-    own = variance(temperature)
-    slope: FloatArray = (square - own) / (square + own)
+    spread = variance(temperature)
+    slope: FloatArray = (square - spread) / (square + spread)
     return slope
 
 
@@ -224,7 +224,7 @@ class _Bracket:
     at_low: FloatArray
     at_high: FloatArray
 
-    def narrowed(self, point: FloatArray, value: FloatArray) -> _Bracket:
+    def narrow(self, point: FloatArray, value: FloatArray) -> _Bracket:
         """The side of the point on which the sign changes."""
         up, down = (value > 0) & (point > self.low), (value <= 0) & (point < self.high)
         return _Bracket(
@@ -246,8 +246,8 @@ def _solve(tasks: TaskSet, k: FloatArray, bracket: _Bracket) -> FloatArray:
         new = middle + (middle - bracket.low) * share
         if bool((np.abs(new - before) < _CLOSE).all()):
             break
-        bracket = bracket.narrowed(middle, at_middle)
-        bracket = bracket.narrowed(new, _slope(tasks, k, np.exp(new)))
+        bracket = bracket.narrow(middle, at_middle)
+        bracket = bracket.narrow(new, _slope(tasks, k, np.exp(new)))
     roots: FloatArray = np.exp(new)
     return roots
 
@@ -260,9 +260,9 @@ def _solve_one_by_one(tasks: TaskSet, k: FloatArray, scanned: _Bracket) -> Float
     roots = [np.zeros(0)]
     for i in range(len(k)):
         low, high = scanned.low[i : i + 1] - _STEP / 2, scanned.high[i : i + 1] + _STEP / 2
-        near, own = _in_reach(tasks, float(np.exp(high[0]))), k[i : i + 1]
-        ends = (_slope(near, own, np.exp(end)) for end in (low, high))
-        roots.append(_solve(near, own, _Bracket(low, high, *ends)))
+        near, one_k = _in_reach(tasks, float(np.exp(high[0]))), k[i : i + 1]
+        ends = (_slope(near, one_k, np.exp(end)) for end in (low, high))
+        roots.append(_solve(near, one_k, _Bracket(low, high, *ends)))
     return np.concatenate(roots)
 
 

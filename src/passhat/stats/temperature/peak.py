@@ -65,10 +65,10 @@ class KnownRates:
 
     def at(self, *temperatures: float) -> KnownRates:
         """The same at the temperatures nearest to these only."""
-        tried = np.log(self.temperatures)
-        rows = sorted({int(np.abs(tried - np.log(t)).argmin()) for t in temperatures})
-        kept = tuple(self.temperatures[row] for row in rows)
-        return KnownRates(self.agent, self.tasks, kept, self.rates[rows])
+        log_temperatures = np.log(self.temperatures)
+        rows = sorted({int(np.abs(log_temperatures - np.log(t)).argmin()) for t in temperatures})
+        row_temperatures = tuple(self.temperatures[row] for row in rows)
+        return KnownRates(self.agent, self.tasks, row_temperatures, self.rates[rows])
 
 
 FEWEST = 3
@@ -121,14 +121,14 @@ def peaks(temperatures: FloatArray, values: FloatArray) -> Peaks:
         for before in (1, 2):
             tops.append(np.exp(_cubic_top(log_t, curves, first, before)))
             tops.append(_cubic_top(temperatures, curves, first, before))
-    tied = first != last
+    is_tied = first != last
     between = (temperatures[first] + temperatures[last]) / 2
-    top = np.where(tied, between, np.where(np.isnan(over_log), over_t, over_log))
+    top = np.where(is_tied, between, np.where(np.isnan(over_log), over_t, over_log))
     top = np.clip(top, temperatures[0], temperatures[-1])  # exp(ln T) may round past an end
     low = np.fmin.reduce([temperatures[first], *tops])
     high = np.fmax.reduce([temperatures[last], *tops])
     edge = (last == len(temperatures) - 1) | ((first == 0) & bool(temperatures[0] > 0))
-    return Peaks(*(each.reshape(shape) for each in (top, low, high, edge)))
+    return Peaks(*(part.reshape(shape) for part in (top, low, high, edge)))
 
 
 def _windows(
@@ -153,9 +153,9 @@ def _parabola_top(x: FloatArray, curves: FloatArray, best: IntArray) -> FloatArr
         bend = (rise[:, 1] - rise[:, 0]) / (at[:, 2] - at[:, 0])
         top = (at[:, 0] + at[:, 1]) / 2 - rise[:, 0] / (2 * bend)
     # At an end of the temperatures the parabola may peak beyond the range: the end, then.
-    inside = np.clip(top, x[np.maximum(best - 1, 0)], x[np.minimum(best + 1, len(x) - 1)])
+    clipped = np.clip(top, x[np.maximum(best - 1, 0)], x[np.minimum(best + 1, len(x) - 1)])
     flat = np.where(np.isfinite(at).all(axis=1), x[best], np.nan)
-    return np.where(bend < 0, inside, flat)
+    return np.where(bend < 0, clipped, flat)
 
 
 def _cubic_top(x: FloatArray, curves: FloatArray, best: IntArray, before: int) -> FloatArray:

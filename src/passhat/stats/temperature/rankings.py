@@ -128,12 +128,12 @@ def _leads(a: Ladder, b: Ladder, policy: MissingPolicy, seed: int) -> tuple[Lead
     tasks = set(a.tasks) & set(b.tasks)
     if not temperatures or not ks or not tasks:
         return ()
-    difference = _chosen(a, temperatures, ks, tasks, policy) - _chosen(
+    difference = _select_values(a, temperatures, ks, tasks, policy) - _select_values(
         b, temperatures, ks, tasks, policy
     )
     redraws = redraw_tasks(difference, seed=seed)
-    tied = np.abs(redraws.drawn) <= _TIE
-    share = (redraws.drawn > _TIE).mean(axis=0) + 0.5 * tied.mean(axis=0)
+    is_tied = np.abs(redraws.drawn) <= _TIE
+    share = (redraws.drawn > _TIE).mean(axis=0) + 0.5 * is_tied.mean(axis=0)
     return tuple(
         Lead(
             k,
@@ -148,7 +148,7 @@ def _leads(a: Ladder, b: Ladder, policy: MissingPolicy, seed: int) -> tuple[Lead
     )
 
 
-def _chosen(
+def _select_values(
     ladder: Ladder,
     temperatures: Sequence[float],
     ks: Sequence[int],

@@ -69,9 +69,9 @@ class TaskSet:
         difficulty = np.arange(easiest, farthest + 1, dtype=np.float64)
         both_signs = np.where(difficulty == 0, 1.0, 2.0)
         weight = both_signs * density(difficulty)
-        kept = weight > 0
+        positive = weight > 0
         name = f"{family}, {parameter}"
-        return cls(difficulty[kept], weight[kept] / weight.sum(), name, parameter)
+        return cls(difficulty[positive], weight[positive] / weight.sum(), name, parameter)
 
     @property
     def spread(self) -> float:
@@ -81,8 +81,10 @@ class TaskSet:
     def sample(self, size: int, rng: np.random.Generator) -> TaskSet:
         """An eval set of ``size`` tasks drawn from this population."""
         counts = rng.multinomial(size, self.weight)
-        seen = counts > 0
-        return TaskSet(self.difficulty[seen], counts[seen] / size, self.name, self.parameter)
+        positive = counts > 0
+        return TaskSet(
+            self.difficulty[positive], counts[positive] / size, self.name, self.parameter
+        )
 
 
 def _gaussian(spread: float) -> TaskSet:

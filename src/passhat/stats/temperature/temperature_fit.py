@@ -159,36 +159,43 @@ def _best_temperatures(
     ladder: Ladder, redraws: Redraws, best: Sequence[int], level: float
 ) -> tuple[tuple[BestTemperature, ...], Exponent | None]:
     """T*(k) with intervals and its exponent, where there are enough temperatures."""
-    tried = [ladder.temperatures[rung] for rung in best]
+    best_rungs = [ladder.temperatures[rung] for rung in best]
     if len(ladder.temperatures) < FEWEST:
-        rows = zip(ladder.ks, tried, strict=True)
+        rows = zip(ladder.ks, best_rungs, strict=True)
         return tuple(BestTemperature(k, t, None, None, None, False) for k, t in rows), None
     temperatures = np.array(ladder.temperatures)
-    seen = peaks(temperatures, redraws.seen.T)
+    observed_peaks = peaks(temperatures, redraws.seen.T)
     redrawn = peaks(temperatures, redraws.drawn.transpose(0, 2, 1))
     # What the points allow in each redraw, so that the interval holds the best temperature tried
     # whenever it is the best in more than a 40th of the redraws.
-    low = np.minimum(np.quantile(redrawn.low, (1 - level) / 2, axis=0), seen.top)
-    high = np.maximum(np.quantile(redrawn.high, (1 + level) / 2, axis=0), seen.top)
+    low = np.minimum(np.quantile(redrawn.low, (1 - level) / 2, axis=0), observed_peaks.top)
+    high = np.maximum(np.quantile(redrawn.high, (1 + level) / 2, axis=0), observed_peaks.top)
     tops = tuple(
         BestTemperature(
-            k, tried[j], float(seen.top[j]), float(low[j]), float(high[j]), bool(seen.edge[j])
+            k,
+            best_rungs[j],
+            float(observed_peaks.top[j]),
+            float(low[j]),
+            float(high[j]),
+            bool(observed_peaks.edge[j]),
         )
         for j, k in enumerate(ladder.ks)
     )
     # Where a redraw peaks at T = 0 there is no logarithm, and no slope.
-    inside = np.flatnonzero(~seen.edge & (seen.top > 0) & (redrawn.top > 0).all(axis=0))
-    if len(inside) < FEWEST:
+    inner = np.flatnonzero(
+        ~observed_peaks.edge & (observed_peaks.top > 0) & (redrawn.top > 0).all(axis=0)
+    )
+    if len(inner) < FEWEST:
         return tops, None
-    log_k = np.log(np.array(ladder.ks)[inside])
-    slopes = _slope(log_k, np.log(redrawn.top[:, inside]))
-    below, above = np.quantile(slopes, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    value = float(_slope(log_k, np.log(seen.top[inside])))
-    return tops, Exponent(value, below, above, ladder.ks[inside[0]], ladder.ks[inside[-1]])
+    log_k = np.log(np.array(ladder.ks)[inner])
+    slopes = _slope(log_k, np.log(redrawn.top[:, inner]))
+    lower, upper = np.quantile(slopes, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    value = float(_slope(log_k, np.log(observed_peaks.top[inner])))
+    return tops, Exponent(value, lower, upper, ladder.ks[inner[0]], ladder.ks[inner[-1]])
 
 
 def _slope(x: FloatArray, y: FloatArray) -> FloatArray:
     """The slope of a least-squares line along the last axis."""
-    centered = x - x.mean()
-    slope: FloatArray = y @ centered / (centered @ centered)
+    deviations = x - x.mean()
+    slope: FloatArray = y @ deviations / (deviations @ deviations)
     return slope

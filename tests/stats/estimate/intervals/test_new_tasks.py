@@ -14,10 +14,10 @@ from passhat import Outcomes, estimate
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.intervals.new_tasks import (
     Intervals,
-    clustered,
     containing,
     gaffke,
     gaffke_clusters,
+    group_by_cluster,
     tail_probability,
 )
 
@@ -167,7 +167,7 @@ def test_copies_of_a_task_add_nothing_when_they_are_one_cluster() -> None:
 
 
 def test_the_unseen_cluster_has_the_size_a_task_finds() -> None:
-    found = clustered(np.array([[0.0, 1.0, 1.0, 1.0]]), ["a", "b", "b", "b"])
+    found = group_by_cluster(np.array([[0.0, 1.0, 1.0, 1.0]]), ["a", "b", "b", "b"])
     assert found.typical == pytest.approx((1 + 9) / 4)
     assert sorted(found.sizes.tolist()) == [1.0, 3.0]
 

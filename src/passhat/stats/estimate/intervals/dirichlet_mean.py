@@ -111,16 +111,16 @@ def _solve(problem: _Combination, tail: float) -> FloatArray:
     for _ in range(_MAX_NEWTON):
         log_cdf, elasticity = _log_cdf(problem.take(active), x[active])
         gap = np.log(tail) - log_cdf
-        below = gap > 0
-        low[active[below]] = x[active[below]]
-        high[active[~below]] = x[active[~below]]
+        too_low = gap > 0
+        low[active[too_low]] = x[active[too_low]]
+        high[active[~too_low]] = x[active[~too_low]]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             step = x[active] * np.exp(gap / elasticity)
-        inside = (step > low[active]) & (step < high[active])
-        new = np.where(inside, step, (low[active] + high[active]) / 2)
-        moved = np.abs(new - x[active]) > _TOLERANCE * new
+        in_bracket = (step > low[active]) & (step < high[active])
+        new = np.where(in_bracket, step, (low[active] + high[active]) / 2)
+        still_moving = np.abs(new - x[active]) > _TOLERANCE * new
         x[active] = new
-        active = active[moved]
+        active = active[still_moving]
         if not active.size:
             break
     return x
@@ -186,9 +186,9 @@ def _along_contour(
     weight = speed * (reach / (nodes - 1) / np.pi)
     weight[:, 0] /= 2
 
-    scaled = (tau[:, None] * t)[:, None, :]
-    real = 1 - across[:, :, None] * scaled
-    imag = up[:, :, None] * scaled
+    exponents = (tau[:, None] * t)[:, None, :]
+    real = 1 - across[:, :, None] * exponents
+    imag = up[:, :, None] * exponents
     square = real**2 + imag**2
     log_size = -0.5 * np.matmul(np.log(square), shapes[:, :, None])[..., 0]
     phase = np.matmul(np.arctan2(imag, real), shapes[:, :, None])[..., 0]
@@ -231,8 +231,8 @@ def _contour(
     imag = step.imag[..., None] * t[:, None, :]
     fall = 0.5 * np.matmul(np.log(real**2 + imag**2), shapes[:, :, None])[..., 0]
     fall += np.log(np.abs(1 + step / s0[:, None])) - np.log(np.cosh(_REACHES))
-    enough = fall > _NEGLIGIBLE
-    enough[..., -1] = True
+    is_negligible = fall > _NEGLIGIBLE
+    is_negligible[..., -1] = True
     choice = np.minimum(fall, _NEGLIGIBLE).sum(axis=-1).argmax(axis=0)
-    first = np.take_along_axis(enough.argmax(axis=-1), choice[None], axis=0)[0]
+    first = np.take_along_axis(is_negligible.argmax(axis=-1), choice[None], axis=0)[0]
     return _BENDS[choice], _REACHES[first]

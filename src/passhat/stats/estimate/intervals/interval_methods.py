@@ -74,13 +74,13 @@ _Named = Iterator[tuple[Metric, Interval]]
 def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
     """The interval within the metric's range, holding its point, and never of zero width."""
     low, high = max(interval.low, metric.lowest), min(interval.high, metric.highest)
-    moved = max(low - point, point - high)
-    extended = moved > max(_MATERIAL * (high - low), _SOLVED)
+    excess = max(low - point, point - high)
+    is_extended = excess > max(_MATERIAL * (high - low), _SOLVED)
     low, high = round_outward(low, high, metric.lowest, metric.highest)
     low, high = min(low, point), max(high, point)
     if high == low:
         low, high = max(low - STEP, metric.lowest), min(high + STEP, metric.highest)
-    return Interval(low, high, interval.method + (_EXTENDED if extended else ""))
+    return Interval(low, high, interval.method + (_EXTENDED if is_extended else ""))
 
 
 def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms) -> _Named:
@@ -97,12 +97,14 @@ def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Inter
     counts = [metric for metric in averages if isinstance(metric, CountMetric)]
     if counts:
         rows = np.stack([metric.values(cells.n, cells.c) for metric in counts])
-        yield from _named(counts, gaffke(rows, cells.tasks, level=asked.terms.level), _HISTOGRAM)
+        yield from _label_intervals(
+            counts, gaffke(rows, cells.tasks, level=asked.terms.level), _HISTOGRAM
+        )
     for metric in averages:
         if isinstance(metric, OrderedMetric):
-            seen = view.of(metric)
-            ends = gaffke(seen.values, seen.tasks, level=asked.terms.level)
-            yield from _named([metric], ends, _HISTOGRAM)
+            observed_values = view.of(metric)
+            ends = gaffke(observed_values.values, observed_values.tasks, level=asked.terms.level)
+            yield from _label_intervals([metric], ends, _HISTOGRAM)
     gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
     if gains:
         ends = gaffke_delta(
@@ -113,18 +115,18 @@ def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Inter
             level=asked.terms.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
-        yield from _named(gains, ends, f"{_JOINT}, {_seeded(asked)}")
+        yield from _label_intervals(gains, ends, f"{_JOINT}, {_seed_text(asked)}")
 
 
 def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms) -> _Named:
     labels = view.outcomes.label(asked.terms.cluster or "")
     count = counted(len(set(labels)), "cluster")
-    weighed = f"weights per {asked.terms.cluster} ({count}; sizes not seen are not covered)"
+    weights_text = f"weights per {asked.terms.cluster} ({count}; sizes not seen are not covered)"
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
     if averages:
         rows = np.stack([view.per_task(metric) for metric in averages])
         ends = gaffke_clusters(rows, np.array(labels), level=asked.terms.level)
-        yield from _named(averages, ends, f"Gaffke's bound, {weighed}")
+        yield from _label_intervals(averages, ends, f"Gaffke's bound, {weights_text}")
     gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
     if gains:
         ends = gaffke_delta_clusters(
@@ -135,18 +137,18 @@ def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: Interv
             level=asked.terms.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
-        yield from _named(gains, ends, f"{_JOINT}, {weighed}, {_seeded(asked)}")
+        yield from _label_intervals(gains, ends, f"{_JOINT}, {weights_text}, {_seed_text(asked)}")
 
 
-def _seeded(asked: IntervalTerms) -> str:
+def _seed_text(asked: IntervalTerms) -> str:
     """Where the draws come from."""
     return f"seed {SEED}" if asked.rng is None else "the caller's generator"
 
 
-def _named(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
+def _label_intervals(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
     rows = zip(metrics, ends.lows.tolist(), ends.highs.tolist(), ends.extended, strict=True)
-    for metric, low, high, extended in rows:
-        yield metric, Interval(low, high, method + (_EXTENDED if extended else ""))
+    for metric, low, high, is_extended in rows:
+        yield metric, Interval(low, high, method + (_EXTENDED if is_extended else ""))
 
 
 def _for_these_tasks(
@@ -156,10 +158,10 @@ def _for_these_tasks(
     tasks = TheseTasks(view.histogram, asked.terms)
     n = int(view.histogram.n.max())
     for metric in points:
-        chosen = metric if isinstance(metric, Delta) else metric.as_count_metric(n)
-        ends = None if chosen is None else tasks.interval(chosen)
+        count_metric = metric if isinstance(metric, Delta) else metric.as_count_metric(n)
+        ends = None if count_metric is None else tasks.interval(count_metric)
         if ends is not None:
-            yield metric, Interval(*ends, tasks.method(metric) + _twin(metric, chosen))
+            yield metric, Interval(*ends, tasks.method(metric) + _twin(metric, count_metric))
 
 
 def _twin(metric: Metric, chosen: Metric | None) -> str:

@@ -46,9 +46,9 @@ class Intervals:
 
 def containing(points: FloatArray, lows: FloatArray, highs: FloatArray) -> Intervals:
     """Intervals extended to contain their points, marked where that moved an end."""
-    moved = np.maximum(lows - points, points - highs)
-    extended = moved > _MATERIAL * np.abs(highs - lows)
-    return Intervals(points, np.minimum(lows, points), np.maximum(highs, points), extended)
+    excess = np.maximum(lows - points, points - highs)
+    is_extended = excess > _MATERIAL * np.abs(highs - lows)
+    return Intervals(points, np.minimum(lows, points), np.maximum(highs, points), is_extended)
 
 
 def tail_probability(level: float, sides: Sides) -> float:
@@ -60,7 +60,7 @@ def tail_probability(level: float, sides: Sides) -> float:
     return (1 - level) / 2 if sides == "two" else 1 - level
 
 
-def scaled(values: ArrayLike, lowest: float, highest: float) -> FloatArray:
+def scale_values(values: ArrayLike, lowest: float, highest: float) -> FloatArray:
     """Values as (M, U) on the [0, 1] scale of the metric's range; or a clear refusal."""
     rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
     if rows.ndim != 2 or rows.shape[1] == 0:
@@ -84,7 +84,7 @@ class Clusters:
     typical: float
 
 
-def clustered(tasks: FloatArray, labels: ArrayLike) -> Clusters:
+def group_by_cluster(tasks: FloatArray, labels: ArrayLike) -> Clusters:
     """Values per task, (M, T), gathered by their labels; the order of tasks leaves no trace."""
     names, member, sizes = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
     if member.shape != (tasks.shape[1],):
@@ -99,7 +99,7 @@ def clustered(tasks: FloatArray, labels: ArrayLike) -> Clusters:
     return Clusters(means[:, order], size[order], float((size**2).sum() / size.sum()))
 
 
-def occupied(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def drop_empty_cells(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """The cells that hold a task, and the number of tasks in each."""
     counts = np.asarray(weights, dtype=np.float64)
     if counts.shape != (cells.shape[1],):
@@ -160,7 +160,7 @@ def gaffke(
     >>> [round(float(end[0]), 4) for end in (fifty_of_fifty.lows, fifty_of_fifty.highs)]
     [0.9289, 1.0]
     """
-    cells, counts = occupied(scaled(values, lowest, highest), weights)
+    cells, counts = drop_empty_cells(scale_values(values, lowest, highest), weights)
     points = cells @ counts / counts.sum()
     lows, highs = _ends(cells, counts, level, sides, unseen)
     return containing(*(lowest + (highest - lowest) * part for part in (points, lows, highs)))
@@ -196,8 +196,8 @@ def gaffke_clusters(
     level, lowest, highest, sides, unseen
         As in `gaffke`.
     """
-    tasks = scaled(values, lowest, highest)
-    groups = clustered(tasks, clusters)
+    tasks = scale_values(values, lowest, highest)
+    groups = group_by_cluster(tasks, clusters)
     means, size = groups.means, groups.sizes
     points = means @ size / size.sum()
     shapes = np.ones(size.size)

@@ -18,10 +18,10 @@ from passhat.stats.estimate.intervals.new_tasks import (
     UNSEEN,
     Intervals,
     Sides,
-    clustered,
     containing,
-    occupied,
-    scaled,
+    drop_empty_cells,
+    group_by_cluster,
+    scale_values,
     tail_probability,
 )
 
@@ -77,9 +77,9 @@ def gaffke_delta(
         Monte Carlo draws (fewer for larger suites unless said, since their ends vary less), and
         the seed or Generator they come from.
     """
-    cells, counts = occupied(_rows(powers, rates, ks), weights)
-    weighed = _Weighed(cells, counts, np.ones(counts.size), 1.0)
-    return _ends(weighed, ks, level, sides, unseen, draws, seed)
+    cells, counts = drop_empty_cells(_rows(powers, rates, ks), weights)
+    weights_of_cells = _Weighed(cells, counts, np.ones(counts.size), 1.0)
+    return _ends(weights_of_cells, ks, level, sides, unseen, draws, seed)
 
 
 def gaffke_delta_clusters(
@@ -112,10 +112,10 @@ def gaffke_delta_clusters(
     ks, level, sides, unseen, draws, seed
         As in `gaffke_delta`.
     """
-    groups = clustered(_rows(powers, rates, ks), clusters)
+    groups = group_by_cluster(_rows(powers, rates, ks), clusters)
     shapes = np.ones(groups.sizes.size)
-    weighed = _Weighed(groups.means, shapes, groups.sizes, groups.typical)
-    return _ends(weighed, ks, level, sides, unseen, draws, seed)
+    weights_of_clusters = _Weighed(groups.means, shapes, groups.sizes, groups.typical)
+    return _ends(weights_of_clusters, ks, level, sides, unseen, draws, seed)
 
 
 def _rows(powers: ArrayLike, rates: ArrayLike, ks: Sequence[int]) -> FloatArray:
@@ -123,7 +123,7 @@ def _rows(powers: ArrayLike, rates: ArrayLike, ks: Sequence[int]) -> FloatArray:
     rows = np.vstack([np.asarray(rates, dtype=np.float64), np.atleast_2d(powers)])
     if len(rows) != len(ks) + 1 or min(ks, default=0) < 2:
         raise InvalidValue(f"expected one row of powers for each k >= 2; got ks={list(ks)}")
-    return scaled(rows, 0.0, 1.0)
+    return scale_values(rows, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ def _ends(
         draws = int(np.clip(20 * MOST_DRAWS / independent, FEWEST_DRAWS, MOST_DRAWS))
         # Thousands of cells mean thousands of tasks, whose ends hardly vary between draws.
         draws = min(draws, max(1_000, _MOST_WEIGHTS // given.shapes.size))
-    share, sampled = _joint_draws(given, unseen, draws, np.random.default_rng(seed))
-    power, rate = sampled[:, 1:], sampled[:, :1]  # already multiplied by (1 - share)
+    share, samples = _joint_draws(given, unseen, draws, np.random.default_rng(seed))
+    power, rate = samples[:, 1:], samples[:, :1]  # already multiplied by (1 - share)
     tail = tail_probability(level, sides)
 
     low_corners = (
@@ -186,8 +186,8 @@ def _joint_draws(
     for start in range(0, draws, block):
         size = min(block, draws - start)
         extra = strata[start : start + size, None]
-        seen = rng.standard_gamma(given.shapes, size=(size, given.shapes.size)) * given.sizes
-        total = seen.sum(axis=1, keepdims=True) + extra
+        gammas = rng.standard_gamma(given.shapes, size=(size, given.shapes.size)) * given.sizes
+        total = gammas.sum(axis=1, keepdims=True) + extra
         shares.append(extra / total)
-        parts.append(seen @ given.means.T / total)
+        parts.append(gammas @ given.means.T / total)
     return np.concatenate(shares), np.concatenate(parts)

@@ -143,8 +143,8 @@ class TheseTasks:
             self._strata = [(Attempted.of(cells), share) for cells, share in strata(self.cells)]
         parts = len(self._strata)
         return [
-            Statistic(tried, values, target, share=share, parts=parts)
-            for tried, share in self._strata
+            Statistic(attempts, values, target, share=share, parts=parts)
+            for attempts, share in self._strata
         ]
 
     @on_one_thread
@@ -156,8 +156,8 @@ class TheseTasks:
             return self._one_task(metric)
         if self._once:
             return self.one_attempt_each(metric)
-        seen = metric.values(self.cells.n, self.cells.c)
-        if metric.k == 1 and np.allclose(seen, self.cells.c / self.cells.n):
+        observed_values = metric.values(self.cells.n, self.cells.c)
+        if metric.k == 1 and np.allclose(observed_values, self.cells.c / self.cells.n):
             # pass@1, gpass@1:t and rate are pass^1: one way to compute it, to the last digit.
             return self._rate()
         return self._frontier(_values(metric), metric.value_at_rate)
@@ -194,8 +194,8 @@ class TheseTasks:
         """The metric over the interval of the task's success rate."""
         n, c = int(self.cells.n[0]), int(self.cells.c[0])
         low, high = binomial_interval(c, n, self.terms)
-        reached = metric.value_at_rate(np.linspace(low, high, 401))
-        return float(reached.min()), float(reached.max())
+        values = metric.value_at_rate(np.linspace(low, high, 401))
+        return float(values.min()), float(values.max())
 
     def one_attempt_each(self, metric: CountMetric) -> Ends:
         """The binomial interval, put between the metric's values at no pass and at one."""

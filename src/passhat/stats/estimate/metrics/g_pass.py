@@ -48,8 +48,8 @@ class GPass(CountMetric):
         return f"at least {self.needed} of {self.k} attempts pass"
 
     def users_text(self, many: str) -> str:
-        needed = f"at least {self.needed:,} times" if self.needed > 1 else "at least once"
-        return CountMetric.users_text(self, f"{many} are served well {needed}")
+        times = f"at least {self.needed:,} times" if self.needed > 1 else "at least once"
+        return CountMetric.users_text(self, f"{many} are served well {times}")
 
     @property
     def needed(self) -> int:
