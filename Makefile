@@ -42,7 +42,7 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/check_names.py --limit 5 src/passhat
+	$(BIN)/python tools/check_names.py --limit 4 src/passhat
 
 # Names, versions and hashes of everything `make test` installs, for every supported Python.
 lock:
