@@ -23,7 +23,7 @@ from passhat._serialize import Plain
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.significance import holm
-from passhat.stats.compare.task_changes import TaskChange, changed_tasks, fisher_tests
+from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, fisher_tests
 from passhat.stats.outcomes import MissingPolicy, Outcomes
 
 __all__ = [
@@ -108,7 +108,7 @@ def choose_suspects(
     pairing: Pairing, policy: MissingPolicy, level: float, most: int = MOST_SUSPECTS
 ) -> Suspects:
     """Up to ``most`` tasks that passed less often than in the baseline, by the exact test."""
-    changes = changed_tasks(pairing, policy, 1.0, "less")
+    changes = find_changed_tasks(pairing, policy, 1.0, "less")
     drops = [
         change
         for change in changes
@@ -210,7 +210,7 @@ def confirm_suspects(
         others = len(suspects.pairing) - len(suspects.tasks)
     else:
         first, second = fresh_base.outcomes, fresh.outcomes
-    tests = changed_tasks(pair(first, second), suspects.policy, 1.0, "less")
+    tests = find_changed_tasks(pair(first, second), suspects.policy, 1.0, "less")
     p_holm = holm([*(test.p_value for test in tests), *([1.0] * others)])
     corrected = tuple(
         replace(test, p_holm=float(p)) for test, p in zip(tests, p_holm, strict=False)
