@@ -95,6 +95,12 @@ def test_a_run_by_a_green_agents_file(passhat: Passhat, here: Path) -> None:
     (here / "green.toml").write_text(GREEN.format(mode="random"))
     ended = passhat("run", "--config", "green.toml", "-a", "demo:careful", "--store", "b.db")
     assert "12 of 12 attempts" in ended.err
+    for words in ("first^4", "window^2", "on average on success", "all 4 pass on"):
+        assert words in ended.out, words
+    arguments = ("run", "-a", "demo:careful", "-s", "orderdesk/retail", "--random", "1", "-n", "2")
+    assert "k=6 needs 6 attempts" in passhat(*arguments, "--set", "k=6").err
+    ended = passhat("run", "--config", "green.toml", "-a", "demo:careful", "-n", "2")
+    assert "first^2" in ended.out
 
 
 def test_random_draws_over_both_domains(passhat: Passhat) -> None:

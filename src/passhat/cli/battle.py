@@ -110,9 +110,10 @@ def _play(
         ) from None
     for text in reply.texts:
         click.echo(text)
+    if reply.data or reply.completed:  # also where the green agent was stopped in the middle
+        _write_result(_result(scenario, reply), path, output)
     if not reply.completed:
         raise InvalidValue(f"the green agent ended as {reply.state or 'nothing'}: {reply.said}")
-    _write_result(_result(scenario, reply), path, output)
     return ExitCode.OK
 
 

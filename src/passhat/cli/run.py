@@ -19,6 +19,7 @@ from passhat.cli.shared.run_settings import JudgingOptions, Money, judging_optio
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from passhat.reporting.run_summary import Summary
     from passhat.runner import Progress, RunPlan
     from passhat.runner.run import Work
     from passhat.runner.run_spec import Loaded, RunResult, RunSpec
@@ -103,10 +104,7 @@ def _resolve_attempts(
                 "attempts_total and attempts_for go with attempts_from: --set attempts_from=RUN."
             )
         return attempts
-    from click.core import ParameterSource
-
-    ctx = click.get_current_context()
-    if ctx.get_parameter_source("attempts") is ParameterSource.COMMANDLINE:
+    if _is_typed("attempts"):
         raise click.UsageError("--attempts and attempts_from both say how many; give one.")
     from passhat.errors import InvalidValue
     from passhat.readers import Needs, read_all
@@ -123,6 +121,14 @@ def _resolve_attempts(
     assert allocation is not None
     click.echo(allocation.sentence, err=True)
     return allocation
+
+
+def _is_typed(name: str) -> bool:
+    """Whether a value stands on the command line, not in a file or in the environment."""
+    from click.core import ParameterSource
+
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 @click.command(
@@ -217,6 +223,11 @@ def _resolve_attempts(
     help="With attempts_from: attempts over all tasks.  [default: as many as that run has]",
 )
 @setting("attempts_for", help="With attempts_from: the metric they decide.  [default: pass^1]")
+@setting(
+    "k",
+    type=click.IntRange(1),
+    help="Report pass^k and pass@k at this k, first^k, half of it in a row, and steps.",
+)
 @setting("max_steps", type=int, help="Turns of the agent; 30, unless the suite sets more.")
 @setting("step_timeout", type=float, default=60.0, help="Seconds for one answer.")
 @setting(
@@ -288,6 +299,7 @@ def command(
     attempts_from: str | None,
     attempts_total: int | None,
     attempts_for: str | None,
+    k: int | None,
     tasks: tuple[str, ...],
     drawn: int | None,
     seed: int,
@@ -376,8 +388,10 @@ def command(
     if (specs := click.get_current_context().meta.get(_SPECS)) is not None:
         specs.append(spec)
         return ExitCode.OK
+    if k is not None and isinstance(spec.attempts, int) and not _is_typed("k"):
+        k = min(k, spec.attempts)  # a file's k, with fewer attempts on the command line
     address = None if on is None else _ray_address(on)
-    result = _run(spec, address, baseline, verbose=verbose, full=full)
+    result = _run(spec, address, baseline, k, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget
     if progress.settled is not None and progress.settled.settled:
         _print_settled(progress)
@@ -445,7 +459,13 @@ def _ray_workers(
 
 
 def _run(
-    spec: RunSpec, address: str | None, baseline: str | None, *, verbose: bool, full: bool
+    spec: RunSpec,
+    address: str | None,
+    baseline: str | None,
+    k: int | None,
+    *,
+    verbose: bool,
+    full: bool,
 ) -> RunResult:
     """Run with a display on standard error, then report."""
     import asyncio
@@ -467,6 +487,9 @@ def _run(
 
         def before(plan: RunPlan, store: Store, freed: int) -> None:
             plans.append(plan)
+            fewest = plan.attempts.fewest
+            if k is not None and k > fewest:
+                raise click.UsageError(f"k={k} needs {k} attempts at every task, not {fewest}.")
             if freed:
                 click.echo(f"{freed} attempts without a verdict will be made again", err=True)
             print_preview(plan, store, baseline)
@@ -495,7 +518,7 @@ def _run(
 
         result = _until_stopped(whole, plans, store_path=str(spec.store))
     with open_store(str(spec.store)) as store:
-        _report(result, store, verbose=verbose, full=full)
+        _report(result, store, k, verbose=verbose, full=full)
     return result
 
 
@@ -533,7 +556,7 @@ def _failure(store: Store, run_id: str, run: Run) -> str:
     return "" if number is None else f"{run_id} {task}#{number}"
 
 
-def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> None:
+def _report(result: RunResult, store: Store, k: int | None, *, verbose: bool, full: bool) -> None:
     """Print the attempts in order, then the estimates over all tasks."""
     from rich.console import Console
 
@@ -541,25 +564,33 @@ def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> No
     from passhat.readers.store import run_from_store
     from passhat.reporting.build import ReportOptions, build_report
     from passhat.reporting.document import Level
-    from passhat.reporting.documents.attempts import attempts_document
+    from passhat.reporting.documents.attempts import attempts_document, totals_document
     from passhat.reporting.documents.report import report_document, run_document
     from passhat.reporting.run_summary import summarise
     from passhat.reporting.terminal import render_terminal
 
     plan, stored_run = result.plan, result.stored
-    if stored_run.attempts and (full or verbose):
+    ks = () if k is None else tuple(sorted({1, k}))
+
+    def summarise_attempts() -> Summary:
         task_ids = {task.id for task in plan.tasks}
         rows = (row for row in store.iterate_results(stored_run.id) if row[0] in task_ids)
-        summary = summarise(rows, plan.attempts.fewest)
+        return summarise(rows, k or plan.attempts.fewest)
+
+    if stored_run.attempts and (full or verbose):
+        summary = summarise_attempts()
         attempts = attempts_document(summary, verbose=verbose)
         click.echo(render_terminal(attempts, Console()), nl=False)
-        report = build_report([run_from_store(store, stored_run)], ReportOptions())
+        report = build_report([run_from_store(store, stored_run)], ReportOptions(ks=ks))
         click.echo(render_terminal(report_document(report), Console()), nl=False)
     elif stored_run.attempts:
         # One screen needs counts alone: those of a million attempts take a second.
         needs = Needs(attempts=False, measures=False, answers=False)
         run = run_from_store(store, stored_run, needs)
-        (run_report,) = build_report([run], ReportOptions(short=True)).runs
+        (run_report,) = build_report([run], ReportOptions(ks=ks, short=True)).runs
         document = run_document(run_report, _failure(store, stored_run.id, run))
+        if k is not None:
+            totals = totals_document(summarise_attempts())
+            click.echo(render_terminal(totals, Console()), nl=False)
         click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
     click.echo(f"run {stored_run.id} in {store.path}", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.commands import Command
-from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.configuring import read_green_table, store_option
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -68,6 +68,12 @@ if TYPE_CHECKING:
 @click.option(
     "--max-evaluations", default=2, show_default=True, help="Evaluations at the same time."
 )
+@click.option(
+    "--config",
+    "config_path",
+    metavar="FILE",
+    help="What requests that do not say it run: [pass_k_config] of a file, as in green.toml.",
+)
 @store_option
 def command(
     host: str,
@@ -80,6 +86,7 @@ def command(
     public: bool,
     caps: tuple[str, ...],
     max_evaluations: int,
+    config_path: str | None,
     store_path: str,
 ) -> ExitCode:
     """Be a green agent: evaluate agents on request, over A2A.
@@ -111,7 +118,11 @@ def command(
     settings = Settings(
         store_path=store_path,
         rules=Rules.with_hosts(
-            hosts, suites, loopback=loopback, most_attempts=int(amounts.attempts)
+            hosts,
+            suites,
+            loopback=loopback,
+            most_attempts=int(amounts.attempts),
+            defaults={} if config_path is None else read_green_table(config_path),
         ),
         most_at_once=max_evaluations,
         caps=amounts,
@@ -122,6 +133,9 @@ def command(
         click.echo(f"clients need this token: {token}", err=True)
     access = Access(host, token or "", _names(card_url))
     agent = GreenAgent(settings, lambda line: click.echo(line, err=True))
+    if settings.rules.defaults:
+        words = ", ".join(f"{name} {value}" for name, value in settings.rules.defaults.items())
+        click.echo(f"requests that say nothing else run: {words}", err=True)
     asyncio.run(_serve(agent, settings, access, port, launcher_port, card_url))
     return ExitCode.OK
 

@@ -168,6 +168,11 @@ class Summary(Plain):
     missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def half(self) -> int:
+        """The w of window^w: half of k, rounded up."""
+        return -(-self.k // 2)
+
+    @property
     def attempts(self) -> int:
         return sum(len(task.verdicts) for task in self.tasks)
 

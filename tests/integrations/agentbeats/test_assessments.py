@@ -60,6 +60,38 @@ def test_random_tasks_come_from_the_seed() -> None:
     assert len(set(drawn[0])) == 5
 
 
+def test_random_tasks_are_of_both_domains_unless_one_is_named() -> None:
+    drawn = read_request(v2(mode="random", num_battles=30), Rules())
+    assert {task.id.split("/")[0] for task in drawn.tasks} == {"retail", "airline"}
+    retail = read_request(v2(mode="random", num_battles=9, domain="retail"), Rules())
+    assert {task.id.split("/")[0] for task in retail.tasks} == {"retail"}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, ("orderdesk/retail", ["retail/006"], 6)),
+        ({"k": 2}, ("orderdesk/retail", ["retail/006"], 2)),
+        ({"task_id": 1}, ("orderdesk/retail", ["retail/002"], 6)),
+        ({"domain": "airline", "task_id": 0}, ("orderdesk/airline", ["airline/001"], 6)),
+    ],
+)
+def test_what_a_request_leaves_out_comes_from_the_servers_file(
+    config: dict[str, object], expected: tuple[str, list[str], int]
+) -> None:
+    file = {"mode": "manual", "k": 6, "domain": "retail", "task_id": 5, "num_battles": 5}
+    asked = read_request(v2(**config), Rules(defaults=file))
+    assert (asked.suite.name, [task.id for task in asked.tasks], asked.k) == expected
+    assert not asked.notes
+
+
+def test_a_file_of_random_mode_may_keep_the_keys_of_the_other() -> None:
+    file = {"mode": "random", "k": 4, "domain": "retail", "task_id": 5, "num_battles": 20}
+    asked = read_request(v2(), Rules(defaults=file))
+    assert (asked.suite.name, len(asked.tasks)) == ("orderdesk", 20)
+    assert asked.sentence.startswith("20 tasks of orderdesk, 4 attempts each, pass^4 and pass@4")
+
+
 def test_every_setting_is_taken_over() -> None:
     asked = read_request(
         v2(k=2, n=6, max_steps=9, step_timeout=1.5, timeout=20, jobs=3, temperature=0.5, win_at=1),
@@ -163,7 +195,7 @@ def test_a_greeting_is_no_request() -> None:
         (v2(mode="chaos"), "mode should be one of"),
         (v2(mode="manual"), "needs a task_id"),
         (v2(task_id=99), "no task '99'"),
-        (v2(num_battles=99), "num_battles should be a number from 1 to 24"),
+        (v2(num_battles=99), "num_battles should be a number from 1 to 48"),
         (v2(domain="moon"), "no domain 'moon'"),
         (v2(suite="python:os:system"), "not allowed"),
         (v2(suite="jsonl:/etc/passwd"), "not allowed"),

@@ -256,6 +256,10 @@ def test_a_backend_that_has_ended_the_battle_ends_the_evaluation(
     found, _ = sent(start_green().url, json.dumps(start))
     assert not found.completed
     assert "its backend refuses reports" in found.said
+    (partial,) = found.data
+    assert partial["complete"] is False
+    assert 0 < len(partial["results"]) < 500
+    assert "first^200" in found.texts[0]
     assert len(taken) < 500  # of 4,800 attempts
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Origin",
     "origins",
     "print_configuration",
+    "read_green_table",
     "read_store_setting",
     "store_option",
     "unknown_settings",
@@ -307,6 +308,14 @@ def read_configuration(path: str, known: Collection[str]) -> Configuration:
     return Configuration(path, settings, others)
 
 
+def read_green_table(path: str) -> Mapping[str, object]:
+    """Read ``[pass_k_config]`` as it stands, checked; nothing where the file has none."""
+    table = _table(_parse_file(path), _GREEN, path)
+    if table is not None:
+        _from_green(table, path)
+    return table or {}
+
+
 def read_store(path: str) -> str | None:
     """The ``store`` of ``[run]``; the other settings are checked by the command they belong to."""
     value = (_table(_parse_file(path), _OWN, path) or {}).get("store")
@@ -374,14 +383,14 @@ def _green_values(table: Mapping[str, object]) -> dict[str, Value]:
     mode = table.get("mode", "manual")
     if mode == "random":
         battle_count = _whole(table, "num_battles", 1)
-        return {"suite": "orderdesk", "random": battle_count, "attempts": attempts}
+        return {"suite": "orderdesk", "random": battle_count, "attempts": attempts, "k": attempts}
     if mode != "manual":
         raise InvalidValue(f'mode must be "manual" or "random", not {shorten(mode)}.')
     domain = table.get("domain")
     if domain not in _DOMAINS:
         raise InvalidValue(f'domain must be "retail" or "airline", not {shorten(domain)}.')
     task = str(_whole(table, "task_id", 0))
-    return {"suite": f"orderdesk/{domain}", "task": [task], "attempts": attempts}
+    return {"suite": f"orderdesk/{domain}", "task": [task], "attempts": attempts, "k": attempts}
 
 
 def _whole(table: Mapping[str, object], name: str, least: int) -> int:

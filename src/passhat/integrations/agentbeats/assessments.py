@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from passhat._display import counted
 from passhat.agents.a2a import A2AAgent
 from passhat.agents.a2a_wire import await_agent, whole_numbers
 from passhat.agents.base import AgentFault
@@ -119,6 +120,10 @@ _WORDS = frozenset(
 )
 
 
+_CHOICES = frozenset({"suite", "domain", "env", "mode", "task_id", "task_ids", "num_battles"})
+"""Settings that choose tasks."""
+
+
 class BadRequest(Exception):
     """A request that cannot be met, with every reason there is."""
 
@@ -138,6 +143,7 @@ class Rules:
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
     suites: Sequence[str] = ("orderdesk",)
     most_attempts: int = 10_000
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def with_hosts(
@@ -147,9 +153,18 @@ class Rules:
         *,
         loopback: bool = True,
         most_attempts: int = 10_000,
+        defaults: Mapping[str, Any] | None = None,
     ) -> Rules:
         allowed_hosts = AllowedHosts.of(hosts, loopback=loopback)
-        return cls(allowed_hosts, ("orderdesk", *suites), most_attempts)
+        return cls(allowed_hosts, ("orderdesk", *suites), most_attempts, defaults or {})
+
+    def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Add the defaults; a request that chooses tasks itself gets no choice of theirs."""
+        left_out = _CHOICES if _CHOICES & set(config) else frozenset()
+        defaults = {key: value for key, value in self.defaults.items() if key not in left_out}
+        if defaults.get("mode") == "random":  # a green agent's file may keep both modes' keys
+            defaults = {k: v for k, v in defaults.items() if k not in ("task_id", "domain")}
+        return {**defaults, **config}
 
     def allow_suite(self, word: str) -> bool:
         """A suite may name a file or a module here, so only those that were allowed are read."""
@@ -186,6 +201,16 @@ class Assessment:
     notes: Sequence[str] = ()
 
     @property
+    def sentence(self) -> str:
+        """What will run, for the first line of an evaluation."""
+        tasks = counted(len(self.tasks), "task")
+        whose = "" if len(self.participants) == 1 else f", {len(self.participants)} participants"
+        return (
+            f"{tasks} of {self.suite.name}, {counted(self.attempts, 'attempt')} each, "
+            f"pass^{self.k} and pass@{self.k}, seed {self.seed}{whose}"
+        )
+
+    @property
     def total_attempts(self) -> int:
         """Attempts of all participants."""
         return len(self.participants) * len(self.tasks) * self.attempts
@@ -200,6 +225,7 @@ def is_greeting(text: str) -> bool:
 def read_request(text: str, rules: Rules) -> Assessment:
     """Read a request, or raise BadRequest with all of its problems."""
     participants, config, battle = _parts(text)
+    config = rules.complete(config)
     problems = _Problems()
     if not participants:
         problems.add('there is no participant: "participants" should be {"role": "http://..."}')
@@ -354,7 +380,8 @@ def _read_config(
 
 def _suite(config: Mapping[str, Any], rules: Rules, problems: _Problems) -> Suite | None:
     domain = config.get("domain") or config.get("env")
-    word = str(config.get("suite") or (f"orderdesk/{domain}" if domain else "orderdesk/retail"))
+    both = "orderdesk" if _mode(config) == "random" else "orderdesk/retail"
+    word = str(config.get("suite") or (f"orderdesk/{domain}" if domain else both))
     if not rules.allow_suite(word):
         suites = ", ".join(rules.suites)
         problems.add(f"suite {shorten(word)} is not allowed here; allowed: {suites}")
@@ -370,9 +397,7 @@ def _tasks(
     config: Mapping[str, Any], suite: Suite, seed: int, problems: _Problems
 ) -> Sequence[Task]:
     """All tasks; ``manual``: those in ``task_id``, by id or place; ``random``: ``num_battles``."""
-    task_ids = config.get("task_id", config.get("task_ids"))
-    default = "manual" if task_ids is not None else "random" if "num_battles" in config else "all"
-    mode = config.get("mode") or default
+    task_ids, mode = _task_ids(config), _mode(config)
     if mode not in _MODES:
         problems.add(f"mode should be one of {', '.join(_MODES)}, not {shorten(mode)}")
     if mode == "random":
@@ -386,6 +411,19 @@ def _tasks(
         words = task_ids if isinstance(task_ids, list) else [] if task_ids is None else [task_ids]
         return [task for word in words if (task := _task(word, suite, problems)) is not None]
     return tuple(suite.tasks)
+
+
+def _task_ids(config: Mapping[str, Any]) -> Any:
+    return config.get("task_id", config.get("task_ids"))
+
+
+def _mode(config: Mapping[str, Any]) -> Any:
+    """How tasks are chosen; without a word about it, by what is given."""
+    if config.get("mode"):
+        return config["mode"]
+    if _task_ids(config) is not None:
+        return "manual"
+    return "random" if "num_battles" in config else "all"
 
 
 def _task(word: object, suite: Suite, problems: _Problems) -> Task | None:

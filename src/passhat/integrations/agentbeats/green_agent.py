@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from a2a.helpers import (
@@ -19,6 +19,7 @@ from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
 from a2a.types import Message
 
+from passhat._serialize import as_json
 from passhat.agents.a2a import A2AAgent
 from passhat.errors import PasshatError
 from passhat.integrations.agentbeats.assessments import (
@@ -38,6 +39,8 @@ from passhat.integrations.agentbeats.strangers import (
 )
 from passhat.readers.store import run_from_store
 from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.documents.attempts import total_facts
+from passhat.reporting.run_summary import Summary, summarise
 from passhat.reporting.view import Report, RunReport
 from passhat.runner import Progress, run_attempts
 from passhat.runner.redaction import Redactor
@@ -54,7 +57,6 @@ __all__ = [
     "GreenAgent",
     "Result",
     "Settings",
-    "Stopped",
     "evaluate",
     "progress_line",
 ]
@@ -66,20 +68,14 @@ _MARKS = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.MISSING: "
 Seen = Callable[[str], None]
 
 
-class Stopped(Exception):
-    """The evaluation was canceled."""
-
-    def __init__(self) -> None:
-        super().__init__("the evaluation was stopped")
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of an evaluation, as text and as data."""
+    """The result of an evaluation, as text and as data; ``failure`` says why it is not whole."""
 
     text: str
     data: Mapping[str, object]
     winner: str
+    failure: str = ""
 
 
 async def evaluate(
@@ -99,7 +95,9 @@ async def evaluate(
     Connections go to ``hosts`` only; ``received`` is called with the bytes that agents send.
     """
     runs: dict[str, Run] = {}
+    summaries: dict[str, Summary] = {}
     rows: list[dict[str, object]] = []
+    seen(assessment.sentence)
     for role, url in assessment.participants.items():
         plan = RunSpec(
             agent=A2AAgent(url, transport=lambda: CheckedTransport(hosts), received=received),
@@ -125,17 +123,25 @@ async def evaluate(
             seen(progress_line(role, record, progress, assessment.attempts))
 
         await run_attempts(plan, store, stop, one)
+        if not stop.asked or len(store.load_attempts(plan.record.id, finished=True)):
+            runs[role] = run_from_store(store, store.find(plan.record.id))
+            summaries[role] = summarise(store.iterate_results(plan.record.id), assessment.k)
         if stop.asked:
-            raise Stopped
-        runs[role] = run_from_store(store, store.find(plan.record.id))
+            break
+    failure = "the evaluation was stopped" if stop.asked else ""
+    if not runs:
+        return _failed(failure)
     options = ReportOptions(ks=tuple(sorted({1, assessment.k})), with_tasks=True)
     # In a thread, so that the event loop can send heartbeats meanwhile.
     report = await asyncio.to_thread(build_report, list(runs.values()), options)
+    text = _summary(assessment, dict(zip(runs, report.runs, strict=True)), summaries)
+    data = {**report.to_dict(), "attempts": summaries, "complete": not failure}
     return Result(
-        text=_summary(assessment, dict(zip(runs, report.runs, strict=True))),
+        text=f"{failure}; what was made until then:\n{text}" if failure else text,
         # Attempts of several participants would be taken for those of one.
-        data=report.to_dict() | ({"results": rows} if len(runs) == 1 else {}),
-        winner=_winner(assessment, runs, report),
+        data=data | ({"results": rows} if len(assessment.participants) == 1 else {}),
+        winner=EVALUATOR if failure else _winner(assessment, runs, report),
+        failure=failure,
     )
 
 
@@ -163,7 +169,9 @@ def progress_line(role: str, record: AttemptRecord, progress: Progress, attempts
     )
 
 
-def _summary(assessment: Assessment, reports: Mapping[str, RunReport]) -> str:
+def _summary(
+    assessment: Assessment, reports: Mapping[str, RunReport], summaries: Mapping[str, Summary]
+) -> str:
     lines = [
         f"{assessment.suite.name}: {len(assessment.tasks)} tasks, "
         f"{assessment.attempts} attempts each"
@@ -177,12 +185,19 @@ def _summary(assessment: Assessment, reports: Mapping[str, RunReport]) -> str:
             f"  {outcomes.passes} of {outcomes.scored} attempts passed, "
             f"{outcomes.total_missing} missing"
         )
-        failures = report.run.failures_by_category.items()
-        lines += [f"  failed by {why}: {count}" for why, count in failures]
+        lines += [f"  {name}: {text}" for name, text in total_facts(summaries[role])]
+        lines += [f"  {text}" for text in _usage(report.run)]
         lines += [f"  {row.task} {row.dots}" for row in report.tasks]
         lines += [f"  note: {note}" for note in report.notes]
     lines += [f"note: {note}" for note in assessment.notes]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _usage(run: Run) -> Iterator[str]:
+    """Tokens and money of a run, where the agent tells them."""
+    for name, unit in (("tokens", "{:,.0f} tokens"), ("cost", "cost ${:,.4f}")):
+        if (amount := run.measured(name)) is not None:
+            yield unit.format(amount.total)
 
 
 def _winner(assessment: Assessment, runs: Mapping[str, Run], report: Report) -> str:
@@ -370,7 +385,7 @@ class GreenAgent(AgentExecutor):
         redact = self._settings.redact
         try:
             with open_store(self._settings.store_path) as store:
-                return await evaluate(
+                result = await evaluate(
                     assessment,
                     store,
                     name=name,
@@ -380,11 +395,12 @@ class GreenAgent(AgentExecutor):
                     hosts=self._settings.rules.hosts,
                     received=metered.count_bytes,
                 )
-        except Stopped as error:
-            return _failed(f"{error}{metered.reason}")
         except Exception as error:  # the caller waits for a result and must learn of it
             cause = str(error) if isinstance(error, PasshatError) else repr(error)
             return _failed(redact(f"the evaluation failed: {cause}"))
+        if result.failure:
+            result = replace(result, failure=f"{result.failure}{metered.reason}")
+        return result
 
 
 async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:
@@ -403,16 +419,18 @@ async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:
 
 
 async def _finish(result: Result, updater: TaskUpdater) -> None:
-    if not result.data:
-        await updater.failed(_words(result.text, updater))
-        return
-    data = json.loads(json.dumps(result.data, allow_nan=False, default=str))
-    await updater.add_artifact([new_text_part(result.text), new_data_part(data)], name="Result")
-    await updater.complete()
+    if result.data:
+        data = json.loads(as_json(result.data))
+        name = "Partial result" if result.failure else "Result"
+        await updater.add_artifact([new_text_part(result.text), new_data_part(data)], name=name)
+    if result.failure:
+        await updater.failed(_words(result.failure, updater))
+    else:
+        await updater.complete()
 
 
 def _failed(why: str) -> Result:
-    return Result(why, {}, EVALUATOR)
+    return Result(why, {}, EVALUATOR, why)
 
 
 def _words(text: str, updater: TaskUpdater) -> Message:

@@ -9,7 +9,7 @@ from passhat.reporting.document import Block, Document, Facts, Heading, Sentence
 from passhat.reporting.run_summary import MARKS, AttemptLine, Summary, TaskSummary
 from passhat.stats.outcomes import Verdict
 
-__all__ = ["attempts_document"]
+__all__ = ["attempts_document", "total_facts", "totals_document"]
 
 _IN_FULL = 3
 """Up to this many tasks are shown one by one."""
@@ -27,6 +27,11 @@ def attempts_document(summary: Summary, *, verbose: bool = False) -> Document:
         block for task in summary.tasks for block in _one_task(task, summary.details, verbose)
     ]
     return Document.of("Attempts", blocks)
+
+
+def totals_document(summary: Summary) -> Document:
+    """Build first^k, window^(k/2), rate, steps and failures over all tasks, a line each."""
+    return Document.of("Attempts", [Facts(tuple(total_facts(summary)))])
 
 
 def _one_task(task: TaskSummary, details: Sequence[AttemptLine], verbose: bool) -> Iterator[Block]:
@@ -62,7 +67,7 @@ def _in_a_row(count: int) -> str:
 
 
 def _all_tasks(summary: Summary, verbose: bool) -> Iterator[Block]:
-    half = summary.tasks[0].half
+    half = summary.half
     title = f"{len(summary.tasks):,} tasks as they came"
     yield Heading(title, "✓ passed  ✗ failed  ? missing  · not made")
     rows = tuple(
@@ -83,12 +88,13 @@ def _all_tasks(summary: Summary, verbose: bool) -> Iterator[Block]:
         most=None if verbose else _MOST_TASK_ROWS,
         more="; --verbose lists them",
     )
-    yield Facts(tuple(_totals(summary, half)))
+    yield Facts(tuple(total_facts(summary)))
     yield from _reasons(summary, verbose)
 
 
-def _totals(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
+def total_facts(summary: Summary) -> Iterator[tuple[str, str]]:
     """The same over all tasks, as observed; estimates are in the report."""
+    half = summary.half
     of = f"of {counted(len(summary.tasks), 'task')}"
     for name, which in ((f"first^{summary.k}", "first"), (f"window^{half}", "in_a_row")):
         answers = summary.answers(which)
