@@ -135,7 +135,8 @@ async def evaluate(
     # In a thread, so that the event loop can send heartbeats meanwhile.
     report = await asyncio.to_thread(build_report, list(runs.values()), options)
     text = _summary(assessment, dict(zip(runs, report.runs, strict=True)), summaries)
-    data = {**report.to_dict(), "attempts": summaries, "complete": not failure}
+    attempts = json.loads(as_json(summaries))
+    data = {**report.to_dict(), "attempts": attempts, "complete": not failure}
     return Result(
         text=f"{failure}; what was made until then:\n{text}" if failure else text,
         # Attempts of several participants would be taken for those of one.
@@ -420,7 +421,7 @@ async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:
 
 async def _finish(result: Result, updater: TaskUpdater) -> None:
     if result.data:
-        data = json.loads(as_json(result.data))
+        data = json.loads(json.dumps(result.data, allow_nan=False, default=str))
         name = "Partial result" if result.failure else "Result"
         await updater.add_artifact([new_text_part(result.text), new_data_part(data)], name=name)
     if result.failure:
