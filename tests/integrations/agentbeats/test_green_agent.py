@@ -40,7 +40,7 @@ def sent(url: str, text: str, token: str | None = None) -> tuple[GreenReply, lis
 
 def _attempts(said: list[str]) -> list[str]:
     """The lines that tell of an attempt; signs of life, where attempts take long, say the last."""
-    return [line for line in said if " attempt " in line and not line.startswith("still working")]
+    return [line for line in said if " done, " in line and not line.startswith("still working")]
 
 
 def sent_by_old_client(old_a2a: Path, url: str, text: str, *how: str) -> list[dict[str, Any]]:

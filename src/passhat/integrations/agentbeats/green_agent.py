@@ -113,10 +113,7 @@ async def evaluate(
             name=f"{name} {role}",
             redact=redact,
         ).plan()
-        seen(
-            f"{role}: {len(assessment.tasks)} tasks of {assessment.suite.name}, "
-            f"{assessment.attempts} attempts each, at {url}"
-        )
+        seen(f"{role} at {url}")
 
         def one(record: AttemptRecord, progress: Progress, role: str = role) -> None:
             rows.append(_row(record))
@@ -131,7 +128,9 @@ async def evaluate(
     failure = "the evaluation was stopped" if stop.asked else ""
     if not runs:
         return _failed(failure)
-    options = ReportOptions(ks=tuple(sorted({1, assessment.k})), with_tasks=True)
+    # A part of the attempts may be too few for the configured k.
+    ks = () if failure else tuple(sorted({1, assessment.k}))
+    options = ReportOptions(ks=ks, with_tasks=True)
     # In a thread, so that the event loop can send heartbeats meanwhile.
     report = await asyncio.to_thread(build_report, list(runs.values()), options)
     text = _summary(assessment, dict(zip(runs, report.runs, strict=True)), summaries)
