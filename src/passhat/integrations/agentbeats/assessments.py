@@ -202,7 +202,7 @@ class Assessment:
 
     @property
     def sentence(self) -> str:
-        """What will run, for the first line of an evaluation."""
+        """The plan in a line, which an evaluation says first."""
         tasks = counted(len(self.tasks), "task")
         whose = "" if len(self.participants) == 1 else f", {len(self.participants)} participants"
         return (
