@@ -60,7 +60,7 @@ class _Point:
     v: FloatArray
     lam: float
 
-    def moved(self, step: _Point, primal: float, dual: float) -> _Point:
+    def step_by(self, step: _Point, primal: float, dual: float) -> _Point:
         return _Point(
             self.g + primal * step.g,
             self.s + dual * step.s,
@@ -158,10 +158,10 @@ def _step(b: Factored, counts: FloatArray, here: _Point, off: _Off) -> _Point:
     mu = float(here.g @ here.s) / len(here.g)
     gs, vy = here.g * here.s, counts - here.v * here.y
     guess = direction(-gs, vy)
-    ahead = here.moved(guess, *_lengths(here, guess, 1.0))
+    ahead = here.step_by(guess, *_lengths(here, guess, 1.0))
     centring = (float(ahead.g @ ahead.s) / len(here.g) / mu) ** 3
     final = direction(centring * mu - gs - guess.g * guess.s, vy - guess.v * guess.y)
-    return here.moved(final, *_lengths(here, final, _STAY_INSIDE))
+    return here.step_by(final, *_lengths(here, final, _STAY_INSIDE))
 
 
 def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, FloatArray], _Point]:
