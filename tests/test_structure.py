@@ -148,3 +148,8 @@ def test_no_code_parses_a_sentence_that_other_code_wrote() -> None:
     assert places == []
     assert PARSED_SENTENCE.search('value, _, interval = one.method.split("; ", 2)')
     assert PARSED_SENTENCE.search("""re.split(r'(?<=[.]) ', one.sentence)[-1]""")
+
+
+def test_no_module_has_more_than_600_lines() -> None:
+    lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in modules().items()}
+    assert {name: length for name, length in lengths.items() if length > 600} == {}

@@ -7,7 +7,6 @@ A query that all databases understand is written here, once. Their differences a
 from __future__ import annotations
 
 import json
-import re
 import time
 import zlib
 from abc import ABC, abstractmethod
@@ -23,9 +22,8 @@ from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Ve
 from passhat.store import counting
 from passhat.store.database import Database, LogProblem
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
-from passhat.store.queries import ENDED_ROWS, Queries
+from passhat.store.queries import ENDED_ROWS, WRITE_CALLS, Queries
 from passhat.store.rows import (
-    GATE_PREFIX,
     AttemptRecord,
     AttemptSet,
     CallCounts,
@@ -45,16 +43,6 @@ FINISHED_COLUMNS = (
     *("retries", "answer", "finished", "leak", "score"),
 )
 """Columns of a finished attempt, in the order in which they are written."""
-_CALL_COLUMNS = (
-    *("run", "task", "number", "answers", "cut", "cut_at"),
-    *("refused", "filtered", "empty", "body"),
-)
-_CALLS = (
-    f"INSERT INTO calls ({', '.join(_CALL_COLUMNS)}) "
-    f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _CALL_COLUMNS[3:])
-)
-"""Writes the model and tool calls of an attempt; a second write replaces the first."""
 _LONGEST_WORD = 200
 _POLL_SECONDS = 0.1
 
@@ -269,7 +257,7 @@ class Store(ABC):
             ]
             if with_calls:
                 self._db.executemany(
-                    _CALLS,
+                    WRITE_CALLS,
                     [
                         (
                             *(key, tasks[record.task], record.number),
@@ -450,27 +438,7 @@ class Store(ABC):
         ``latest`` is the newest run, ``latest~1`` the one before, unless a run has that name;
         fresh attempts of a gate do not count.
         """
-        rows = list(self._db.execute("SELECT id, name FROM runs ORDER BY started, key"))
-        ids_by_name = [run for run, name in rows if name == word] if word else []
-        if not ids_by_name and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
-            back = int(match[1] or 0)
-            ids = [run for run, name in rows if not name.startswith(GATE_PREFIX)]
-            if back < len(ids):
-                return self._queries.runs(self._key(ids[-1 - back]))[0]
-            raise InvalidValue(
-                f"{self.path}: there is no run {word!r}, only {counted(len(ids), 'run')}.",
-                hint="passhat runs lists them." if ids else "passhat run makes one.",
-            )
-        matches = ids_by_name or [run for run, _ in rows if run.startswith(word)]
-        if len(matches) == 1:
-            return self._queries.runs(self._key(matches[0]))[0]
-        listing = ", ".join((matches or [run for run, _ in rows])[-10:])
-        what = "there is no run"
-        if matches:
-            what = f"{len(matches)} runs {'are named' if ids_by_name else 'start with'}"
-        raise InvalidValue(
-            f"{self.path}: {what} {word!r}.", hint=f"Runs here: {listing or 'none'}."
-        )
+        return self._queries.find(word, self.path)
 
     def protocol(self, run: str) -> Protocol:
         """The protocol that a run was begun with."""

@@ -8,16 +8,19 @@ be read, the database counts them.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from passhat.errors import StoreUnavailable
+from passhat._display import counted
+from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
 from passhat.store.database import ReadableStore
 from passhat.store.rows import (
+    GATE_PREFIX,
     AttemptFilter,
     AttemptLine,
     CallCounts,
@@ -39,6 +42,7 @@ __all__ = [
     "ENDED_ROWS",
     "JUDGED_BY_JOIN",
     "NEWEST",
+    "WRITE_CALLS",
     "AttemptFilter",
     "AttemptLine",
     "Group",
@@ -52,6 +56,16 @@ __all__ = [
 
 Row = tuple[Any, ...]
 
+_CALL_COLUMNS = (
+    *("run", "task", "number", "answers", "cut", "cut_at"),
+    *("refused", "filtered", "empty", "body"),
+)
+WRITE_CALLS = (
+    f"INSERT INTO calls ({', '.join(_CALL_COLUMNS)}) "
+    f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _CALL_COLUMNS[3:])
+)
+"""Writes the model and tool calls of an attempt; a second write replaces the first."""
 NEWEST = (
     "FROM judgements j JOIN attempts a ON a.run = j.run AND a.task = j.task "
     "AND a.number = j.number WHERE NOT EXISTS (SELECT 1 FROM judgements n WHERE n.run = j.run "
@@ -135,6 +149,29 @@ class Queries:
             summarize_run(head, counts.get(head.key, RunCounts()), allocations.get(head.key, ""))
             for head in self.heads(run)
         ]
+
+    def find(self, word: str, place: str) -> StoredRun:
+        """A run by its name, its id or the beginning of its id; ``place`` is for errors."""
+        rows = self._all("SELECT key, id, name FROM runs ORDER BY started, key")
+        keys = {run: key for key, run, _ in rows}
+        ids_by_name = [run for _, run, name in rows if name == word] if word else []
+        if not ids_by_name and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
+            back = int(match[1] or 0)
+            ids = [run for _, run, name in rows if not name.startswith(GATE_PREFIX)]
+            if back < len(ids):
+                return self.runs(keys[ids[-1 - back]])[0]
+            raise InvalidValue(
+                f"{place}: there is no run {word!r}, only {counted(len(ids), 'run')}.",
+                hint="passhat runs lists them." if ids else "passhat run makes one.",
+            )
+        matches = ids_by_name or [run for run in keys if run.startswith(word)]
+        if len(matches) == 1:
+            return self.runs(keys[matches[0]])[0]
+        listing = ", ".join((matches or list(keys))[-10:])
+        what = "there is no run"
+        if matches:
+            what = f"{len(matches)} runs {'are named' if ids_by_name else 'start with'}"
+        raise InvalidValue(f"{place}: {what} {word!r}.", hint=f"Runs here: {listing or 'none'}.")
 
     def counts(self, run: int | None = None) -> dict[int, RunCounts]:
         """Attempts counted for every run, or for one of them."""
