@@ -210,3 +210,78 @@ def test_a_task_whose_reference_fails_here_judges_nothing(contained: Examiner) -
     assert "the reference solution fails here too" in verdict.detail
     able = CodeTask("able", entry_point="f", tests=tests, canonical="def f(): return 1")
     assert contained.judge(able, forks).category == "sandbox_violation"
+
+
+CONSTRUCTS = {
+    "logs": (
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n"
+        "        with self.assertLogs('x', level='INFO'): f()",
+        "import logging\ndef f(): logging.getLogger('x').info('two')",
+        "missing, unconfirmed: the tests use logging",
+    ),
+    "metaclass": (
+        "assert isinstance(Duck(), Quacks) and not isinstance(3, Quacks)",
+        "class M(type):\n    def __instancecheck__(c, o): return hasattr(o, 'quack')\n"
+        "class Quacks(metaclass=M): pass\nclass Duck:\n    def quack(s): return 1",
+        "missing, unconfirmed: isinstance by the program's class Quacks",
+    ),
+    "protocol": (
+        "class Has:\n    def close(self): pass\nassert isinstance(Has(), Closable)",
+        "from typing import Protocol, runtime_checkable\n@runtime_checkable\n"
+        "class Closable(Protocol):\n    def close(self): ...",
+        "missing, unconfirmed: isinstance by the program's class Closable",
+    ),
+    "registered": (
+        "assert isinstance(3, Whole)",
+        "from abc import ABC\nclass Whole(ABC): pass\nWhole.register(int)",
+        "missing, unconfirmed: isinstance by the program's class Whole",
+    ),
+    "flags": (
+        "both = Perm.R | Perm.W\nassert f(both) == Perm.R and Perm.W in g() and g() == both",
+        "from enum import Flag\nclass Perm(Flag):\n    R = 1\n    W = 2\n"
+        "def f(p): return p & Perm.R\ndef g(): return Perm.R | Perm.W",
+        "passed",
+    ),
+    "__getattr__": (
+        "r = Rec(a=1)\nassert r.a == 1 and not hasattr(r, 'b')",
+        "class Rec:\n    def __init__(s, **k): s.__dict__['d'] = k\n    def __getattr__(s, n):\n"
+        "        if n not in s.d: raise AttributeError(n)\n        return s.d[n]",
+        "passed",
+    ),
+    "module": (
+        "import math\nassert f() is math",
+        "import math\ndef f(): return math",
+        "missing, unconfirmed: an answer that is a module",
+    ),
+    "many bytes": (
+        "assert len(f()) == 20_000_000",
+        "def f(): return 'x' * 20_000_000",
+        "missing, unconfirmed: an answer that is 20,000,0",
+    ),
+    "coroutine": (
+        "import asyncio\nassert asyncio.run(f(2)) == 4",
+        "async def f(x): return 2 * x",
+        "missing, unconfirmed: an answer that is a coroutine",
+    ),
+    "signature": (
+        "def g(x, y): pass\nassert f(g) == ['x', 'y']",
+        "import inspect\ndef f(g): return list(inspect.signature(g).parameters)",
+        "missing, unconfirmed: the signature of a function",
+    ),
+    "annotations": (
+        "def g(x: int): pass\nassert f(g) == ['x']",
+        "def f(g): return list(g.__annotations__)",
+        "missing, unconfirmed: the program reads __annotations__",
+    ),
+    "variable": (
+        "f()\nassert count == 1",
+        "count = 0\ndef f():\n    global count\n    count += 1",
+        "missing, unconfirmed: the tests read count",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_a_right_program_passes_or_the_construct_is_named(name: str, contained: Examiner) -> None:
+    tests, program, words = CONSTRUCTS[name]
+    assert contained.judge(task(tests), program).words.startswith(words)

@@ -76,13 +76,10 @@ class Agreement(Plain):
 
     def interval(self, word: str) -> tuple[float, float]:
         """Bounds on the agreement about attempts that the judge ``passed`` or ``failed``."""
-        from scipy.special import betaincinv
+        from passhat.stats.estimate.intervals.these_tasks import clopper_pearson
 
         agreements, total = self.passed if word == "passed" else self.failed
-        tail, other = (1 - self.level) / 2, total - agreements
-        low = float(betaincinv(agreements, other + 1, tail)) if agreements else 0.0
-        high = float(betaincinv(agreements + 1, other, 1 - tail)) if other else 1.0
-        return low, high
+        return clopper_pearson(agreements, total, self.level) if total else (0.0, 1.0)
 
     def sentences(self) -> tuple[str, ...]:
         sentences = []

@@ -74,9 +74,7 @@ class Bridge:
     # -- to the container ------------------------------------------------------------------------
 
     def _outward(self) -> None:
-        left = memoryview(self._first)
-        while left:
-            left = left[os.write(self._writing, left) :]
+        wire.write_all(self._writing, self._first)
         relay.send_part(self._writing, relay.WORD, wire.frame(self._frame()))  # the set-up
         waiting = select.poll()
         control = self._control.fileno()

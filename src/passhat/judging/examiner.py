@@ -29,7 +29,7 @@ from functools import lru_cache
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, memory_file
+from passhat.judging.sandbox import Ended, Sandbox, SandboxFault
 from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxSpec
 from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
@@ -223,7 +223,7 @@ class Examiner:
 
     def _case(self, case: Case, program: str, where: str) -> tuple[CodeVerdict, Ended]:
         reading, writing = os.pipe()
-        stdin = memory_file(case.given)
+        stdin = wire.memory_file(case.given)
         try:
             with _memory_descriptor(_program(program)) as brief:
                 self.programs.submit("script", [brief, stdin, writing])
@@ -258,7 +258,7 @@ class Examiner:
 @contextmanager
 def _memory_descriptor(content: bytes) -> Iterator[int]:
     """A descriptor on some content, closed afterwards."""
-    descriptor = memory_file(content)
+    descriptor = wire.memory_file(content)
     try:
         yield descriptor
     finally:

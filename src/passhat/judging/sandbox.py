@@ -30,7 +30,7 @@ from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, SandboxSpec
 
-__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec", "memory_file"]
+__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec"]
 
 _START_SECONDS = 120.0
 _PATIENCE = 60.0
@@ -277,21 +277,6 @@ class Sandbox:
         if self.kind is SandboxKind.BUBBLEWRAP:
             return bubblewrap_command(self._interpreter)
         return plain_command(self._interpreter)
-
-
-def memory_file(content: bytes) -> int:
-    """A file in memory with this content, as a descriptor at its beginning."""
-    make = getattr(os, "memfd_create", None)
-    if make is None:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    else:
-        descriptor = make("passhat", os.MFD_CLOEXEC)
-    left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return int(descriptor)
 
 
 def _set_timeout(connection: socket.socket, seconds: float) -> None:

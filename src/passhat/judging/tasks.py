@@ -187,6 +187,11 @@ _SHARED_MODULES = {
     *("concurrent", "unittest.mock", "mock", "types", "typing", "abc", "importlib", "builtins"),
     *("numpy", "pandas", "sqlite3", "zipfile", "tarfile", "shelve", "dbm", "mmap"),
 }
+_SHARED_CHECKS = {
+    **dict.fromkeys(("assertLogs", "assertNoLogs"), "logging"),
+    **dict.fromkeys(("assertWarns", "assertWarnsRegex"), "warnings"),
+}
+"""Checks of unittest that look at the state of a module."""
 _SHARED_NAMES = {"open", "globals", "locals", "id", "monkeypatch", "tmp_path", "__builtins__"}
 
 
@@ -213,6 +218,8 @@ def shared_state(tests: str) -> list[str]:
     modules |= {name.split(".")[0] for name in imports} & _SHARED_MODULES
     if "mock" in tests and any(name.startswith("unittest") for name in imports):
         modules.add("unittest.mock")
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    modules |= {_SHARED_CHECKS[name] for name in attributes & _SHARED_CHECKS.keys()}
     return sorted(modules | (loads & _SHARED_NAMES) | (loads & {"time", "os", "sys"}))
 
 

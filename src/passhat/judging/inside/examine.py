@@ -123,7 +123,6 @@ def _namespace(tests: TestsEnd, brief: dict[str, Any]) -> dict[str, Any]:
             names[name] = tests.names[name]
     if "import" in brief["tests"]:
         _provide_modules(tests)
-    tests.namespace = names
     return names
 
 

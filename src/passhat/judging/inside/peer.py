@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import enum
 import sys
-import time
 from _thread import RLock  # threading itself has work to do after every fork
 from types import BuiltinFunctionType, ModuleType
 from typing import Any, Optional
@@ -30,14 +29,10 @@ from .stand_ins import (
     kind_of,
     make_class,
     make_object,
-    signature_of,
 )
 
 __all__ = ["Peer", "brief_text", "protocol_breach"]
 
-_BATCH, _BATCH_SECONDS = 500, 0.005
-"""Items and seconds of a batch of an iterator."""
-_PLAIN_ITEMS = (int, float, str, bool, type(None))
 _VIEW_MAKERS: dict[str, Any] = {
     "K": lambda items: dict.fromkeys(items).keys(),
     "V": lambda items: dict(enumerate(items)).values(),
@@ -83,9 +78,6 @@ class Peer:
         self._infos: list[list[Any]] = []
         self._stand_ins: dict[int, Any] = {}
         self._described: dict[int, list[Any]] = {}
-        self._loop: Any = None
-        self._errors: dict[int, BaseException] = {}
-        self.ran_ahead = False
         self.traffic = 0
         self.flattened, self.behaves = "", False
         self.stopped: Optional[Stopped] = None  # noqa: UP045 - Python 3.9
@@ -167,11 +159,8 @@ class Peer:
             raise StopIteration(value)
         if answer == "raised" and isinstance(value, BaseException):
             raise value
-        text = str(message.get("text"))[:200]
-        if answer == "excess":
-            raise self.stop(ProgramFailed("PermissionError", f"its answer is {text}"))
         if answer == "unsupported":
-            raise self.stop(Unsupported(text))
+            raise self.stop(Unsupported(str(message.get("text"))[:200]))
         raise self.stop(protocol_breach("an unknown answer"))
 
     def _send(self, message: dict[str, Any], value: Any) -> None:
@@ -218,20 +207,16 @@ class Peer:
             answer, result = "value", self._perform(verb, number, name, value)
         except StopIteration as error:
             answer, result = "stop", error.value
-        except wire.NotPlain as error:
-            answer, result, text = "excess", None, str(error)
+        except (wire.NotPlain, Stopped) as error:
+            answer, result, text = "unsupported", None, str(error)
         except BaseException as error:
             answer, result = "raised", error
-            if isinstance(error, Stopped):
-                answer, result, text = "unsupported", None, str(error)
         try:
             self._send({"a": answer, "text": text} if text else {"a": answer}, result)
         except wire.NotPlain as error:
-            self._send({"a": "excess", "text": str(error)}, None)
+            self._send({"a": "unsupported", "text": f"an answer that is {error}"}, None)
 
-    def _perform(  # noqa: C901 - one branch per verb
-        self, verb: str, number: int, name: str, arguments: tuple[Any, ...]
-    ) -> Any:
+    def _perform(self, verb: str, number: int, name: str, arguments: tuple[Any, ...]) -> Any:
         if verb == "of":
             # The value itself, where it crosses as data with methods: its owner may be this side.
             self.check_request("get", arguments[0], name)
@@ -244,7 +229,7 @@ class Peer:
             values, keywords = arguments
             return target(*values, **dict(keywords))
         if verb == "get":
-            return signature_of(target) if name == "__signature__" else getattr(target, name)
+            return getattr(target, name)
         if verb == "set":
             return setattr(target, name, *arguments)
         if verb == "del":
@@ -252,43 +237,10 @@ class Peer:
         if verb == "special":
             return getattr(type(target), name)(target, *arguments)
         if verb == "next":
-            return self._next_batch(number, target) if name == "batch" else next(target)
+            return next(target)
         if verb in ("send", "throw", "close"):
             return getattr(target, verb)(*arguments)
-        if verb == "await":
-            return self._await(target)
         raise AttributeError(verb)
-
-    def _next_batch(self, number: int, target: Any) -> list[Any]:
-        """Some items at once, as long as they are plain and come fast."""
-        if number in self._errors:
-            raise self._errors.pop(number)
-        items: list[Any] = []
-        until = time.monotonic() + _BATCH_SECONDS
-        try:
-            while not items or (type(items[-1]) in _PLAIN_ITEMS and len(items) < _BATCH):
-                items.append(next(target))
-                if time.monotonic() > until:
-                    break
-        except BaseException as error:
-            if not items:
-                raise
-            self._errors[number] = error
-        return items
-
-    def _await(self, awaitable: Any) -> Any:
-        import asyncio
-
-        async def wait() -> Any:
-            return await awaitable
-
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-            return self._loop.run_until_complete(wait())
-        raise self.stop(Unsupported("await inside await"))
 
     # -- writing what is not data ----------------------------------------------------------------
 
@@ -300,7 +252,7 @@ class Peer:
             return ["C", other, value._passhat_class]
         number = kind.__dict__.get("_passhat_class")
         if number is not None and isinstance(value, enum.Enum):
-            return ["M", other, number, value.name]
+            return ["M", other, number, _member_key(value)]
         if number is not None and isinstance(value, tuple):
             return ["N", other, number, *self._encode_all(value, depth)]
         if isinstance(value, BaseException):
@@ -308,7 +260,7 @@ class Peer:
         if isinstance(value, type):
             return self._export_class(value)
         if isinstance(value, enum.Enum):
-            return ["M", mine, self.number_class(kind), value.name]
+            return ["M", mine, self.number_class(kind), _member_key(value)]
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             items = tuple(tuple.__iter__(value))
             return ["N", mine, self.number_class(kind), *self._encode_all(items, depth)]
@@ -396,6 +348,8 @@ class Peer:
         number = self.number_of(value)
         if is_new:
             kind = kind_of(value)
+            if kind == "awaitable":
+                raise wire.NotPlain("a coroutine")
             owner = self.number_class(type(value)) if kind == "instance" else -1
             self._infos.append([number, kind, owner])
         return ["o", self._side, number]
@@ -420,7 +374,7 @@ class Peer:
             owner, number, *rest = parts
             kind = self._exports[number] if owner == self._side else self.adopt_class(number)
             if tag == "M":
-                return kind[rest[0]]
+                return kind[rest[0]] if type(rest[0]) is str else kind(rest[0])
             return tuple.__new__(kind, [self.decode(item, depth) for item in rest])
         if tag == "~":
             name, behaves, content = parts
@@ -479,6 +433,11 @@ class Peer:
         if number >= 0:
             error._passhat_origin = number  # type: ignore[attr-defined]
         return error
+
+
+def _member_key(member: enum.Enum) -> Any:
+    """The name of a member; the number of a flag, since several of them have no name."""
+    return int(member.value) if isinstance(member, enum.Flag) else member.name
 
 
 def _builtin_class(name: str) -> Any:

@@ -71,56 +71,21 @@ class _Printed(io.TextIOBase):
         return text
 
 
-class _TestsInput(io.TextIOBase):
-    """Standard input of the program: the tests' replacement for theirs, else empty."""
-
-    def __init__(self, program: _Program) -> None:
-        self._program = program
-
-    def readable(self) -> bool:
-        return True
-
-    def readline(self, *size: Any) -> str:  # type: ignore[override]
-        return self._ask_tests("readline", *size)
-
-    def read(self, *size: Any) -> str:
-        return self._ask_tests("read", *size)
-
-    def __next__(self) -> str:  # type: ignore[override]
-        line = self.readline()
-        if not line:
-            raise StopIteration
-        return line
-
-    def _ask_tests(self, name: str, *size: Any) -> str:
-        return str(self._program.ask("stdin", -1, name, *size)) if self._program.input else ""
-
-
 class _Program(Peer):
-    """The program's end: it also sends prints, random draws and assignments."""
+    """The program's end: it also sends prints and random draws."""
 
     def __init__(self, channel: int) -> None:
         super().__init__(channel, 1)
         self.module = new_module(MODULE)
-        self.input = False
         self._out, self._err = _Printed(), _Printed()
-        sys.stdout, sys.stderr, sys.stdin = self._out, self._err, _TestsInput(self)
-        builtins.input = self._ask_input
-        self._watched: dict[str, Any] = {}
+        sys.stdout, sys.stderr, sys.stdin = self._out, self._err, io.StringIO()
         self._random: Any = None
 
     def forget_printed(self) -> None:
         self._out.take()
         self._err.take()
 
-    def _ask_input(self, prompt: object = "") -> str:
-        if not self.input:
-            self._out.write(str(prompt))
-            raise EOFError("EOF when reading a line")
-        return str(self.ask("input", -1, "", str(prompt)))
-
     def absorb(self, message: dict[str, Any]) -> None:
-        self.input = bool(message.get("i"))
         # Only now: what the tests changed last and then let go of is in the message too.
         self._codec.forget(message.get("x", ()))
         if "r" in message:
@@ -141,16 +106,6 @@ class _Program(Peer):
 
             if (state := random.getstate()) != self._random:
                 self._random = fields["r"] = state
-        assignments = {
-            name: value
-            for name, old in self._watched.items()
-            if (value := vars(self.module).get(name, old)) is not old
-        }
-        if assignments:
-            self._watched.update(assignments)
-            fields["g"] = [
-                [name, value] for name, value in assignments.items() if type(value) in _ASSIGNABLE
-            ]
         return fields
 
     def serve_other(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
@@ -166,7 +121,6 @@ class _Program(Peer):
         }
         for key in modules:
             del values[key]
-        self._watched = {key: one for key, one in values.items() if type(one) in _ASSIGNABLE}
         return values, modules
 
     def adopt_other(self, tag: str, parts: list[Any]) -> Any:
@@ -176,10 +130,6 @@ class _Program(Peer):
 
     def comparisons(self, _name: str, facts: dict[str, Any]) -> dict[str, Any]:
         return forward_comparisons(facts)
-
-
-_ASSIGNABLE = (int, float, str, bool, type(None))
-"""Values of global names that the tests see change when the program assigns them anew."""
 
 
 def new_module(name: str) -> ModuleType:

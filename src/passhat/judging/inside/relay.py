@@ -31,12 +31,7 @@ _PR_SET_DUMPABLE = 4
 
 def send_part(descriptor: int, tag: bytes, content: bytes = b"") -> None:
     """Write one part."""
-    left = memoryview(_HEADER.pack(tag, len(content)) + content)
-    try:
-        while left:
-            left = left[os.write(descriptor, left) :]
-    except (BrokenPipeError, ConnectionResetError):
-        raise wire.Closed from None
+    wire.write_all(descriptor, _HEADER.pack(tag, len(content)) + content)
 
 
 def receive_part(descriptor: int) -> tuple[bytes, bytes]:
@@ -104,7 +99,7 @@ class _Relay:
         else:
             mine, theirs = socket.socketpair()
             self._stream, live = mine.detach(), theirs.detach()
-        descriptors = [*map(_in_memory, self._files), live]
+        descriptors = [*map(wire.memory_file, self._files), live]
         self._files = []
         # Before the job begins: its report must not be seen before its stream is. What came of
         # the stream after the report would be taken for the next job's.
@@ -116,14 +111,13 @@ class _Relay:
 
     def _feed(self, tag: bytes, content: bytes) -> None:
         assert self._stream is not None
-        with contextlib.suppress(OSError):  # the program may have gone, and its end with it
+        # The program may have gone, and its end with it.
+        with contextlib.suppress(OSError, wire.Closed):
             if tag == END:
                 with socket.socket(socket.AF_UNIX, fileno=os.dup(self._stream)) as twin:
                     twin.shutdown(socket.SHUT_WR)
                 return
-            left = memoryview(content)
-            while left:
-                left = left[os.write(self._stream, left) :]
+            wire.write_all(self._stream, content)
 
     # -- to the judge ----------------------------------------------------------------------------
 
@@ -170,11 +164,3 @@ class _Relay:
                 pass
             return
         send_part(1, END)
-
-
-def _in_memory(content: bytes) -> int:
-    descriptor = os.memfd_create("judge", os.MFD_CLOEXEC)
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor

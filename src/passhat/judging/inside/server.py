@@ -26,8 +26,6 @@ __all__ = ["main"]
 _STOP, _ENDING = b"-", b"?"
 """Stop it; it should be ending by itself, so give it a moment first."""
 _MOMENT_MS = 1000
-_MOST_TO_END = 0.2
-"""Seconds of processor time that ending takes; a process that uses more does something else."""
 _TICK_MS = 50
 _LONGEST_TICK = 0.25
 """Seconds of a tick that count against the wall clock limit, however late the tick comes."""
@@ -219,7 +217,7 @@ def _watch(
             if handle in ready:
                 why = "ended"
             elif control.fileno() in ready:
-                why = _after_word(control, pid, handle)
+                why = _after_word(control, handle)
             elif report in ready and not (chunk := _read(report)):
                 waiting.unregister(report)
             elif report in ready:
@@ -245,26 +243,15 @@ def _watch(
     }
 
 
-def _after_word(control: socket.socket, pid: int, handle: int) -> str:
+def _after_word(control: socket.socket, handle: int) -> str:
     """The child's state after a message of the judge."""
     word = control.recv(1)
     if word == _ENDING:
         # Its connection closed before the rest of it; who is to blame shows in how it ends.
-        return "ended" if _ends(pid, handle) else "stopped"
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        return "ended" if waiting.poll(_MOMENT_MS) else "stopped"
     return "stopped" if word == _STOP else "closed"
-
-
-def _ends(pid: int, handle: int) -> bool:
-    """Whether the child is about to end; on a busy machine that takes a while, but no work."""
-    waiting = select.poll()
-    waiting.register(handle, select.POLLIN)
-    before = _cpu_time(pid)
-    for _ in range(_MOMENT_MS // _TICK_MS):
-        if waiting.poll(_TICK_MS):
-            return True
-        if _cpu_time(pid) - before > _MOST_TO_END:
-            return False
-    return False
 
 
 def _cpu_time(pid: int) -> float:

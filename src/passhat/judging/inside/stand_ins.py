@@ -8,7 +8,9 @@ code decide a comparison in the tests: it compares by fields, or stops the judge
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Coroutine, Iterator
+from _abc import _get_dump  # type: ignore[import-not-found]
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any, Optional
 
@@ -31,7 +33,6 @@ __all__ = [
     "kind_of",
     "make_class",
     "make_object",
-    "signature_of",
 ]
 
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
@@ -43,14 +44,11 @@ FORWARDED = frozenset(
         *("len", "iter", "next", "reversed", "contains", "getitem", "setitem", "delitem", "call"),
         *("enter", "exit", "str", "repr", "format", "bytes", "int", "float", "complex", "index"),
         *("round", "trunc", "floor", "ceil", "bool", "neg", "pos", "abs", "invert", "fspath"),
-        *("aenter", "aexit", "aiter", "anext", "await"),
         *_BINARY,
         *(f"r{name}" for name in _BINARY),
         *(f"i{name}" for name in _BINARY),
     )
 )
-_ALONE = 100
-"""Items of an iterator that are requested one by one, before batches begin."""
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 
@@ -118,48 +116,24 @@ class RemoteFunction(RemoteObject):
         return {}
 
     @property
-    def __signature__(self) -> Any:
-        from inspect import Parameter, Signature
+    def __annotations__(self) -> Any:  # type: ignore[override]
+        return self.__getattr__("__annotations__")
 
-        parts = self._passhat_peer.ask("get", self._passhat_number, "__signature__")
-        if parts is None:
-            raise AttributeError("__signature__")
-        return Signature(
-            [
-                Parameter(
-                    name, getattr(Parameter, kind), default=rest[0] if rest else Parameter.empty
-                )
-                for name, kind, *rest in parts
-            ]
-        )
+    @property
+    def __signature__(self) -> Any:
+        raise self._passhat_peer.stop(Unsupported("the signature of a function across the border"))
 
 
 class RemoteIterator(RemoteObject):
-    """An iterator of the other side; a long one is read in batches of plain items."""
+    """An iterator of the other side."""
 
-    __slots__ = ("_passhat_count", "_passhat_items")
-    _passhat_items: list[Any]
-    _passhat_count: int
+    __slots__ = ()
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        items: list[Any] = self._passhat_items
-        if items:
-            return items.pop()
-        count = self._passhat_count + 1
-        object.__setattr__(self, "_passhat_count", count)
-        if count <= _ALONE:
-            return self._passhat_peer.ask("next", self._passhat_number, "")
-        batch = self._passhat_peer.ask("next", self._passhat_number, "batch")
-        self._passhat_peer.ran_ahead = True
-        items.extend(reversed(batch))
-        return items.pop()
-
-    def _passhat_require_none(self) -> None:
-        if self._passhat_items:
-            raise self._passhat_peer.stop(Unsupported("send to a generator after many items"))
+        return self._passhat_peer.ask("next", self._passhat_number, "")
 
 
 class RemoteGenerator(RemoteIterator):
@@ -176,45 +150,19 @@ class RemoteGenerator(RemoteIterator):
         raise TypeError("the class cannot be changed")
 
     def send(self, value: Any) -> Any:
-        self._passhat_require_none()
         return self._passhat_peer.ask("send", self._passhat_number, "", value)
 
-    def throw(self, error: Any, *rest: Any) -> Any:
-        if isinstance(error, type):
-            error = rest[0] if rest and isinstance(rest[0], BaseException) else error(*rest[:1])
-        self._passhat_require_none()
+    def throw(self, error: Any, *_rest: Any) -> Any:
         return self._passhat_peer.ask("throw", self._passhat_number, "", error)
 
     def close(self) -> None:
         self._passhat_peer.ask("close", self._passhat_number, "")
 
 
-class RemoteCoroutine(RemoteObject, Coroutine):  # type: ignore[type-arg]
-    """An awaitable: it runs on the other side, from beginning to end, when it is awaited here."""
-
-    __slots__ = ()
-    cr_code = cr_frame = cr_await = None
-    cr_running = False
-
-    def send(self, _value: Any) -> Any:
-        raise StopIteration(self._passhat_peer.ask("await", self._passhat_number, ""))
-
-    def throw(self, error: Any, *_rest: Any) -> Any:
-        raise error
-
-    def close(self) -> None:
-        return None
-
-    def __await__(self) -> Any:
-        return self._passhat_peer.ask("await", self._passhat_number, "")
-        yield
-
-
 _KINDS: dict[str, type] = {
     "callable": RemoteFunction,
     "generator": RemoteGenerator,
     "iterator": RemoteIterator,
-    "awaitable": RemoteCoroutine,
 }
 
 
@@ -225,9 +173,6 @@ def make_object(peer: Any, number: int, kind: str, make_owner: Callable[[], Any]
     stand_in = object.__new__(make_owner() if kind == "instance" else _KINDS[kind])
     object.__setattr__(stand_in, "_passhat_peer", peer)
     object.__setattr__(stand_in, "_passhat_number", number)
-    if kind in ("generator", "iterator"):
-        object.__setattr__(stand_in, "_passhat_items", [])
-        object.__setattr__(stand_in, "_passhat_count", 0)
     return stand_in
 
 
@@ -247,6 +192,15 @@ class RemoteType(type):
             if peer is not None:
                 raise peer.stop(Unsupported(f"a subclass of the program's class {owner.__name__}"))
         return super().__new__(cls, name, bases, body)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return cls.__subclasscheck__(type(instance))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        if cls.__dict__.get("_passhat_decides"):
+            what = f"isinstance by the program's class {cls.__name__}, which decides it by itself"
+            raise cls._passhat_link.stop(Unsupported(what))
+        return type.__subclasscheck__(cls, other)
 
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
         return cls._passhat_link.call(cls._passhat_class, arguments, keywords)
@@ -312,6 +266,7 @@ def _make_instance_class(peer: Any, name: str, facts: dict[str, Any], body: dict
     body.update(
         __slots__=(), _passhat_link=peer, _passhat_named=False, _passhat_fields=fields or ()
     )
+    body["_passhat_decides"] = facts.get("decides") is True
     body.update(peer.comparisons(name, facts))
     if facts.get("all_fields") is not None:
         body.update(_dataclass_face(facts["all_fields"], facts))
@@ -355,7 +310,7 @@ def is_remote(error: BaseException) -> bool:
 
 def _forward(name: str) -> Callable[..., Any]:
     def forward(self: RemoteObject, *arguments: Any) -> Any:
-        if name in ("__exit__", "__aexit__"):
+        if name == "__exit__":
             arguments = (*arguments[:2], None)  # a traceback cannot cross
         return self._passhat_peer.ask("special", self._passhat_number, name, *arguments)
 
@@ -511,6 +466,12 @@ def describe_class(kind: type, peer: Any) -> dict[str, Any]:
     names = {name for base in lineage for name, value in vars(base).items() if value is not None}
     facts["special"] = sorted(names & FORWARDED)
     facts["doc"] = kind.__doc__[:4000] if type(kind.__doc__) is str else None
+    # A metaclass, a hook or a registration makes instances of what does not inherit.
+    facts["decides"] = (
+        type(kind) not in (type, ABCMeta)
+        or any("__subclasshook__" in vars(base) for base in lineage)
+        or (type(kind) is ABCMeta and bool(_get_dump(kind)[0]))
+    )
     facts.update(_describe_comparisons(kind, lineage))
     return facts
 
@@ -537,17 +498,3 @@ def _describe_comparisons(kind: Any, lineage: list[type]) -> dict[str, Any]:
         facts["fields"] = [field.name for field in fields if field.compare]
         facts["order"] = bool(parameters.order)
     return facts
-
-
-def signature_of(function: Any) -> Any:
-    """The parameters of a function as plain data; None where it has no signature."""
-    from inspect import Parameter, signature
-
-    try:
-        parameters = signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    return [
-        (one.name, one.kind.name, *([] if one.default is Parameter.empty else [one.default]))
-        for one in parameters
-    ]

@@ -7,7 +7,6 @@ modules, and no comparison is decided by the program's code. Every check here ha
 
 from __future__ import annotations
 
-import builtins
 import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
@@ -28,7 +27,7 @@ __all__ = ["Outcome", "TestsEnd"]
 Outcome = tuple[str, str, str]
 """passed, failed, gone, unsupported or judge_error; the word for it; what happened."""
 
-_SAFE_DUNDERS = ("__name__", "__doc__", "__qualname__", "__module__", "__signature__")
+_SAFE_DUNDERS = ("__name__", "__doc__", "__qualname__", "__module__")
 _PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 """Attributes that lead from a function or a generator of the tests to their globals."""
 _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
@@ -45,11 +44,10 @@ class TestsEnd(Peer):
     def __init__(self, channel: int, brief: dict[str, Any], phase: Any) -> None:
         super().__init__(channel, 0, phase)
         self.names: dict[str, Any] = {}
-        self.namespace: dict[str, Any] = {}
         self._brief = brief
-        self._input, self._stdin = builtins.input, sys.stdin
         self._random: Any = None
         self.mirrored = False
+        self.variable = self.refused = ""
 
     def load(self, names: list[str]) -> None:
         """Wait until the program is loaded; learn which of these names it defines."""
@@ -72,6 +70,8 @@ class TestsEnd(Peer):
         for name in names:
             if name in values:
                 self.names[name] = self._as_function(values[name], name)
+                # A variable is read once here: the program may assign it anew.
+                self.variable = self.variable or (name if type(values[name]) in _PLAIN else "")
             elif name in modules and name in self._brief["modules"]:
                 # Tests that use an import of the program get the same from this process: the
                 # module, or after ``from datetime import datetime`` what is named like it.
@@ -94,8 +94,6 @@ class TestsEnd(Peer):
         fields: dict[str, Any] = {}
         if numbers := self._codec.drop_unused():
             fields["x"] = numbers
-        if builtins.input is not self._input or sys.stdin is not self._stdin:
-            fields["i"] = True
         if self._brief["random"]:
             import random
 
@@ -113,18 +111,6 @@ class TestsEnd(Peer):
             version, numbers, gauss = message["r"]
             random.setstate((version, tuple(numbers), gauss))
             self._random = random.getstate()
-        for name, value in message.get("g", ()):
-            if name in self.names and type(value) in _PLAIN:
-                if self.namespace.get(name, self) is self.names[name]:
-                    self.namespace[name] = value
-                self.names[name] = value
-
-    def serve_other(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
-        if verb == "input":
-            return input(*map(str, arguments))
-        if verb == "stdin" and name in ("read", "readline"):
-            return getattr(sys.stdin, name)(*arguments)
-        return super().serve_other(verb, name, arguments)
 
     # -- exactness -------------------------------------------------------------------------------
 
@@ -135,7 +121,7 @@ class TestsEnd(Peer):
         Then they would see the same in one process. A program that was ended for its processor
         time is another matter where much data crossed: reading and writing that is its own work.
         """
-        is_plain = not (self.mirrored or self.flattened or self.ran_ahead or self._codec.forgot)
+        is_plain = not (self.mirrored or self.flattened or self.variable or self._codec.forgot)
         return is_plain and not self._brief["inexact"] and self.traffic < _MOST_TRAFFIC
 
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
@@ -164,6 +150,7 @@ class TestsEnd(Peer):
         """Refuse access that would let the program into the tests: globals, frames and modules."""
         if verb in ("get", "set", "del"):
             if name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS:
+                self.refused = name
                 raise AttributeError(name)
             is_ours = isinstance(target, type) or type(target).__module__ in _OUR_MODULES
             is_method = verb == "get" and (name in _SAFE_DUNDERS or hasattr(type(target), name))
@@ -212,8 +199,10 @@ class TestsEnd(Peer):
             why = f"the tests hand over an object of {foreign}"
         elif self.flattened and (self.behaves or isinstance(error, (AttributeError, TypeError))):
             why = f"{self.flattened}, a subclass of built-in data, crosses as the plain data"
-        elif self.ran_ahead:
-            why = "an iterator is read in batches, ahead of the tests"
+        elif self.refused:
+            why = f"the program reads {self.refused} of an object of the tests"
+        elif self.variable:
+            why = f"the tests read {self.variable}, a variable of the program"
         elif self._codec.forgot:
             why = "the tests keep more containers than can be compared"
         else:
