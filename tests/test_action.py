@@ -39,10 +39,10 @@ log.write_text(json.dumps(comments))
 AGENT = """
 import os, random
 
-def answer(prompt, seed):
+def answer(prompt, attempt):
     if os.environ.get("BROKEN") == "1" and prompt.startswith("easy"):
         return "no"
-    return "yes" if random.Random(seed).random() < 0.9 else "no"
+    return "yes" if random.Random(attempt.seed).random() < 0.9 else "no"
 """
 
 

@@ -7,15 +7,23 @@ when it is defined, so that ``def clsoe(self)`` is reported at import and not si
 
 from __future__ import annotations
 
+import sysconfig
 from functools import cached_property
+from pathlib import Path
+from types import TracebackType
 from typing import ClassVar
 
 from passhat.errors import InvalidValue, RunStopped
 
-__all__ = ["Contract", "check_instance", "not_written"]
+__all__ = ["Contract", "check_instance", "describe_error", "not_written"]
 
 _CLOSE = 0.75
 """Similarity (difflib) that counts as misspelt: a swap in a word of four letters has 0.75."""
+_NOT_THE_USERS = (
+    str(Path(__file__).parent),
+    *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+)
+"""Folders of code that is not the user's: passhat, Python, installed packages."""
 
 
 class Contract:
@@ -68,6 +76,30 @@ def not_written(plugin: object, hook: str) -> RunStopped:
         f"{type(plugin).__name__} has no {hook}{_near(type(plugin), hook)}.",
         hint=f"Write it: def {hook}(self, ...)",
     )
+
+
+def describe_error(error: BaseException) -> str:
+    """The error as text, with the last line of the user's own code that it came through.
+
+    One whose ``__str__`` raises or returns no text is named only.
+    """
+    name = type(error).__name__
+    try:
+        text, place = str(error), _place(error.__traceback__)
+    except BaseException:
+        return f"{name} (it cannot be shown as text)"
+    return (f"{name}: {text}" if text else name) + (f" ({place})" if place else "")
+
+
+def _place(trace: TracebackType | None) -> str:
+    """File and line, as in ``agent.py:12``; empty where no code of the user is involved."""
+    place = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith((*_NOT_THE_USERS, "<")):
+            place = f"{Path(file).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 def _contracts(cls: type) -> tuple[type[Contract], ...]:

@@ -117,6 +117,7 @@ def run(
     tools: str = "text",
     stop_when: Sequence[str] = (),
     only_missing: bool = False,
+    keep_going: bool = False,
     budget: float | None = None,
     max_tokens: int | None = None,
     rate: float | None = None,
@@ -163,6 +164,9 @@ def run(
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     only_missing : bool
         Make attempts without a verdict again.
+    keep_going : bool
+        Go on when the first three attempts all raise the same exception, return the same unusable
+        answer or meet a judge that raises; by default that is a :class:`RunStopped`.
     budget, max_tokens, rate, retries
         Caps in dollars and tokens, calls per minute, retries of a call.
     otlp, otlp_port
@@ -216,6 +220,7 @@ async def arun(
     tools: str = "text",
     stop_when: Sequence[str] = (),
     only_missing: bool = False,
+    keep_going: bool = False,
     budget: float | None = None,
     max_tokens: int | None = None,
     rate: float | None = None,

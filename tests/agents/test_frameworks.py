@@ -64,8 +64,8 @@ async def later(prompt):
 def plain(prompt):
     return later(prompt)
 
-def metered(prompt, meter):
-    meter.settle(Usage(10, 0.125))
+def metered(prompt, attempt):
+    attempt.meter.settle(Usage(10, 0.125))
     return "yes"
 
 def silent(prompt):

@@ -144,8 +144,8 @@ def test_a_function_may_ask_for_the_tools(passhat: Passhat, questions: Path) -> 
     (questions / "tooled.py").write_text(
         "import json\n"
         "calls = []\n"
-        "def agent(prompt, tools):\n"
-        "    calls.append([tool.name for tool in tools])\n"
+        "def agent(prompt, attempt):\n"
+        "    calls.append([tool.name for tool in attempt.tools])\n"
         f"    with open({str(seen)!r}, 'w') as file:\n"
         "        json.dump(calls, file)\n"
         '    return \'<json>{"name": "hand_over", "arguments": {"topic": "legal"}}</json>\' if '

@@ -29,13 +29,13 @@ ALL = 36
 AGENT = """
 import pathlib, random, time
 
-def coin(prompt, seed, task):
+def coin(prompt, attempt):
     # The last attempts wait until the test has looked at the page in the middle of the run.
     gate = pathlib.Path("go")
-    if int(task[1:]) >= 6:
+    if int(attempt.task[1:]) >= 6:
         while not gate.exists():
             time.sleep(0.02)
-    return "yes" if random.Random(seed).random() < 0.6 else "no"
+    return "yes" if random.Random(attempt.seed).random() < 0.6 else "no"
 """
 
 

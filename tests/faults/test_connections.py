@@ -317,8 +317,8 @@ def test_a_database_that_is_dropped_ends_the_run(postgres_address: str) -> None:
 
 VANISHES = """
 import os, shutil
-def agent(prompt, task):
-    if task == "t3" and not os.path.exists("gone"):
+def agent(prompt, attempt):
+    if attempt.task == "t3" and not os.path.exists("gone"):
         open("gone", "w").close()
         {what}
     return "yes"

@@ -29,7 +29,7 @@ PATIENCE = 300.0
 AGENT = """
 import os, time
 
-def agent(prompt, task, seed):
+def agent(prompt, attempt):
     with open("calls.txt", "a") as calls:
         calls.write(os.environ["WHO"] + "\\n")
     while os.environ["WHO"] == "A" and not os.path.exists("go"):

@@ -12,8 +12,8 @@ import pytest
 AGENTS = """
 import os, random, time
 
-def coin(prompt, seed):
-    return "yes" if random.Random(seed).random() < 0.5 else "no"
+def coin(prompt, attempt):
+    return "yes" if random.Random(attempt.seed).random() < 0.5 else "no"
 
 def yes(prompt):
     return "yes"
@@ -21,8 +21,8 @@ def yes(prompt):
 def no(prompt):
     return "no"
 
-async def ayes(prompt, task, seed, temperature):
-    assert task.startswith("t") and isinstance(seed, int)
+async def ayes(prompt, attempt):
+    assert attempt.task.startswith("t") and isinstance(attempt.seed, int)
     return "yes"
 
 def hangs(prompt):

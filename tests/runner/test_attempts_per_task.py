@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import passhat as api
+from passhat.agents import AttemptInfo
 from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import InvalidValue
 from passhat.readers.store import run_from_store
@@ -119,7 +120,7 @@ def test_the_list_of_runs_averages_over_tasks(passhat: Passhat, folder: Path) ->
     plan = _plan_file(folder, tasks, earlier={"name": "base"})
     ran = ["run", "-s", "jsonl:tasks.jsonl", "-a", "python:one_fails:agent", "--attempts", plan]
     (folder / "one_fails.py").write_text(
-        "def agent(prompt, task):\n    return 'no' if task == 't0' else 'yes'\n"
+        "def agent(prompt, attempt):\n    return 'no' if attempt.task == 't0' else 'yes'\n"
     )
     assert passhat(*ran).code == 0
     assert "80%" in passhat("runs").out  # of the tasks; of the attempts 29%
@@ -200,8 +201,8 @@ def test_what_is_no_number_and_no_plan(passhat: Passhat, folder: Path) -> None:
 def test_python_takes_a_plan(folder: Path) -> None:
     tasks = [{"id": f"t{i}", "prompt": str(i), "answer": "yes"} for i in range(6)]
 
-    def agent(prompt: str, seed: int = 0) -> str:
-        return "yes" if prompt in "012" or (prompt in "34" and seed % 2) else "no"
+    def agent(prompt: str, attempt: AttemptInfo) -> str:
+        return "yes" if prompt in "012" or (prompt in "34" and attempt.seed % 2) else "no"
 
     earlier = api.run(agent, tasks, n=4, store=str(folder / "runs.db"), progress=False)
     made = allocate(earlier, metric="pass^2", budget=30)

@@ -269,9 +269,9 @@ def grows(prompt):
 def exits(prompt):
     os._exit(3)
 
-def prints(prompt, task, seed):
+def prints(prompt, attempt):
     print("noise")
-    assert (task, type(seed)) == ("t", int)
+    assert (attempt.task, type(attempt.seed)) == ("t", int)
     os.chdir("/")
     return "yes"
 

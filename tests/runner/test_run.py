@@ -254,9 +254,9 @@ def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> N
     log = folder / "log.txt"
     (folder / "logging_agent.py").write_text(
         "import os, time\n"
-        "def agent(prompt, task, seed):\n"
+        "def agent(prompt, attempt):\n"
         f"    fd = os.open({str(log)!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
-        "    os.write(fd, f'{task} {seed}\\n'.encode())\n"
+        "    os.write(fd, f'{attempt.task} {attempt.seed}\\n'.encode())\n"
         "    os.close(fd)\n"
         "    time.sleep(0.02)\n"
         "    return 'yes'\n"

@@ -44,10 +44,10 @@ ANSWERS = {
 }
 calls = []
 
-def write(prompt, task):
+def write(prompt, attempt):
     pathlib.Path("called").touch()
-    calls.append(task)
-    return ANSWERS[task][calls.count(task) - 1]
+    calls.append(attempt.task)
+    return ANSWERS[attempt.task][calls.count(attempt.task) - 1]
 
 def endless(prompt):
     pathlib.Path("called").touch()

@@ -118,12 +118,12 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "rubric_judge.py").write_text(
         "from passhat.agents.base import ModelCall\n"
-        "def judge(prompt, meter, seed):\n"
-        "    meter.record(ModelCall('judge', role=meter.role))\n"
+        "def judge(prompt, attempt):\n"
+        "    attempt.meter.record(ModelCall('judge', role=attempt.meter.role))\n"
         "    if 'odd' in prompt:\n"
-        "        return 'PASS' if seed % 2 else 'FAIL'\n"
+        "        return 'PASS' if attempt.seed % 2 else 'FAIL'\n"
         "    return 'Fine. FAIL' if 'rude' in prompt.split('## Rubric')[0] else 'Good.\\nPASS'\n"
-        "def answer(prompt, seed):\n"
+        "def answer(prompt, attempt):\n"
         "    return 'rude' if 'be rude' in prompt else 'kind'\n"
     )
     rubric = {"rubric": "Is it kind?", "judge": "python:rubric_judge:judge", "repeats": 3}

@@ -20,7 +20,7 @@ import msgspec
 from passhat._plugins import Contract, not_written
 from passhat.protocol import Scalar
 from passhat.stats.outcomes import FailureCategory
-from passhat.suites.base import Turn, WorldFault
+from passhat.suites.base import ToolSpec, Turn, WorldFault
 
 if TYPE_CHECKING:
     from passhat.agents.prices import Price
@@ -216,8 +216,9 @@ def _sum(total: float | None, more: float | None) -> float | None:
 class AttemptInfo:
     """The attempt's task, number, seed and sampling settings, as an agent sees them.
 
-    ``traceparent`` is the W3C trace context of the attempt, and ``otlp_endpoint`` the address that
-    takes its OpenTelemetry spans; both are empty where there are none.
+    ``tools`` are those that the suite offers. ``traceparent`` is the W3C trace context of the
+    attempt, and ``otlp_endpoint`` the address that takes its OpenTelemetry spans; both are empty
+    where there are none.
     """
 
     task: str
@@ -228,6 +229,7 @@ class AttemptInfo:
     meter: Meter = field(default_factory=Meter, compare=False, repr=False)
     traceparent: str = field(default="", compare=False)
     otlp_endpoint: str = field(default="", compare=False)
+    tools: tuple[ToolSpec, ...] = field(default=(), compare=False)
 
 
 class AgentFault(Exception):

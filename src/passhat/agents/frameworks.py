@@ -299,10 +299,12 @@ def read_answer(value: Any, meter: Meter, prices: PriceTable | None = None) -> s
                     _note_usage(usage, meter, prices, str(_field(value, "model") or ""))
                     break
             return text
+    kind = type(value).__name__
+    shown = f"{value} ({kind})" if isinstance(value, int | float) else kind
     raise AgentFault(
         FailureCategory.FORMAT_ERROR,
-        f"answered a {type(value).__name__}: expected text, (text, Usage), or an object with "
-        f"{', '.join(fields)} and usage",
+        f"answered {'None' if value is None else shown}, not text: expected text, (text, Usage), "
+        f"or an object with {', '.join(fields)} and usage",
     )
 
 

@@ -1,9 +1,10 @@
 """``python:MODULE:NAME``: a function from prompt to answer, a class, or a framework's agent.
 
-The simplest agent is ``def agent(prompt: str) -> str``, sync or async. Parameters named ``task``,
-``seed``, ``temperature``, ``top_p``, ``tools`` or ``meter`` receive those. A class is instantiated
-for every attempt and called with each turn, so what it remembers ends with the attempt. What it
-returns may say what it used, see :func:`passhat.agents.frameworks.read_answer`.
+The simplest agent is ``def agent(prompt: str) -> str``, sync or async. With a parameter ``attempt``
+it also gets the :class:`~passhat.agents.base.AttemptInfo`: task, seed, temperature, tools, meter. A
+class is instantiated for every attempt and called with each turn, so what it remembers ends with
+the attempt. What it returns may say what it used, see
+:func:`passhat.agents.frameworks.read_answer`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from passhat._plugins import check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.agents.frameworks import FrameworkAgent, framework_of, read_answer, refuse_unknown
 from passhat.agents.prices import PriceTable
+from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object
@@ -32,7 +35,8 @@ __all__ = ["THREAD_PREFIX", "FunctionAgent", "agent_from_object", "python_agent"
 THREAD_PREFIX = "passhat agent "
 """Names of threads in which agents run, followed by the attempt's id."""
 
-_OFFERED = ("task", "seed", "temperature", "top_p", "meter")
+_OF_ATTEMPT = ("task", "seed", "tools", "meter")
+"""Names that say that a function expects a value of the attempt."""
 
 
 def python_agent(path: str) -> Agent:
@@ -74,12 +78,14 @@ class FunctionAgent(Agent):
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self._function = function
         if inspect.isroutine(function):
-            path = f"{function.__module__}:{function.__qualname__}"
+            module = getattr(function, "__module__", None) or "builtins"
+            path = f"{module}:{function.__qualname__}"
         else:
             kind = function if inspect.isclass(function) else type(function)
             path = f"{kind.__module__}:{kind.__qualname__}"
         self.name = name or f"python:{path}"
         self.price_table: PriceTable | None = None
+        self._takes_attempt = _bind_signature(function)
 
     async def session(self, attempt: AttemptInfo) -> FunctionSession:
         return self.start(attempt)
@@ -87,21 +93,26 @@ class FunctionAgent(Agent):
     def start(self, attempt: AttemptInfo) -> FunctionSession:
         """Begin an attempt; a class is instantiated."""
         function: Any = self._function() if inspect.isclass(self._function) else self._function
-        return FunctionSession(function, attempt, self.price_table)
+        return FunctionSession(
+            function, attempt, self.price_table, takes_attempt=self._takes_attempt
+        )
 
 
 class FunctionSession(Session):
     """The attempt of a function, or of an instance of a class."""
 
     def __init__(
-        self, function: Callable[..., Any], attempt: AttemptInfo, prices: PriceTable | None
+        self,
+        function: Callable[..., Any],
+        attempt: AttemptInfo,
+        prices: PriceTable | None,
+        *,
+        takes_attempt: bool = False,
     ) -> None:
         self._function = function
         self._attempt = attempt
         self._prices = prices
-        parameters = inspect.signature(function).parameters
-        self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in parameters}
-        self._wants_tools = "tools" in parameters
+        self._takes_attempt = takes_attempt
 
     async def answer(self, turn: Turn) -> str:
         if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
@@ -117,13 +128,71 @@ class FunctionSession(Session):
 
     def call(self, turn: Turn) -> Any:
         """Call the function; an async one returns a coroutine."""
-        if self._wants_tools and (turn.tools or "tools" not in self._extra):
-            self._extra["tools"] = turn.tools  # offered in the first turn, at hand in every one
-        return self._function(turn.text, **self._extra)
+        if not self._takes_attempt:
+            return self._function(turn.text)
+        if turn.tools:  # offered in the first turn, at hand in every one
+            self._attempt = replace(self._attempt, tools=turn.tools)
+        return self._function(turn.text, attempt=self._attempt)
 
     def read_answer(self, answer: Any) -> str:
         """Return the text of an answer, and put its usage on the meter."""
         return read_answer(answer, self._attempt.meter, self._prices)
+
+
+def _bind_signature(function: Callable[..., Any]) -> bool:
+    """Whether the function takes ``attempt``; one that cannot be called with a prompt is refused.
+
+    A class is instantiated without arguments, and its instances are called.
+    """
+    is_class = inspect.isclass(function)
+    name = getattr(function, "__name__", type(function).__name__)
+    target: Any = function
+    if not inspect.isroutine(function):
+        target = (function if is_class else type(function)).__call__
+    try:
+        made_with = list(inspect.signature(function).parameters.values()) if is_class else []
+        parameters = list(inspect.signature(target).parameters.values())
+    except (ValueError, TypeError):  # a function of C without a signature
+        return False
+    is_method = target is not function
+    parameters = parameters[1:] if is_method else parameters
+    line = f"def {'__call__(self, ' if is_method else f'{name}('}prompt"
+    if problem := _why_unbound(made_with):
+        raise InvalidValue(
+            f"{name} is instantiated for every attempt without arguments: {problem}.",
+            hint="Write def __init__(self): or name a function that makes one and calls it.",
+        )
+    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+        raise InvalidValue(
+            f"{name} is a generator; an agent returns its whole answer as text.",
+            hint=f"Write {line}): and return the text instead of yielding it.",
+        )
+    text = f"{name}{inspect.Signature(parameters)}"
+    names = [parameter.name for parameter in parameters]
+    of_attempt = [word for word in names if word in _OF_ATTEMPT]
+    if of_attempt or names[:1] == ["attempt"]:
+        reading = f" and read attempt.{of_attempt[0]} in it" if of_attempt else ""
+        raise InvalidValue(
+            f"{text} cannot be called: an agent gets the prompt, and all about the attempt in a "
+            "second parameter, attempt.",
+            hint=f"Write {line}, attempt):{reading}",
+        )
+    takes_attempt = "attempt" in names
+    if problem := _why_unbound(parameters, "", **({"attempt": None} if takes_attempt else {})):
+        raise InvalidValue(
+            f"{text} cannot be called with a prompt: {problem}.",
+            hint=f"Write {line}): or {line}, attempt):",
+        )
+    return takes_attempt
+
+
+def _why_unbound(parameters: list[inspect.Parameter], *given: Any, **named: Any) -> str:
+    """Why parameters do not take these arguments, in Python's words; empty if they do."""
+    try:
+        inspect.Signature(parameters).bind(*given, **named)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo, Session, Usage
 from passhat.agents.command import CommandAgent
 from passhat.errors import InvalidValue
@@ -75,7 +76,7 @@ async def _serve(path: str, answers: TextIO) -> None:
         except AgentFault as fault:
             reply = {"fault": str(fault.category), "detail": fault.detail}
         except BaseException as error:
-            reply = {"fault": str(FailureCategory.EXCEPTION), "detail": _describe_error(error)}
+            reply = {"fault": str(FailureCategory.EXCEPTION), "detail": describe_error(error)}
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
 
@@ -102,13 +103,6 @@ def _info(request: dict[str, Any]) -> AttemptInfo:
 
 def _turn(request: dict[str, Any]) -> Turn:
     return Turn(request["text"], tools=tuple(ToolSpec(**tool) for tool in request.get("tools", ())))
-
-
-def _describe_error(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except BaseException:
-        return type(error).__name__
 
 
 if __name__ == "__main__":

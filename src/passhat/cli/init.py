@@ -12,20 +12,20 @@ from passhat.cli.shared.exits import ExitCode
 _AGENT = '''"""A stand-in for your agent: it adds and multiplies, and slips now and then.
 
 Replace the body of answer() by a call of your model. passhat calls it once per attempt; drop the
-argument ``seed`` when your agent brings its own randomness.
+argument ``attempt`` when your agent brings its own randomness.
 """
 
 import random
 import re
 
 
-def answer(prompt: str, seed: int) -> str:
+def answer(prompt, attempt):
     found = re.search(r"(\\d+) ([-+*]) (\\d+)", prompt)
     if found is None:
         return "I do not know"
     a, sign, b = int(found[1]), found[2], int(found[3])
     result = {"+": a + b, "-": a - b, "*": a * b}[sign]
-    slip = random.Random(seed).random() < (0.3 if sign == "*" else 0.1)
+    slip = random.Random(attempt.seed).random() < (0.3 if sign == "*" else 0.1)
     return str(result + 1 if slip else result)
 '''
 

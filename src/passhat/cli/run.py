@@ -198,6 +198,11 @@ def _is_typed(name: str) -> bool:
     help="End once settled, as in 'pass^4 >= 0.6'; repeatable.",
 )
 @click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="Go on when the first attempts all raise the same exception.",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option(
     "--on",
@@ -316,6 +321,7 @@ def command(
     agent_memory: int | None,
     timeouts_are: str | None,
     only_missing: bool,
+    keep_going: bool,
     otlp: str | None,
     otlp_port: int | None,
     on: str | None,
@@ -378,6 +384,7 @@ def command(
         give_up_after=give_up_after,
         timeouts_are=timeouts_are,
         only_missing=only_missing,
+        keep_going=keep_going,
         otlp=otlp,
         otlp_port=otlp_port,
         spending=money.spending(),

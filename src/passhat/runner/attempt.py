@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast, overload
 
 import msgspec
 
-from passhat._plugins import Contract, check_instance
+from passhat._plugins import Contract, check_instance, describe_error
 from passhat.agents.base import (
     Agent,
     AgentFault,
@@ -25,7 +25,7 @@ from passhat.agents.base import (
     Usage,
 )
 from passhat.errors import InvalidValue, RunStopped
-from passhat.runner.boundary import ProcessGuard, call_agent, describe_error, refuse_unusable
+from passhat.runner.boundary import ProcessGuard, call_agent, refuse_unusable
 from passhat.runner.redaction import Redactor, encode_data
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import Telemetry
@@ -202,6 +202,7 @@ class _AttemptState:
     """When each answer came, and its place in the transcript."""
     carried_out: list[ModelCall] = field(default_factory=list)
     """Tool calls that the suite carried out; for the trace alone."""
+    is_judged: bool = False
     tools_reported: bool = False
     """Whether the suite itself saw the tools that the agent called on its own."""
 
@@ -260,6 +261,7 @@ class Attempter:
         info.meter.use_clock(clock)
         try:
             judgement = await self._play(task, state)
+            state.is_judged = True
             clock.verdict()  # an agent that answered all the same when its time was over
         except asyncio.CancelledError:
             reason = clock.verdict()
@@ -332,6 +334,7 @@ class Attempter:
             leak=state.leak,
             transcript=state.transcript,
             calls=call_records(meter.calls, self.redact) if meter.calls else None,
+            is_judged=state.is_judged,
         )
 
     def _retry_reason(self, info: AttemptInfo) -> str:

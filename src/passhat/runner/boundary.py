@@ -14,12 +14,13 @@ from collections.abc import Awaitable, Callable, Container, Generator
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
+from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.agents.function import THREAD_PREFIX
 from passhat.runner.redaction import LONGEST_TEXT
 from passhat.stats.outcomes import FailureCategory
 
-__all__ = ["ProcessGuard", "call_agent", "describe_error", "list_stuck_attempts", "refuse_unusable"]
+__all__ = ["ProcessGuard", "call_agent", "list_stuck_attempts", "refuse_unusable"]
 
 T = TypeVar("T")
 
@@ -121,16 +122,6 @@ def list_stuck_attempts(earlier: Container[threading.Thread] = ()) -> list[str]:
     ids = [name.removeprefix(THREAD_PREFIX) for name in names if name.startswith(THREAD_PREFIX)]
     here = asyncio.get_running_loop()
     return sorted([*ids, *(attempt for attempt, loop, _ in _LEFT_BEHIND if loop is here)])
-
-
-def describe_error(error: BaseException) -> str:
-    """The error as text; one whose ``__str__`` raises or returns no text is named only."""
-    name = type(error).__name__
-    try:
-        text = str(error)
-        return f"{name}: {text}" if text else name
-    except BaseException:
-        return f"{name} (it cannot be shown as text)"
 
 
 def refuse_unusable(answer: str) -> None:

@@ -7,7 +7,6 @@ attempts in flight are lost, and the same command makes them again.
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -18,7 +17,6 @@ from typing import Any, ClassVar
 
 from passhat._display import counted, some
 from passhat.agents.base import Agent, AttemptInfo
-from passhat.agents.chat import ChatAgent
 from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped, StoreUnavailable
 from passhat.protocol import Protocol
@@ -35,10 +33,17 @@ from passhat.runner.queues import (
 )
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import SpendingWatch
+from passhat.runner.stop_reasons import (
+    FirstAttempts,
+    SilentAttempts,
+    is_answered,
+    stop_on_account,
+    stop_on_unknown_use,
+)
 from passhat.runner.telemetry import Telemetry
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
-from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
+from passhat.stats.outcomes import Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, PlannedAttempts, RunRecord, Store
 from passhat.suites.base import Episode, Suite, Task
@@ -53,7 +58,6 @@ __all__ = [
     "Work",
     "expire_leases",
     "run_attempts",
-    "stop_on_account",
 ]
 
 RETRY_SECONDS = 120.0
@@ -64,18 +68,6 @@ _LOCKED_SECONDS = 1.0
 """A SQLite file that is locked for longer is announced."""
 _LOOK_SECONDS = 0.5
 _CANCEL_SECONDS = 1.0
-_UNREACHED = frozenset(
-    map(
-        str,
-        (
-            FailureCategory.COMMUNICATION_ERROR,
-            MissingReason.RATE_LIMIT,
-            MissingReason.ACCOUNT,
-            MissingReason.INFRASTRUCTURE,
-        ),
-    )
-)
-"""How attempts end when the other side cannot be reached."""
 
 
 def silent(_text: str) -> None:
@@ -94,6 +86,8 @@ class RunPlan:
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     give_up_after : int
         Stop when so many attempts in a row got no answer at all; 0 never stops.
+    keep_going : bool
+        Go on when the first attempts all end by the same exception or unusable answer.
     canary : bool
         Whether conversations carry a reference by which a leak is found out.
     tell : callable
@@ -114,6 +108,7 @@ class RunPlan:
     budget: Budget | None = None
     stop_when: tuple[str, ...] = ()
     give_up_after: int = 8
+    keep_going: bool = False
     canary: bool = False
     timeouts_are_missing: bool = False
     telemetry: Telemetry | None = None
@@ -310,7 +305,8 @@ class _Execution:
         self._retry = StoreRetry(RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = SpendingWatch(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
-        self._silent = 0
+        self._first = FirstAttempts(is_watching=False)
+        self._silent = SilentAttempts(plan.give_up_after)
         self._others = False
         self._fault: RunStopped | None = None
         self._progress = Progress(total=0)
@@ -360,6 +356,9 @@ class _Execution:
         self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
         if self._progress.total:
             await maybe_await(plan.agent.check())  # a wrong address is no reason to fail attempts
+        self._first = FirstAttempts(
+            is_watching=not plan.keep_going and not await self._retry(self._has_answers)
+        )
         store.wait_at_most(_LOCKED_SECONDS)
         await self._retry(partial(store.begin, plan.record, plan.attempts))
         if plan.stop_when:
@@ -378,6 +377,13 @@ class _Execution:
             self._reclaim,
         )
 
+    def _has_answers(self) -> bool:
+        """Whether an attempt of this run in the store shows that the set-up works."""
+        if not len(self._store.load_attempts(self._run, finished=True)):
+            return False
+        rows = self._store.iterate_results(self._run)
+        return any(is_answered(Verdict(row[2]), str(row[3])) for row in rows)  # type: ignore[call-overload]
+
     async def _reclaim(self) -> Iterator[tuple[str, int]] | None:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
         plan = self._plan
@@ -393,10 +399,18 @@ class _Execution:
     async def _write(self) -> None:
         """Write finished attempts in groups; each is durable within hundredths of a second."""
         while records := await self._outbox.take():
-            await self._note(records)
+            try:
+                records = self._first.take(records)
+            except RunStopped as fault:
+                self._give_up(fault)
+            else:
+                await self._note(records)
+        await self._note(self._first.release())
 
     async def _note(self, records: list[AttemptRecord]) -> None:
         progress = self._progress
+        if not records:
+            return
         async with self._watched.writing:
             lost_records = await self._retry(partial(self._store.finish, self._run, records))
             lost_keys = {(record.task, record.number) for record in lost_records}
@@ -407,7 +421,8 @@ class _Execution:
         for record in records:
             progress.count(record)
             self._seen(record, progress)
-            self._count_silent(record)
+            if (fault := self._silent.count(record)) is not None:
+                self._give_up(fault)
             self._rule.take(record.task, record.number, record.judgement.verdict)
         if self._rule.ask():
             self._stop.start_nothing_new()
@@ -420,20 +435,9 @@ class _Execution:
             )
             await self._claims.check()
 
-    def _count_silent(self, record: AttemptRecord) -> None:
-        """Stop when attempts in a row got no answer at all: the rest would only cost time."""
-        has_answer = any(entry["role"] == "agent" for entry in record.transcript)
-        silent = not has_answer and record.judgement.why in _UNREACHED
-        self._silent = self._silent + 1 if silent else 0
-        if 0 < self._plan.give_up_after == self._silent and self._fault is None:
-            why = ": ".join(
-                part for part in (record.judgement.why, record.judgement.detail) if part
-            )
-            self._fault = RunStopped(
-                f"{self._silent} attempts in a row got no answer. The last one: {why}",
-                hint="Fix that, then run the same command with --only-missing. "
-                "--set give_up_after=N changes the limit.",
-            )
+    def _give_up(self, fault: RunStopped) -> None:
+        if self._fault is None:
+            self._fault = fault
             self._stop.give_up()
 
     async def _release(self) -> None:
@@ -527,7 +531,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 return  # not one call of it fitted under the cap: it was not made
             outbox.put(record)
             stop_on_account(record)
-            _stop_on_unknown_use(plan, record)
+            stop_on_unknown_use(plan, record)
             await outbox.wait_for_room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
@@ -544,41 +548,6 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 f"{some(names, 5)}. --isolate runs every Python agent in a process of its own, "
                 "which is killed."
             )
-
-
-def stop_on_account(record: AttemptRecord) -> None:
-    """End the run if an attempt is missing because the account cannot be used."""
-    if record.judgement.why == MissingReason.ACCOUNT:
-        raise RunStopped(
-            record.judgement.detail,
-            hint="Check the key, the credit and the model's name; the same command continues.",
-        )
-
-
-def _stop_on_unknown_use(plan: RunPlan, record: AttemptRecord) -> None:
-    """End a capped run whose agent does not report its usage."""
-    if plan.budget is None or record.judgement.verdict is Verdict.MISSING:
-        return
-    if isinstance(plan.agent, ChatAgent) or record.judgement.why in _SILENT:
-        return
-    needs_cost = plan.budget.cap.cost < math.inf
-    if record.tokens is None or (needs_cost and record.cost is None):
-        raise RunStopped(
-            f"the cap cannot hold: {plan.agent.name} does not say what "
-            f"{'it costs' if record.tokens is not None else 'it uses'}.",
-            hint="Return (text, Usage(tokens, cost)), or write to the meter parameter; prices of "
-            "models can be set in passhat-prices.toml.",
-        )
-
-
-_SILENT = (
-    FailureCategory.EXCEPTION,
-    FailureCategory.AGENT_ERROR,
-    FailureCategory.COMMUNICATION_ERROR,
-    FailureCategory.TIMEOUT,
-    FailureCategory.FORMAT_ERROR,
-)
-"""Failures after which an agent had no chance to say what it used."""
 
 
 def _raise_first_error(workers: asyncio.Task[None], redact: Redactor) -> None:

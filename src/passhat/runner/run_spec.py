@@ -119,6 +119,9 @@ class RunSpec:
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     give_up_after : int
         Stop when so many attempts in a row got no answer at all; 0 never stops.
+    keep_going : bool
+        Go on, and count such attempts, when the first three all raise the same exception, return
+        the same unusable answer, or meet a judge that raises. By default that stops the run.
     only_missing : bool
         Make attempts without a verdict again.
     timeouts_are : {"missing", "failed"}, optional
@@ -166,6 +169,7 @@ class RunSpec:
     canary: bool | None = None
     stop_when: tuple[str, ...] = ()
     give_up_after: int = 8
+    keep_going: bool = False
     only_missing: bool = False
     timeouts_are: str | None = None
     spending: Spending = field(default_factory=Spending)
@@ -288,6 +292,7 @@ class RunSpec:
             redact=self.redact,
             stop_when=self.stop_when,
             give_up_after=self.give_up_after,
+            keep_going=self.keep_going,
             canary=suite.takes_reference if self.canary is None else self.canary,
             timeouts_are_missing=self.timeouts_are_missing(agent),
             tell=tell,

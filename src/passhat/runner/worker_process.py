@@ -23,10 +23,11 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo, ModelCall
 from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
-from passhat.runner.boundary import describe_error, refuse_unusable
+from passhat.runner.boundary import refuse_unusable
 from passhat.runner.redaction import make_plain
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault

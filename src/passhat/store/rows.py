@@ -208,6 +208,8 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     """The id of another attempt whose reference the agent said; empty when there was none."""
     transcript: Sequence[Mapping[str, str]] = ()
     calls: CallRecords | None = None
+    is_judged: bool = True
+    """Whether a judge saw the attempt to its end; not stored."""
 
 
 @dataclass(frozen=True, slots=True)

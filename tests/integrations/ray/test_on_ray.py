@@ -50,9 +50,9 @@ def begun():
     with open("notes", "rb") as notes:
         return notes.read().count(b"\\n")
 
-def agent(prompt, task, seed):
-    note(f"{os.getpid()} {task} {seed}")
-    if task == "deadly":
+def agent(prompt, attempt):
+    note(f"{os.getpid()} {attempt.task} {attempt.seed}")
+    if attempt.task == "deadly":
         os._exit(1)
     while os.path.exists("hold") and begun() >= 100:
         time.sleep(0.01)

@@ -22,24 +22,24 @@ def call(name, **arguments):
 class Good:
     def __init__(self):
         self.heard = []
-    def __call__(self, prompt, task):
+    def __call__(self, prompt, attempt):
         self.heard.append(prompt)
         if len(self.heard) == 1:
             assert "Be brief." in prompt and "- add: Add a thing." in prompt
-            assert ("Is this the shop?" in prompt) == (task == "with_history")
-            return call("add", thing=WANTS[task])
+            assert ("Is this the shop?" in prompt) == (attempt.task == "with_history")
+            return call("add", thing=WANTS[attempt.task])
         if len(self.heard) == 2:
             assert prompt == "Tool result: 1 things"
             return call("respond", content="That makes 1 things. Is that all right?")
         assert prompt == "User: Yes, please."
         return call("respond", content="Done.")
 
-def forgets(prompt, task):
-    if task == "add_and_tell" and "User:" in prompt:
+def forgets(prompt, attempt):
+    if attempt.task == "add_and_tell" and "User:" in prompt:
         return call("add", thing="milk")
     return call("respond", content="Done.")
 
-async def by_mcp(prompt, task):
+async def by_mcp(prompt, attempt):
     import re
     from mcp import Client
     if endpoint := re.search(r"http://\\S+/mcp", prompt):
@@ -47,7 +47,7 @@ async def by_mcp(prompt, task):
         async with Client(endpoint[0]) as client:
             (tool,) = [one for one in (await client.list_tools()).tools if one.name == "add"]
             assert tool.description.startswith("Add a thing.")
-            added = await client.call_tool("add", {"thing": WANTS[task]})
+            added = await client.call_tool("add", {"thing": WANTS[attempt.task]})
             assert (added.content[0].text, added.is_error) == ("1 things", False)
             assert (await client.call_tool("no_such_tool", {})).is_error
         return "That makes 1 things. Is that all right?"
@@ -68,10 +68,10 @@ def crashes(prompt):
 def talks(prompt):
     return call("respond", content="Tell me more.")
 
-def coin(prompt, task, seed):
-    if prompt.startswith("Tool result") or seed % 2:
+def coin(prompt, attempt):
+    if prompt.startswith("Tool result") or attempt.seed % 2:
         return call("respond", content="1 things")
-    return call("add", thing=WANTS[task])
+    return call("add", thing=WANTS[attempt.task])
 """
 
 

@@ -25,8 +25,8 @@ CRITERIA = {task["id"]: task["evaluation_criteria"] for task in json.loads(PATH.
 class Gold:
     def __init__(self):
         self.left = None
-    def __call__(self, prompt, task):
-        wanted = CRITERIA[task]
+    def __call__(self, prompt, attempt):
+        wanted = CRITERIA[attempt.task]
         if self.left is None:
             self.left = list(wanted.get("actions") or ())
         if self.left:

@@ -111,6 +111,7 @@ async def evaluate(
             seed=assessment.seed,
             temperature=assessment.temperature,
             name=f"{name} {role}",
+            keep_going=True,  # a participant that always fails has lost, too
             redact=redact,
         ).plan()
         seen(f"{role} at {url}")

@@ -27,8 +27,8 @@ from passhat.runner.remote_limits import (
     RemoteLimits,
     Settled,
 )
-from passhat.runner.run import stop_on_account
 from passhat.runner.run_spec import Loaded, RunSpec
+from passhat.runner.stop_reasons import stop_on_account
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Suite

@@ -1,0 +1,187 @@
+"""Reasons to stop a run whose other attempts would tell nothing, or only cost.
+
+A set-up mistake ends a run after three attempts, before it reads as 0%: an agent that raises the
+same exception at every prompt, returns something that is not text, or meets a judge that raises.
+Attempts that end so are held back until one ends in any other way; then the run goes on and the
+ends of attempts are not compared any more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from passhat._display import counted
+from passhat.agents.chat import ChatAgent
+from passhat.errors import Hint, RunStopped
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
+from passhat.store import AttemptRecord
+
+if TYPE_CHECKING:
+    from passhat.runner.run import RunPlan
+
+__all__ = [
+    "FirstAttempts",
+    "SilentAttempts",
+    "is_answered",
+    "stop_on_account",
+    "stop_on_unknown_use",
+]
+
+_IN_A_ROW = 3
+_MOST_HELD = 24
+"""Attempts without any answer, of several causes: more of them are stored as they come."""
+_VERBS = {
+    str(FailureCategory.EXCEPTION): "raised",
+    str(FailureCategory.AGENT_ERROR): "could not be started:",
+    str(FailureCategory.FORMAT_ERROR): "gave no usable answer:",
+    str(FailureCategory.COMMUNICATION_ERROR): "could not reach the agent:",
+    str(MissingReason.JUDGE_ERROR): "could not be judged: the judge raised",
+    str(MissingReason.SANDBOX_ERROR): "could not be judged:",
+    str(MissingReason.USER_ERROR): "had no user to talk to:",
+    str(MissingReason.UNSUPPORTED): "cannot be made:",
+    str(MissingReason.INFRASTRUCTURE): "could not be made:",
+}
+"""Ends that may be a set-up mistake, and the words for them. Limits of time, rate and money are
+none: they pass, and ``give_up_after`` counts them."""
+_UNREACHED = frozenset(
+    map(
+        str,
+        (
+            FailureCategory.COMMUNICATION_ERROR,
+            MissingReason.RATE_LIMIT,
+            MissingReason.ACCOUNT,
+            MissingReason.INFRASTRUCTURE,
+        ),
+    )
+)
+"""How attempts end when the other side cannot be reached."""
+_VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"")
+"""Parts of a message that differ between attempts of one cause: numbers, quoted input."""
+_PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
+
+
+def is_answered(verdict: Verdict, why: str) -> bool:
+    """Whether a stored attempt shows that the set-up works: it passed, or failed by its answer."""
+    return verdict is Verdict.PASSED or why not in _VERBS
+
+
+class FirstAttempts:
+    """Holds back attempts that no judge saw, until another end shows that the set-up works."""
+
+    def __init__(self, *, is_watching: bool) -> None:
+        self._is_watching = is_watching
+        self._held: list[AttemptRecord] = []
+        self._cause: tuple[str, str] | None = None
+        self._in_a_row = 0
+        self._has_stopped = False
+
+    def take(self, records: list[AttemptRecord]) -> list[AttemptRecord]:
+        """The attempts to store now.
+
+        Raises
+        ------
+        RunStopped
+            Three attempts in a row had the same cause.
+        """
+        if self._has_stopped:
+            return []
+        if not self._is_watching:
+            return records
+        for position, record in enumerate(records):
+            why = record.judgement.why
+            if record.is_judged or why not in _VERBS or len(self._held) >= _MOST_HELD:
+                self._is_watching = False
+                return [*self.release(), *records[position:]]
+            cause = _cause(record)
+            self._in_a_row = self._in_a_row + 1 if cause == self._cause else 1
+            self._cause = cause
+            self._held.append(record)
+            if self._in_a_row == _IN_A_ROW:
+                raise self._stop(record)
+        return []
+
+    def release(self) -> list[AttemptRecord]:
+        """The attempts held back, to be stored: the run is over, or works."""
+        held, self._held = self._held, []
+        return held
+
+    def _stop(self, record: AttemptRecord) -> RunStopped:
+        count = len(self._held)
+        self._held, self._has_stopped = [], True
+        judgement = record.judgement
+        return RunStopped(
+            f"{_IN_A_ROW} of {counted(count, 'attempt')} {_VERBS[judgement.why]} "
+            f"{judgement.detail}",
+            hint=Hint(
+                "Fix that and run the same command again: nothing of them is stored. {keep_going} "
+                "counts such attempts, each for itself.",
+                keep_going=True,
+            ),
+        )
+
+
+def _cause(record: AttemptRecord) -> tuple[str, str]:
+    """Category with the line of code, or with the message without its variable parts."""
+    why, detail = record.judgement.why, record.judgement.detail
+    if place := _PLACE.search(detail):
+        return why, f"{detail.partition(':')[0]} {place[1]}"
+    return why, _VARIABLE.sub("*", detail)
+
+
+class SilentAttempts:
+    """Counts attempts in a row that got no answer at all; at a limit the rest only costs time."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._in_a_row = 0
+
+    def count(self, record: AttemptRecord) -> RunStopped | None:
+        """Why the run ends with this attempt; ``None`` if it goes on."""
+        has_answer = any(entry["role"] == "agent" for entry in record.transcript)
+        is_silent = not has_answer and record.judgement.why in _UNREACHED
+        self._in_a_row = self._in_a_row + 1 if is_silent else 0
+        if not 0 < self._limit == self._in_a_row:
+            return None
+        why = ": ".join(part for part in (record.judgement.why, record.judgement.detail) if part)
+        return RunStopped(
+            f"{self._in_a_row} attempts in a row got no answer. The last one: {why}",
+            hint="Fix that, then run the same command with --only-missing. "
+            "--set give_up_after=N changes the limit.",
+        )
+
+
+def stop_on_account(record: AttemptRecord) -> None:
+    """End the run if an attempt is missing because the account cannot be used."""
+    if record.judgement.why == MissingReason.ACCOUNT:
+        raise RunStopped(
+            record.judgement.detail,
+            hint="Check the key, the credit and the model's name; the same command continues.",
+        )
+
+
+def stop_on_unknown_use(plan: RunPlan, record: AttemptRecord) -> None:
+    """End a capped run whose agent does not report its usage."""
+    if plan.budget is None or record.judgement.verdict is Verdict.MISSING:
+        return
+    if isinstance(plan.agent, ChatAgent) or record.judgement.why in _SILENT:
+        return
+    needs_cost = plan.budget.cap.cost < math.inf
+    if record.tokens is None or (needs_cost and record.cost is None):
+        raise RunStopped(
+            f"the cap cannot hold: {plan.agent.name} does not say what "
+            f"{'it costs' if record.tokens is not None else 'it uses'}.",
+            hint="Return (text, Usage(tokens, cost)), or write to the meter parameter; prices of "
+            "models can be set in passhat-prices.toml.",
+        )
+
+
+_SILENT = (
+    FailureCategory.EXCEPTION,
+    FailureCategory.AGENT_ERROR,
+    FailureCategory.COMMUNICATION_ERROR,
+    FailureCategory.TIMEOUT,
+    FailureCategory.FORMAT_ERROR,
+)
+"""Failures after which an agent had no chance to say what it used."""
