@@ -113,6 +113,7 @@ def attempted(
         attempts=n,
         jobs=n,
         step_seconds=step_seconds,
+        keep_going=True,
     ).plan()
     with open_store(str(folder / "store.db")) as store:
 

@@ -45,6 +45,7 @@ def test_a_harm_costs_its_own_attempt(name: str, tmp_path: Path) -> None:
         "jobs": 3,
         "step_seconds": 5.0 if is_hanging else 120.0,
         "give_up_after": 0,
+        "keep_going": True,
     }
     code = (
         "from passhat.runner.run_spec import RunSpec, run\n"

@@ -121,11 +121,24 @@ def test_what_an_agent_does_wrong_fails_its_attempt_alone(
     passhat: Passhat, agent: str, why: str
 ) -> None:
     patience = "0.5" if why == "timeout" else "60"
-    ended = passhat(*TASKS, "-a", agent, "-n", "1", "--set", f"step_timeout={patience}")
+    limit = ("--set", f"step_timeout={patience}")
+    ended = passhat(*TASKS, "-a", agent, "-n", "1", "--keep-going", *limit)
     assert ended.code == 0
     (((verdict, found), count),) = _ended().items()
     # `cat` answers with what it was told: the right form, the wrong answer.
     assert (verdict, found, count) == ("0", why or "wrong_answer", 5)
+
+
+@pytest.mark.also_on_ray
+@pytest.mark.usefixtures("folder")
+def test_the_same_exception_three_times_in_a_row_ends_the_run(passhat: Passhat) -> None:
+    ended = passhat(*TASKS, "-a", "python:some_agents:raises", "-n", "4")
+    assert ended.code == ExitCode.USAGE
+    cause = "passhat: 3 of 3 attempts raised RuntimeError: my key is"
+    assert any(line.startswith(cause) for line in ended.err.splitlines())
+    assert "--keep-going" in ended.err
+    assert not ended.out
+    assert _ended() == {}
 
 
 @pytest.mark.also_on_ray
@@ -177,7 +190,7 @@ def test_secrets_never_reach_the_store(
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", "correct-horse-battery")
     (folder / "leaky.py").write_text("def agent(p):\n    return 'use correct-horse-battery now'\n")
-    passhat(*TASKS, "-a", "python:some_agents:raises", "-n", "1")
+    passhat(*TASKS, "-a", "python:some_agents:raises", "-n", "1", "--keep-going")
     passhat(*TASKS, "-a", "python:leaky:agent", "-n", "1")
     with _store() as store:
         text = ""

@@ -148,7 +148,8 @@ def _bind_signature(function: Callable[..., Any]) -> bool:
     name = getattr(function, "__name__", type(function).__name__)
     target: Any = function
     if not inspect.isroutine(function):
-        target = (function if is_class else type(function)).__call__
+        kind: Any = function if is_class else type(function)
+        target = kind.__call__
     try:
         made_with = list(inspect.signature(function).parameters.values()) if is_class else []
         parameters = list(inspect.signature(target).parameters.values())

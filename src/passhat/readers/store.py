@@ -140,6 +140,7 @@ def _as_run(
         source=store.path,
         id=stored.id,
         started=stored.started,
+        messages=store.failure_messages(stored.id),
         # A leak comes first: one-screen reports show only the first warning.
         warnings=(
             *_leak_warnings(store, stored),
@@ -232,6 +233,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         source=reading.path,
         id=stored.id,
         started=stored.started,
+        messages=reading.failure_messages(key),
         reading=(
             f"run {stored.id} of the store, started {stored.started}, {stored.status}",
             f"{stored.attempts:,} attempts, counted per task and not read one by one",

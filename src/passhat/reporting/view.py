@@ -27,7 +27,7 @@ from passhat.protocol import Protocol
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Diagnosis, Estimate, metric, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
-from passhat.stats.outcomes import Completion, Run
+from passhat.stats.outcomes import Completion, Failures, Run, summarize_failures
 from passhat.stats.outcomes.vocabulary import MissingReason
 from passhat.stats.terms import Population
 
@@ -242,6 +242,25 @@ class RunReport(Plain):
         return next((estimate for estimate, pair in pairs if pair == key), None)
 
     @property
+    def failures(self) -> Failures:
+        """The failed attempts by cause."""
+        return summarize_failures(self.run)
+
+    @property
+    def nothing_answered(self) -> bool:
+        """Whether the agent itself broke in every attempt, so that a rate would say nothing.
+
+        An exception of a program that is judged, or in another harness's log, is a result.
+        """
+        is_own = bool(self.run.id) and not is_code_judge(self.run.protocol.judge)
+        return is_own and self.failures.all_raised
+
+    @property
+    def interval_population(self) -> Population:
+        """What the intervals on a screen are about: a single task shows nothing of others."""
+        return Population.THESE_TASKS if len(self.run.outcomes) == 1 else Population.NEW_TASKS
+
+    @property
     def top_k(self) -> int:
         """The largest k that this report has pass^k for; 1 where one attempt is all there is."""
         return max((point.k for point in self.curve), default=1)
@@ -254,6 +273,8 @@ class RunReport(Plain):
         if lead is None:
             first = self.estimates[0]
             return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
+        if self.nothing_answered:
+            return f"No attempt gave an answer: {self.failures.sentence()}."
         if outcomes.scored == 0:
             attempts = outcomes.attempts
             all_of_them = "the only one is" if attempts == 1 else f"all {attempts:,} are"

@@ -382,7 +382,7 @@ class _Execution:
         if not len(self._store.load_attempts(self._run, finished=True)):
             return False
         rows = self._store.iterate_results(self._run)
-        return any(is_answered(Verdict(row[2]), str(row[3])) for row in rows)  # type: ignore[call-overload]
+        return any(is_answered(verdict, str(why)) for _, _, verdict, why, *_ in rows)
 
     async def _reclaim(self) -> Iterator[tuple[str, int]] | None:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""

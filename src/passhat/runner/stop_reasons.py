@@ -16,6 +16,7 @@ from passhat._display import counted
 from passhat.agents.chat import ChatAgent
 from passhat.errors import Hint, RunStopped
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
+from passhat.stats.outcomes.causes import VARIABLE_PARTS
 from passhat.store import AttemptRecord
 
 if TYPE_CHECKING:
@@ -57,14 +58,12 @@ _UNREACHED = frozenset(
     )
 )
 """How attempts end when the other side cannot be reached."""
-_VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"")
-"""Parts of a message that differ between attempts of one cause: numbers, quoted input."""
 _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
 
 
-def is_answered(verdict: Verdict, why: str) -> bool:
+def is_answered(verdict: object, why: str) -> bool:
     """Whether a stored attempt shows that the set-up works: it passed, or failed by its answer."""
-    return verdict is Verdict.PASSED or why not in _VERBS
+    return verdict == Verdict.PASSED or why not in _VERBS
 
 
 class FirstAttempts:
@@ -127,7 +126,7 @@ def _cause(record: AttemptRecord) -> tuple[str, str]:
     why, detail = record.judgement.why, record.judgement.detail
     if place := _PLACE.search(detail):
         return why, f"{detail.partition(':')[0]} {place[1]}"
-    return why, _VARIABLE.sub("*", detail)
+    return why, VARIABLE_PARTS.sub("*", detail)
 
 
 class SilentAttempts:

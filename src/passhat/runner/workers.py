@@ -171,7 +171,8 @@ class _Worker(asyncio.Protocol):
         if not self.pid and len(self._buffer) >= SIZE.size:  # its first word is its process id
             (self.pid,) = SIZE.unpack_from(self._buffer)
             del self._buffer[: SIZE.size]
-            self.has_started.set_result(True)
+            if not self.has_started.done():  # canceled: the run is stopped
+                self.has_started.set_result(True)
         if len(self._buffer) >= SIZE.size:
             (size,) = SIZE.unpack_from(self._buffer)
             if size > _LONGEST_FRAME:

@@ -514,6 +514,10 @@ class Store(ABC):
         """The number of the first failed attempt at a task."""
         return self._queries.first_failure(self._key(run), self._tasks(run).get(task, -1))
 
+    def failure_messages(self, run: str) -> dict[str, dict[str, int]]:
+        """How often each message came with a category of failure."""
+        return self._queries.failure_messages(self._find_key(run))
+
     def measures(
         self, agent: str, suite: str, most: int = 10_000
     ) -> list[tuple[float | None, float | None, float | None]]:

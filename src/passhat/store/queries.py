@@ -18,6 +18,7 @@ from passhat._display import counted
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes.vocabulary import failure_category, own_words
 from passhat.store.database import ReadableStore
 from passhat.store.rows import (
     GATE_PREFIX,
@@ -102,6 +103,8 @@ ENDED_ROWS = (
 
 _LOOKED_AT = 5
 """Attempts whose calls are looked at to learn something about a whole run."""
+_MESSAGES = 20_000
+"""Failures whose messages are counted: a page must not read the details of a million."""
 _BODIES_AT_ONCE = 1_000
 """Attempts whose calls are in memory at the same time."""
 
@@ -422,6 +425,21 @@ class Queries:
             "SELECT min(number) FROM judged WHERE run = ? AND task = ? AND verdict = 0", run, task
         )
         return None if number is None else int(number)
+
+    def failure_messages(self, run: int | None) -> dict[str, dict[str, int]]:
+        """How often each message came with a category of failure, among the first failures."""
+        if run is None:
+            return {}
+        rows = self._all(
+            f"SELECT why, detail, count(*) FROM (SELECT why, detail FROM {self._attempts(run)} a "
+            f"WHERE run = ? AND verdict = 0 LIMIT {_MESSAGES}) AS failures GROUP BY why, detail",
+            run,
+        )
+        messages: dict[str, dict[str, int]] = {}
+        for why, detail, count in rows:
+            category = str(failure_category(why or ""))
+            messages.setdefault(category, {})[detail or own_words(why or "")] = count
+        return messages
 
     # -- how ---------------------------------------------------------------------------------
 

@@ -209,6 +209,11 @@ def grader(word: str) -> Grader:
 
 def check_expected(word: str, expected: object) -> None:
     """Refuse an expected value that a grader cannot use, before anything is run."""
+    if expected is None and word in ("exact", "contains", "regex"):
+        raise InvalidValue(
+            f"there is no expected answer, so the grader {word} would fail every attempt.",
+            hint='Give it in "answer", as in {"id": "a", "prompt": "2 + 2?", "answer": "4"}.',
+        )
     if word == "regex":
         try:
             re.compile(str(expected))

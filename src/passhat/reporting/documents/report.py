@@ -28,6 +28,7 @@ from passhat.reporting.document import (
     first_warning,
     upper_first,
 )
+from passhat.reporting.documents.causes import failure_lines, failure_table, label_failures
 from passhat.reporting.view import (
     Report,
     RunReport,
@@ -40,7 +41,7 @@ from passhat.reporting.view import (
 )
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.estimate.metrics import Delta, PassAt, PassHat
-from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes import Outcomes, Run, summarize_failures
 from passhat.stats.terms import Population
 
 __all__ = [
@@ -58,6 +59,10 @@ _MOST_TASKS = 200
 _QUESTIONS = {
     Population.NEW_TASKS: "On tasks like these: {level}interval for new tasks",
     Population.THESE_TASKS: "On exactly these tasks again: {level}interval for these tasks",
+}
+_POPULATION_WORDS = {
+    Population.NEW_TASKS: "new tasks like these",
+    Population.THESE_TASKS: "fresh attempts at this task",
 }
 _MOST_DECISIONS = 3
 """Decisions of the reader on the short screen."""
@@ -178,8 +183,10 @@ def _label_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
     """pass^k and pass@k over k, or the requested metrics, in a few rows."""
+    if run.nothing_answered:
+        return
     estimates = [
-        estimate for estimate in run.estimates if estimate.population is Population.NEW_TASKS
+        estimate for estimate in run.estimates if estimate.population is run.interval_population
     ]
     hats, ats, _ = estimates_over_k(estimates)
     ks = [k for k in hats if k in ats]
@@ -198,20 +205,22 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
             (str(estimate.metric), estimate_text(estimate)) for estimate in others[:most]
         )
         yield Table(("metric", "value"), values, level=Level.SHORT)
-    yield from _level_note(run.estimates)
+    yield from _level_note(estimates)
 
 
-def _level_note(estimates: Iterable[Estimate]) -> Iterator[Note]:
+def _level_note(estimates: Sequence[Estimate]) -> Iterator[Note]:
     level = next((estimate.level for estimate in estimates if estimate.level is not None), None)
     if level is not None:
-        text = f"{100 * level:g}% intervals for new tasks like these."
-        yield Note(text, level=Level.SHORT)
+        about = _POPULATION_WORDS[estimates[0].population]
+        yield Note(f"{100 * level:g}% intervals for {about}.", level=Level.SHORT)
 
 
 def _estimates(run: RunReport) -> Iterator[Block]:
     """The estimates about new tasks, then those about these tasks, each under its own name."""
     level = next((estimate.level for estimate in run.estimates if estimate.level is not None), None)
     for population, question in _QUESTIONS.items():
+        if len(run.run.outcomes) == 1 and population is not run.interval_population:
+            continue
         caption = question.format(level="" if level is None else f"{100 * level:g}% ")
         estimates = [estimate for estimate in run.estimates if estimate.population is population]
         yield from _estimate_tables(estimates, caption)
@@ -297,10 +306,10 @@ def _under(estimate: Estimate | None) -> str:
 
 
 def _failures(run: RunReport) -> Iterator[Block]:
-    if run.run.failures_by_category:
-        counts = run.run.failures_by_category.items()
-        text = ", ".join(f"{why} {count:,}" for why, count in counts)
-        yield Facts((("Failures", text),), level=Level.FULL)
+    """Failures by cause: exceptions, cut answers and wrong answers apart."""
+    if not run.nothing_answered:  # or the headline is the same sentence
+        yield from failure_lines(run.failures)
+    yield from failure_table(run.failures)
 
 
 def _worst_tasks(run: RunReport) -> Iterator[Block]:
@@ -378,7 +387,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("tasks", _tasks),
     ReportSection("missing", _missing),
     ReportSection("policies", _policies),
-    ReportSection("failures", _failures),
+    ReportSection("failures", _failures, summarize_failures),
     ReportSection("worst tasks", _worst_tasks),
     ReportSection("plan", _plan),
     ReportSection("notes", _notes),
@@ -415,7 +424,11 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     yield from _decision_lines(_label_decisions(*on_screen))
     warnings = label_warnings(*on_screen)
     yield from (block for block in first_warning(warnings) if block.level is Level.SHORT)
-    yield from _level_note([estimate for run in runs for estimate in run.estimates])
+    yield from (block for block in label_failures(*on_screen) if block.level is Level.SHORT)
+    about_new = [estimate for run in runs for estimate in run.estimates]
+    yield from _level_note(
+        [estimate for estimate in about_new if estimate.population is Population.NEW_TASKS]
+    )
     if all(int(run.run.outcomes.n.max()) <= 1 for run in runs):
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if all(len(run.run.outcomes) == 1 for run in runs):

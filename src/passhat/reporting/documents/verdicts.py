@@ -21,6 +21,7 @@ from passhat.reporting.document import (
     Table,
     first_warning,
 )
+from passhat.reporting.documents.causes import label_failures
 from passhat.reporting.documents.report import label_warnings
 from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cells
 from passhat.reporting.view import run_labels, short_labels
@@ -62,6 +63,7 @@ def comparison_document(
         "claims": _claims(comparison, labels),
         "results": _results(comparison, short),
         "tasks": _tasks(comparison, runs, changes, short),
+        "failures": label_failures(short, runs) if runs else (),
         "next": _next_steps(comparison),
         "slices": _slices(comparison),
         "curves": _curves(comparison),

@@ -7,6 +7,12 @@ from passhat.stats.outcomes.attempts import (
     MeasureColumns,
     MeasureSum,
 )
+from passhat.stats.outcomes.causes import (
+    FailureGroup,
+    FailureKind,
+    Failures,
+    summarize_failures,
+)
 from passhat.stats.outcomes.histogram import Histogram
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import ScoreRange
@@ -26,6 +32,9 @@ __all__ = [
     "Attempts",
     "Completion",
     "FailureCategory",
+    "FailureGroup",
+    "FailureKind",
+    "Failures",
     "Histogram",
     "Loss",
     "MeasureColumns",
@@ -39,4 +48,5 @@ __all__ = [
     "Scores",
     "Tally",
     "Verdict",
+    "summarize_failures",
 ]

@@ -149,15 +149,26 @@ class Attempts:
 
     def reasons(self, verdict: Verdict) -> dict[str, int]:
         """Count failure categories (or missing reasons), most frequent first."""
-        rows = np.flatnonzero(self.verdicts == verdict)
         counts: dict[str, int] = {}
-        no_reasons = Categorical(("",), np.zeros(len(self), np.int64))
-        words, codes = (self.detail or no_reasons).values, (self.detail or no_reasons).codes[rows]
-        for code, count in enumerate(np.bincount(codes, minlength=len(words)).tolist()):
-            if count:
-                why = str(_why(verdict, words[code]))
-                counts[why] = counts.get(why, 0) + count
+        for word, count in self._count_words(verdict):
+            why = str(_why(verdict, word))
+            counts[why] = counts.get(why, 0) + count
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def messages(self, verdict: Verdict) -> dict[str, dict[str, int]]:
+        """How often each of the source's own reasons came with a category."""
+        messages: dict[str, dict[str, int]] = {}
+        for word, count in self._count_words(verdict):
+            category, message = str(_why(verdict, word)), own_words(word)
+            if message and message != category:
+                messages.setdefault(category, {})[message] = count
+        return messages
+
+    def _count_words(self, verdict: Verdict) -> Iterator[tuple[str, int]]:
+        rows = np.flatnonzero(self.verdicts == verdict)
+        detail = self.detail or Categorical(("",), np.zeros(len(self), np.int64))
+        counts = np.bincount(detail.codes[rows], minlength=len(detail.values)).tolist()
+        yield from ((word, n) for word, n in zip(detail.values, counts, strict=True) if n)
 
 
 def _why(verdict: Verdict, detail: str) -> str:

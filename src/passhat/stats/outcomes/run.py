@@ -137,6 +137,8 @@ class Run(Plain):
     about : mapping
         What is stated of the agent and used by no statistic: ``model``, ``model_version``,
         ``provider``.
+    messages : mapping of str to mapping of str to int
+        How often each message came with a category of failure, where the source counts them.
     """
 
     name: str
@@ -162,6 +164,7 @@ class Run(Plain):
     planned: IntArray | None = None
     planned_for: str = ""
     about: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    messages: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -186,6 +189,13 @@ class Run(Plain):
         if self.attempts is None or self.attempts.detail is None:
             return {}
         return self.attempts.reasons(Verdict.FAILED)
+
+    @property
+    def failure_messages(self) -> Mapping[str, Mapping[str, int]]:
+        """How often each message came with a category of failure, where there are messages."""
+        if self.messages or self.attempts is None:
+            return self.messages
+        return self.attempts.messages(Verdict.FAILED)
 
     @property
     def measure_columns(self) -> Attempts | MeasureColumns | None:

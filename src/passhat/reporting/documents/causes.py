@@ -1,0 +1,42 @@
+"""Failures by cause, the same lines on every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from passhat.reporting.document import Block, Level, Sentence, Table
+from passhat.stats.outcomes import Failures, Run, summarize_failures
+
+__all__ = ["failure_lines", "failure_table", "label_failures"]
+
+
+def failure_lines(failures: Failures) -> Iterator[Block]:
+    """A line for each kind of failure, with its count and most common messages."""
+    for which, words in failures.lines():
+        text = f"{which}: {words}" if words else which
+        yield Sentence(text, one_line=True, level=Level.SHORT)
+
+
+def failure_table(failures: Failures, who: str = "") -> Iterator[Table]:
+    """Every category with its kind, count and most common message."""
+    if not failures.groups:
+        return
+    rows = tuple(
+        (
+            *(str(group.kind), group.category, f"{group.count:,}", group.message),
+            f"{group.message_count:,}" if group.message else "",
+        )
+        for group in failures.groups
+    )
+    header = ("kind", "category", "attempts", "most common message", "times")
+    caption = "Failures by cause" + (f", {who}" if who else "")
+    yield Table(header, rows, caption, left=(0, 1, 3), level=Level.FULL)
+
+
+def label_failures(labels: Sequence[str], runs: Sequence[Run]) -> Iterator[Block]:
+    """The causes in several runs, each under its label."""
+    for label, run in zip(labels, runs, strict=True):
+        failures = summarize_failures(run)
+        if failures.groups:
+            yield Sentence(f"{label} failed by {failures.sentence()}.", level=Level.SHORT)
+        yield from failure_table(failures, label)

@@ -1,0 +1,142 @@
+"""Why attempts failed: by category with the most common message, in three kinds.
+
+An exception says that something broke, a cut answer that a limit was reached; only a wrong answer
+says that the agent could not do the task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from passhat._display import counted
+from passhat._serialize import Plain
+from passhat.stats.outcomes.run import Run
+from passhat.stats.outcomes.vocabulary import FailureCategory
+
+__all__ = ["FailureGroup", "FailureKind", "Failures", "summarize_failures"]
+
+
+class FailureKind(StrEnum):
+    """What a failure says about the agent."""
+
+    EXCEPTION = "exception"
+    CUT_ANSWER = "cut answer"
+    WRONG_ANSWER = "wrong answer"
+
+
+_KINDS = {
+    FailureCategory.EXCEPTION: FailureKind.EXCEPTION,
+    FailureCategory.AGENT_ERROR: FailureKind.EXCEPTION,
+    FailureCategory.COMMUNICATION_ERROR: FailureKind.EXCEPTION,
+    FailureCategory.MEMORY: FailureKind.EXCEPTION,
+    FailureCategory.TRUNCATED: FailureKind.CUT_ANSWER,
+    FailureCategory.REFUSED: FailureKind.CUT_ANSWER,
+    FailureCategory.FILTERED: FailureKind.CUT_ANSWER,
+    FailureCategory.TIMEOUT: FailureKind.CUT_ANSWER,
+}
+_LONGEST_MESSAGE = 120
+VARIABLE_PARTS = re.compile(r"0x[0-9a-fA-F]+|(?<![.:\w])\d[\d.,]*|'[^']*'|\"[^\"]*\"")
+"""Parts of an exception's message that differ between attempts: numbers, quoted input."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup(Plain):
+    """Failed attempts of one category; ``message`` is the most common reason among them."""
+
+    kind: FailureKind
+    category: str
+    count: int
+    message: str = ""
+    message_count: int = 0
+
+    @property
+    def text(self) -> str:
+        """The category with its most common message, in a few words."""
+        category = self.category.replace("_", " ")
+        if not self.message:
+            return category
+        is_all = self.message_count == self.count
+        often = "" if is_all else f", {counted(self.message_count, 'time')}"
+        message = " ".join(self.message.split())
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[:_LONGEST_MESSAGE]}…"
+        return f"{message}{often}" if category == self.kind else f"{category}: {message}{often}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failures(Plain):
+    """The failed attempts of a run by cause: exceptions first, then cut and wrong answers.
+
+    ``attempts`` are those with a verdict, passed or failed.
+    """
+
+    groups: tuple[FailureGroup, ...]
+    attempts: int
+
+    @property
+    def total(self) -> int:
+        return sum(group.count for group in self.groups)
+
+    def count(self, kind: FailureKind) -> int:
+        """Failed attempts of a kind."""
+        return sum(group.count for group in self.groups if group.kind is kind)
+
+    @property
+    def all_raised(self) -> bool:
+        """Whether every attempt with a verdict ended by an exception: nothing was measured."""
+        return 0 < self.attempts == self.count(FailureKind.EXCEPTION)
+
+    def lines(self, most: int = 2) -> tuple[tuple[str, str], ...]:
+        """For each kind the count in words, and the most common messages of its categories."""
+        lines = []
+        for kind in FailureKind:
+            groups = [group for group in self.groups if group.kind is kind]
+            if groups:
+                texts = [
+                    group.text if len(groups) == 1 else f"{group.count:,} {group.text}"
+                    for group in groups
+                ]
+                words = "; ".join([*texts[:most], "…"] if len(texts) > most else texts)
+                which = counted(self.count(kind), str(kind))
+                lines.append((which, "" if words == kind else words))
+        return tuple(lines)
+
+    def sentence(self, most: int = 2) -> str:
+        """The kinds with their counts and most common messages; empty where nothing failed."""
+        lines = self.lines(most)
+        return ", ".join(f"{which} ({words})" if words else which for which, words in lines)
+
+    def _as_dict(self) -> dict[str, object]:
+        kinds = {str(kind): self.count(kind) for kind in FailureKind}
+        return {"attempts": self.attempts, "failed": self.total, **kinds, "groups": self.groups}
+
+
+def summarize_failures(run: Run) -> Failures:
+    """Summarize the failed attempts of a run by cause, the most frequent category first."""
+    messages = run.failure_messages
+    groups = [
+        _group(category, count, messages.get(category, {}))
+        for category, count in run.failures_by_category.items()
+    ]
+    order = list(FailureKind)
+    groups.sort(key=lambda group: (order.index(group.kind), -group.count, group.category))
+    return Failures(tuple(groups), run.outcomes.scored)
+
+
+def _group(category: str, count: int, messages: Mapping[str, int]) -> FailureGroup:
+    kind = _KINDS.get(FailureCategory(category), FailureKind.WRONG_ANSWER)
+    counts: dict[str, int] = {}
+    example: dict[str, str] = {}
+    for message, often in sorted(messages.items(), key=lambda item: (-item[1], item[0])):
+        # The same exception with another number or input in it is the same cause.
+        is_varying = kind is FailureKind.EXCEPTION
+        key = VARIABLE_PARTS.sub("*", message) if is_varying else message
+        counts[key] = counts.get(key, 0) + often
+        example.setdefault(key, message)
+    key = max(counts, key=lambda key: counts[key], default="")
+    if not key or key == category:
+        return FailureGroup(kind, category, count)
+    return FailureGroup(kind, category, count, example[key], counts[key])

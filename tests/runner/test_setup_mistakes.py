@@ -1,0 +1,259 @@
+# ruff: noqa: ARG001, ARG002 - signatures are what is tested
+"""Set-up mistakes end before or within three attempts, with the cause in the first line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import passhat as api
+from passhat.errors import PasshatError, RunStopped
+from passhat.reporting.document import Level
+from passhat.reporting.documents.report import report_document
+from passhat.reporting.terminal import render_terminal
+from passhat.store import open_store
+
+TASKS = [{"id": f"t{i}", "prompt": "2 + 2?", "answer": "4"} for i in range(4)]
+
+
+def no_key(prompt: str) -> str:
+    return os.environ["PASSHAT_TEST_NO_SUCH_KEY"]
+
+
+def imports_inside(prompt: str) -> str:
+    import no_such_package_for_passhat  # type: ignore[import-not-found]
+
+    return str(no_such_package_for_passhat.answer(prompt))
+
+
+def wants_object(prompt: Any) -> str:
+    return str(prompt.question)
+
+
+def quotes_input(prompt: str) -> str:
+    return str(int(prompt))
+
+
+def number(prompt: str) -> int:
+    return 4
+
+
+def nothing(prompt: str) -> None:
+    return None
+
+
+def pieces(prompt: str) -> list[str]:
+    return ["4"]
+
+
+def wrong_field(prompt: str) -> dict[str, str]:
+    return {"reply": "4"}
+
+
+def generator(prompt: str) -> Iterator[str]:
+    yield "4"
+
+
+def task_alone(task: str) -> str:
+    return "4"
+
+
+def seed_alone(seed: int) -> str:
+    return "4"
+
+
+def attempt_alone(attempt: object) -> str:
+    return "4"
+
+
+def keyword_only(*, prompt: str) -> str:
+    return "4"
+
+
+def no_argument() -> str:
+    return "4"
+
+
+def two_arguments(prompt: str, history: list[str]) -> str:
+    return "4"
+
+
+def prompt_and_seed(prompt: str, seed: int = 0) -> str:
+    return "4"
+
+
+class NeedsArgument:
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __call__(self, prompt: str) -> str:
+        return self.key
+
+
+class CalledWithoutPrompt:
+    def __call__(self) -> str:
+        return "4"
+
+
+class RaisesWhenMade:
+    def __init__(self) -> None:
+        raise RuntimeError("no model file")
+
+    def __call__(self, prompt: str) -> str:
+        return prompt
+
+
+MISTAKES = {
+    no_key: r"3 of 3 attempts raised KeyError: 'PASSHAT_TEST_NO_SUCH_KEY' \(test_setup_mistakes",
+    imports_inside: "3 of 3 attempts raised ModuleNotFoundError: No module named 'no_such",
+    wants_object: "3 of 3 attempts raised AttributeError: 'str' object has no attribute 'question'",
+    quotes_input: "3 of 3 attempts raised ValueError: invalid literal",
+    number: r"3 of 3 attempts gave no usable answer: answered 4 \(int\), not text",
+    nothing: "3 of 3 attempts gave no usable answer: answered None, not text",
+    pieces: "3 of 3 attempts gave no usable answer: answered list, not text",
+    wrong_field: "3 of 3 attempts gave no usable answer: answered dict, not text",
+    generator: "generator is a generator",
+    task_alone: r"task_alone\(task.*second parameter, attempt",
+    seed_alone: r"seed_alone\(seed.*second parameter, attempt",
+    attempt_alone: r"attempt_alone\(attempt.*second parameter, attempt",
+    keyword_only: r"keyword_only\(\*, prompt.*cannot be called with a prompt",
+    no_argument: r"no_argument\(\).* cannot be called with a prompt",
+    two_arguments: r"missing a required argument: 'history'",
+    prompt_and_seed: r"prompt_and_seed\(prompt.*second parameter, attempt",
+    NeedsArgument: "NeedsArgument is instantiated for every attempt without arguments",
+    CalledWithoutPrompt: "cannot be called with a prompt",
+    RaisesWhenMade: "3 of 3 attempts could not be started: RuntimeError: no model file",
+}
+
+
+@pytest.mark.parametrize("agent", MISTAKES, ids=lambda agent: agent.__name__)
+def test_a_mistake_in_the_agent_is_told_with_its_cause(agent: Any, tmp_path: Path) -> None:
+    with pytest.raises(PasshatError, match=MISTAKES[agent]) as caught:
+        api.run(agent, TASKS, n=8, store=tmp_path / "s.db", progress=False)
+    assert caught.value.hint
+    if not isinstance(caught.value, RunStopped):
+        assert "Write def " in caught.value.hint
+        assert not (tmp_path / "s.db").exists()
+        return
+    with open_store(str(tmp_path / "s.db")) as store:
+        assert all(not run.attempts for run in store.runs())  # nothing that reads as 0%
+
+
+def _raises(_task: object, answer: str) -> bool:
+    raise ZeroDivisionError(answer)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "judge", "message"),
+    [
+        ([], None, "the list of tasks is empty"),
+        ([{"id": "a", "prompt": "2 + 2?"}], None, "no expected answer"),
+        ([{"id": "a", "prompt": "?", "answer": "x", "grader": "numeric"}], None, "not a number"),
+        (TASKS, _raises, "3 of 3 attempts could not be judged: the judge raised ZeroDivisionError"),
+    ],
+)
+def test_a_mistake_in_tasks_or_judge_is_told_too(tasks: Any, judge: Any, message: str) -> None:
+    with pytest.raises(PasshatError, match=message):
+        api.run(lambda _prompt: "4", tasks, n=8, judge=judge, progress=False)
+
+
+def test_a_file_without_tasks_and_a_closed_port(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.jsonl").write_text("")
+    with pytest.raises(PasshatError, match="no task"):
+        api.run(lambda _prompt: "4", "jsonl:tasks.jsonl", n=1, progress=False)
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, TASKS)))
+    with pytest.raises(PasshatError, match=r"nothing answers at 127\.0\.0\.1:9"):
+        api.run("openai:small@http://127.0.0.1:9/v1", "jsonl:tasks.jsonl", n=1, progress=False)
+
+
+def _scripted(*ends: str) -> Callable[[str], str]:
+    """An agent whose calls end in this order; the last one repeats."""
+    left = list(ends)
+
+    def agent(_prompt: str) -> str:
+        end = left.pop(0) if len(left) > 1 else left[0]
+        if end in ("4", "5"):
+            return end
+        raise RuntimeError(end)
+
+    return agent
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ("5",),  # always wrong: a result
+        ("boom", "boom", "5", "boom"),  # one answer shows that the set-up works
+        ("4", "boom"),
+    ],
+)
+def test_a_run_that_answers_is_never_stopped(ends: tuple[str, ...]) -> None:
+    run = api.run(_scripted(*ends), TASKS, n=4, jobs=1, progress=False)
+    assert (run.outcomes.scored, run.outcomes.total_missing) == (16, 0)
+
+
+def test_other_causes_in_between_do_not_count_as_the_same(tmp_path: Path) -> None:
+    agent = _scripted("a", "b", "a", "b", "c", "c", "c")
+    with pytest.raises(RunStopped, match="3 of 7 attempts raised RuntimeError"):
+        # The line of code is the same, so only a cause without one tells them apart.
+        api.run(_without_place(agent), TASKS, n=4, jobs=1, store=tmp_path / "s.db", progress=False)
+
+
+def _without_place(agent: Callable[[str], str]) -> Callable[[str], str]:
+    def call(prompt: str) -> str:
+        try:
+            return agent(prompt)
+        except RuntimeError as error:
+            raise api_fault(str(error)) from None
+
+    return call
+
+
+def api_fault(text: str) -> Exception:
+    from passhat.agents import AgentFault
+    from passhat.stats.outcomes import FailureCategory
+
+    return AgentFault(FailureCategory.EXCEPTION, f"RuntimeError: {text}")
+
+
+def test_keep_going_counts_them_and_the_report_still_says_no_zero_percent() -> None:
+    run = api.run(_scripted("boom"), TASKS, n=2, jobs=1, keep_going=True, progress=False)
+    assert (run.outcomes.scored, run.outcomes.passes) == (8, 0)
+    lead = api.report(run).runs[0].headline
+    assert lead.startswith("No attempt gave an answer: 8 exceptions (RuntimeError: boom (test_")
+    assert "0%" not in lead
+
+
+def test_a_run_with_good_attempts_in_the_store_is_not_stopped_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    left = ["4"] * 4
+
+    def agent(_prompt: str) -> str:
+        if left:
+            return left.pop()
+        raise RuntimeError("later")
+
+    store = tmp_path / "s.db"
+    api.run(agent, TASKS, n=1, store=store, jobs=1, progress=False)
+    run = api.run(agent, TASKS, n=3, store=store, jobs=1, progress=False)
+    assert (run.outcomes.scored, run.outcomes.passes) == (12, 4)
+
+
+def test_one_task_has_one_interval() -> None:
+    run = api.run(_scripted("4", "4", "5", "4"), TASKS[:1], n=4, jobs=1, progress=False)
+    (report,) = api.report(run).runs
+    (estimate, *_) = run.estimates
+    assert "3 of 4 attempts at the only task pass" in report.headline
+    screen = render_terminal(report_document(api.report(run)), Console(width=100), Level.SHORT)
+    interval = f"({100 * estimate.low:.0f} to {100 * estimate.high:.0f}%)"
+    assert interval in report.headline
+    assert interval in screen
+    assert "for fresh attempts at this task" in screen
