@@ -13,10 +13,13 @@ import pytest
 from rich.console import Console
 
 import passhat as api
+from passhat._display import percent_interval
 from passhat.errors import PasshatError, RunStopped
+from passhat.reporting.build import build_report
 from passhat.reporting.document import Level
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.terminal import render_terminal
+from passhat.stats.estimate import Estimate
 from passhat.store import open_store
 
 TASKS = [{"id": f"t{i}", "prompt": "2 + 2?", "answer": "4"} for i in range(4)]
@@ -249,11 +252,13 @@ def test_a_run_with_good_attempts_in_the_store_is_not_stopped_when_it_goes_on(
 
 def test_one_task_has_one_interval() -> None:
     run = api.run(_scripted("4", "4", "5", "4"), TASKS[:1], n=4, jobs=1, progress=False)
-    (report,) = api.report(run).runs
-    (estimate, *_) = run.estimates
-    assert "3 of 4 attempts at the only task pass" in report.headline
-    screen = render_terminal(report_document(api.report(run)), Console(width=100), Level.SHORT)
-    interval = f"({100 * estimate.low:.0f} to {100 * estimate.high:.0f}%)"
-    assert interval in report.headline
+    report = build_report([run])
+    lead = report.runs[0].headline
+    estimate = run.estimates[0]
+    assert isinstance(estimate, Estimate)
+    assert "3 of 4 attempts at the only task pass" in lead
+    screen = render_terminal(report_document(report), Console(width=100), Level.SHORT)
+    interval = f"({percent_interval(estimate.low, estimate.high)})"
+    assert interval in lead
     assert interval in screen
     assert "for fresh attempts at this task" in screen

@@ -104,7 +104,7 @@ def test_calls_of_a_one_call_suite_are_foreseen_exactly(
     passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _suite(tmp_path, *({"id": name, "prompt": "x", "answer": "1"} for name in "ab"))
+    _suite(tmp_path, *[dict[str, object](id=name, prompt="x", answer="1") for name in "ab"])
     ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", "python:json:dumps", "-n", "4")
     assert "8 calls" in ended.err
 
