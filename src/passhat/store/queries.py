@@ -18,7 +18,7 @@ from passhat._display import counted
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.stats.outcomes.vocabulary import failure_category, own_words
+from passhat.stats.outcomes.vocabulary import failure_category, source_words
 from passhat.store.database import ReadableStore
 from passhat.store.rows import (
     GATE_PREFIX,
@@ -438,7 +438,7 @@ class Queries:
         messages: dict[str, dict[str, int]] = {}
         for why, detail, count in rows:
             category = str(failure_category(why or ""))
-            messages.setdefault(category, {})[detail or own_words(why or "")] = count
+            messages.setdefault(category, {})[detail or source_words(why or "")] = count
         return messages
 
     # -- how ---------------------------------------------------------------------------------

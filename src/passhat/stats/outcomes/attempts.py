@@ -159,7 +159,7 @@ class Attempts:
         """How often each of the source's own reasons came with a category."""
         messages: dict[str, dict[str, int]] = {}
         for word, count in self._count_words(verdict):
-            category, message = str(_why(verdict, word)), own_words(word)
+            category, message = str(_why(verdict, word)), source_words(word)
             if message and message != category:
                 messages.setdefault(category, {})[message] = count
         return messages
