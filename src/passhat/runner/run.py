@@ -531,7 +531,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 return  # not one call of it fitted under the cap: it was not made
             outbox.put(record)
             stop_on_account(record)
-            stop_on_unknown_use(plan, record)
+            stop_on_unknown_use(plan.agent, plan.budget, record)
             await outbox.wait_for_room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())

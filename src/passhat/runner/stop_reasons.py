@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
 
 from passhat._display import counted
+from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
 from passhat.errors import Hint, RunStopped
+from passhat.runner.budget import Budget
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.stats.outcomes.causes import VARIABLE_PARTS
 from passhat.store import AttemptRecord
-
-if TYPE_CHECKING:
-    from passhat.runner.run import RunPlan
 
 __all__ = [
     "FirstAttempts",
@@ -160,16 +158,16 @@ def stop_on_account(record: AttemptRecord) -> None:
         )
 
 
-def stop_on_unknown_use(plan: RunPlan, record: AttemptRecord) -> None:
+def stop_on_unknown_use(agent: Agent, budget: Budget | None, record: AttemptRecord) -> None:
     """End a capped run whose agent does not report its usage."""
-    if plan.budget is None or record.judgement.verdict is Verdict.MISSING:
+    if budget is None or record.judgement.verdict is Verdict.MISSING:
         return
-    if isinstance(plan.agent, ChatAgent) or record.judgement.why in _SILENT:
+    if isinstance(agent, ChatAgent) or record.judgement.why in _SILENT:
         return
-    needs_cost = plan.budget.cap.cost < math.inf
+    needs_cost = budget.cap.cost < math.inf
     if record.tokens is None or (needs_cost and record.cost is None):
         raise RunStopped(
-            f"the cap cannot hold: {plan.agent.name} does not say what "
+            f"the cap cannot hold: {agent.name} does not say what "
             f"{'it costs' if record.tokens is not None else 'it uses'}.",
             hint="Return (text, Usage(tokens, cost)), or write to the meter parameter; prices of "
             "models can be set in passhat-prices.toml.",
