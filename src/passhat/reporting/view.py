@@ -257,7 +257,7 @@ class RunReport(Plain):
 
     @property
     def interval_population(self) -> Population:
-        """What the intervals on a screen are about: a single task shows nothing of others."""
+        """The population of the intervals on a screen: a single task shows nothing of others."""
         return Population.THESE_TASKS if len(self.run.outcomes) == 1 else Population.NEW_TASKS
 
     @property

@@ -20,7 +20,7 @@ __all__ = ["FailureGroup", "FailureKind", "Failures", "summarize_failures"]
 
 
 class FailureKind(StrEnum):
-    """What a failure says about the agent."""
+    """Kinds of failure: something broke, a limit was reached, or the answer is wrong."""
 
     EXCEPTION = "exception"
     CUT_ANSWER = "cut answer"
