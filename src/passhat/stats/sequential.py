@@ -189,6 +189,25 @@ class ConfidenceSequence:
             self._take(self._checked(value))
         return self.bounds
 
+    def update_round(self, values: Iterable[float]) -> Bounds:
+        """Take one value of each of the same tasks and return the interval after the last.
+
+        For tasks that stay the same and differ in their means, which is a question without
+        ``total``. The factors of a round are independent, so the expected product is the product of
+        1 - f + f mean_i / m, and that is at most 1 when the average of the means is m (geometric
+        against arithmetic mean). Inside a round it can be larger: the tasks still to come may be
+        the difficult ones.
+        """
+        if self.total is not None:
+            raise InvalidValue(
+                "rounds are for tasks that are attempted again; a total is for tasks that are "
+                "drawn once."
+            )
+        for value in values:
+            ends = self._play(self._checked(value))
+        self._narrow(*ends)
+        return self.bounds
+
     def decide(self, threshold: float, *, strict: bool = False) -> Decision:
         """Whether the mean is at least the threshold: shown, refuted, or open.
 
@@ -221,14 +240,20 @@ class ConfidenceSequence:
         return float(value)
 
     def _take(self, value: float) -> None:
+        self._narrow(*self._play(value))
+
+    def _play(self, value: float) -> tuple[float, float]:
+        """Bet on a value; returns the ends of what is not refuted after it."""
         mean = self._unseen_mean()
-        low, high = self._low, self._high
-        if self._above is not None:
-            low = max(low, self._above.play(value, mean))
-        if self._below is not None:
-            high = min(high, 1 - self._below.play(1 - value, 1 - mean))
+        low = 0.0 if self._above is None else self._above.play(value, mean)
+        high = 1.0 if self._below is None else 1 - self._below.play(1 - value, 1 - mean)
         self._sum += value
         self._count += 1
+        return low, high
+
+    def _narrow(self, low: float, high: float) -> None:
+        """Narrow the interval to these ends, unless nothing would be left of it."""
+        low, high = max(self._low, low), min(self._high, high)
         certain_low, certain_high = self._certain()
         if self._count == self.total:
             low, high = certain_low, certain_high

@@ -106,7 +106,8 @@ def test_the_linear_program_written_out(
     for s in [sign * tilt for tilt in np.geomspace(0.05, 40, 14) for sign in (-1, 1)]:
         moments_a, moments_b = (np.log(chance @ np.exp(x * u)) for x in (-s, s))
         rows.append(-np.concatenate([moments_a, moments_b]))
-        room = norm.ppf(tail) ** 2 / 2 + abs(s) * step / 2
+        share = 0.5 + 0.25 * min(1.0, 10 / tasks)
+        room = norm.ppf(tail) ** 2 / 2 + abs(s) * step * share
         limits.append(room / tasks - s * lift)
     zero = np.zeros(len(rates))
     for side, passed in enumerate((a, b)):
@@ -115,8 +116,9 @@ def test_the_linear_program_written_out(
             below = chance[:, : j + 1].sum(axis=1)
             row = np.concatenate([below, zero] if side == 0 else [zero, below])
             rows += [row, -row]
-            low = beta.ppf(0.05, seen, tasks - seen + 1) if seen else 0.0
-            high = beta.ppf(0.95, seen + 1, tasks - seen) if seen < tasks else 1.0
+            error = min(2 * tail / 3, 0.05)
+            low = beta.ppf(error, seen, tasks - seen + 1) if seen else 0.0
+            high = beta.ppf(1 - error, seen + 1, tasks - seen) if seen < tasks else 1.0
             limits += [high, -low]
     value = np.concatenate([-chosen.value_at_rate(rates), chosen.value_at_rate(rates)])
     one = np.ones(len(rates))

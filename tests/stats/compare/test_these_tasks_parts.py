@@ -31,7 +31,7 @@ def _cells(n: int | list[int], c: list[int]) -> Histogram:
 def test_limits_on_a_count_are_scipys_at_twice_the_tail(tasks: int) -> None:
     """5% beyond each limit: the exact interval at 90%."""
     count = np.arange(tasks + 1, dtype=float)
-    low, high = _clopper_pearson(count, tasks)
+    low, high = _clopper_pearson(count, tasks, 0.05)
     for c in range(tasks + 1):
         wanted = binomtest(c, tasks).proportion_ci(0.9, method="exact")
         assert (low[c], high[c]) == pytest.approx((wanted.low, wanted.high), abs=1e-9)
@@ -60,7 +60,7 @@ def test_the_tightest_limits_imply_all_others(passes: list[int]) -> None:
     """Whatever the share with at most j passes: limits at all j hold if the chosen ones do."""
     n = 9
     counts = np.bincount(passes, minlength=n + 1)
-    low, high = _clopper_pearson(np.cumsum(counts)[:-1].astype(float), len(passes))
+    low, high = _clopper_pearson(np.cumsum(counts)[:-1].astype(float), len(passes), 0.05)
     chosen = list(_tightest(np.array(passes), n, low, high))
     rng = np.random.default_rng(len(passes))
     for _ in range(60):

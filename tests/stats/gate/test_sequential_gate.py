@@ -37,7 +37,7 @@ def _end(
     rule: str, counts: dict[str, int], n: int, level: float = 0.95, against: Outcomes | None = None
 ) -> Look:
     """Look after every task, in the drawn order, until it is settled."""
-    terms = Terms(level=level)
+    terms = Terms(level=level, population=Population.THIS_RUN)
     watcher = Watcher(
         [rule],
         tasks=list(counts),

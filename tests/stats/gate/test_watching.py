@@ -143,12 +143,16 @@ def test_too_many_missing_end_it_as_incomplete() -> None:
 
 def test_the_lift_over_a_base_is_watched_task_by_task() -> None:
     base = Outcomes.from_counts(8, [2] * len(IDS), IDS)
-    watcher = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base, seed=0)
-    found, used = looks(watcher, dict.fromkeys(IDS, 7), ORDER)
+    this_run = GateOptions(Terms(population=Population.THIS_RUN))
+
+    def watcher() -> Watcher:
+        rules = ["pass^1 >= base - 0.03"]
+        return Watcher(rules, tasks=IDS, attempts=8, options=this_run, against=base, seed=0)
+
+    found, used = looks(watcher(), dict.fromkeys(IDS, 7), ORDER)
     assert found == "shown"
     assert used < 30
-    worse = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base, seed=0)
-    assert looks(worse, dict.fromkeys(IDS, 0), ORDER)[0] == "refuted"
+    assert looks(watcher(), dict.fromkeys(IDS, 0), ORDER)[0] == "refuted"
 
 
 def test_what_cannot_be_watched_is_refused_at_once() -> None:
@@ -178,12 +182,11 @@ def test_attempts_that_differ_by_task_cannot_be_watched() -> None:
         Watcher(["pass^1 >= 0.5"], tasks=["a", "b"], attempts=2, seed=1).look(run)
 
 
-def test_a_watch_names_its_population_and_refuses_a_claim_about_these_tasks() -> None:
-    """At the threshold itself the mean of this run is above it half of the time."""
-    watcher = Watcher(["rate >= 0.5"], tasks=["a", "b"], attempts=2, seed=1)
+def test_a_watch_names_its_population() -> None:
+    """A rule against a baseline is about these tasks, as in the gate of a complete run."""
     outcomes = Outcomes.from_counts(2, [2, 2], ["a", "b"])
+    rules = ["rate >= 0.5", "rate >= base - 0.5"]
+    watcher = Watcher(rules, tasks=["a", "b"], attempts=2, against=outcomes, seed=1)
     look = watcher.look(Run("r", "r", outcomes))
-    assert look.result.results[0].about == "this run"
-    options = GateOptions(Terms(population=Population.THESE_TASKS))
-    with pytest.raises(InvalidValue, match="bounds what this run will read"):
-        Watcher(["rate >= 0.5"], tasks=2, attempts=2, options=options, seed=1)
+    assert [result.about for result in look.result.results] == ["this run", "these tasks"]
+    assert str(look).startswith("2 of 2 rounds used")

@@ -1,12 +1,14 @@
-"""The gate on a run that is still going on: evaluated after every task, valid at every look.
+"""The gate on a run that is still going on: evaluated again and again, valid at every look.
 
-Tasks are taken in an order drawn beforehand. A task counts once all its attempts are in; one that
-is next and still running is waited for, because tasks that finish first are not like the rest.
+A rule about this run or new tasks takes tasks in an order drawn beforehand. A task counts once all
+its attempts are in; one that is next and still running is waited for, because tasks that finish
+first are not like the rest. A rule about these tasks takes rounds, one block of attempts at every
+task (:mod:`passhat.stats.gate.rounds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,12 +17,13 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.gate.cases import GateOptions
 from passhat.stats.gate.counted_rules import MissingRule
 from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
+from passhat.stats.gate.rounds import Rounds, attempts_in_order
 from passhat.stats.gate.rules import Sign, parse_rule
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
@@ -51,12 +54,15 @@ class Look:
         Tasks taken so far, and planned.
     waiting : str or None
         The task that is waited for; ``None`` when all are in.
+    rounds : str
+        The rounds taken so far, where a rule is about these tasks.
     """
 
     result: GateResult
     used: int
     tasks: int
     waiting: str | None
+    rounds: str = ""
 
     @property
     def complete(self) -> bool:
@@ -69,9 +75,8 @@ class Look:
 
     def __str__(self) -> str:
         waiting = "" if self.waiting is None else f"; waiting for {self.waiting}"
-        return (
-            f"{self.used:,} of {counted(self.tasks, 'task')} used, {self.result.verdict}{waiting}"
-        )
+        used = self.rounds or f"{self.used:,} of {counted(self.tasks, 'task')}"
+        return f"{used} used, {self.result.verdict}{waiting}"
 
 
 def _is_settled(result: GateResult) -> bool:
@@ -99,9 +104,10 @@ class Watcher:
         repeats the same unlucky beginning in every build. The result names it.
 
     The population of the terms decides the question: the value that this run will read once all
-    planned tasks are in (this run, the default), or the value of tasks like them (new tasks). A
-    value of *these tasks* keeps the noise of attempts that this run's does not have, so a bound of
-    this run is none of theirs; that question is for the gate of the complete run.
+    planned tasks are in (this run), the value of tasks like them (new tasks), or that of the same
+    tasks attempted again (these tasks), which keeps the noise of attempts. Without one, a rule
+    against a baseline is about these tasks, as in the gate of a complete run, and any other rule
+    about this run. A rule about these tasks ends early where attempts are made in rounds.
     """
 
     def __init__(
@@ -119,13 +125,6 @@ class Watcher:
         self._tasks = tasks if isinstance(tasks, int) else len(tasks)
         self._attempts = attempts
         self._base = against
-        self._about = self._options.terms.about(Population.THIS_RUN)
-        if self._about is Population.THESE_TASKS:
-            raise InvalidValue(
-                "a watched gate bounds what this run will read, without the noise of attempts that "
-                "a claim about these tasks has.",
-                hint=_WHEN_OVER,
-            )
         self._seed = seed
         self._order = None if isinstance(tasks, int) else consumption_order(tasks, self._seed)
         self._used = 0
@@ -136,18 +135,22 @@ class Watcher:
                 "clusters cannot be watched: tasks are taken one by one.",
                 hint=_WHEN_OVER,
             )
-        total = self._tasks if self._about is Population.THIS_RUN else None
         self._tracks = [
-            _Track(
-                rule,
-                rule.subject,
-                self._options.terms.level,
-                total,
-                binary=_is_binary(rule, attempts, self._options.terms.missing),
-            )
+            self._make_track(rule)
             for rule in self._rules
             if isinstance(rule, MetricRule | LiftRule)
         ]
+
+    def _make_track(self, rule: MetricRule | LiftRule) -> _Track:
+        terms = self._options.terms
+        plain = Population.THESE_TASKS if rule.relative else Population.THIS_RUN
+        about = terms.about(plain)
+        if about is Population.THESE_TASKS:
+            rounds = _split_rounds(rule, self._attempts, self._base, terms.missing)
+            return _RoundTrack(rule, terms.level, rounds, _rng(self._seed))
+        total = self._tasks if about is Population.THIS_RUN else None
+        binary = _is_binary(rule, self._attempts, terms.missing)
+        return _TaskTrack(rule, terms.level, about, total, binary=binary)
 
     def look(self, run: Run) -> Look:
         """Take the tasks that have become complete, in the drawn order."""
@@ -177,9 +180,11 @@ class Watcher:
                 f"the ids of all {self._tasks:,} tasks, of which {len(where):,} have been seen (a "
                 "list of the ids makes it possible to start before)"
             )
+        self._take_rounds(run)
         if ready and not _is_settled(self._result(run)):
             self._take(run, outcomes.take(np.array(ready)))
-        return Look(self._result(run), self._used, self._tasks, waiting)
+        rounds = [track.progress for track in self._tracks if isinstance(track, _RoundTrack)]
+        return Look(self._result(run), self._used, self._tasks, waiting, ", ".join(rounds[:1]))
 
     def _know_order(self, seen: Sequence[str]) -> None:
         if self._order is None and len(seen) == self._tasks:
@@ -203,14 +208,29 @@ class Watcher:
         So the answer does not depend on how many tasks happened to be ready at a look.
         """
         policy = self._options.terms.missing
-        values = [track.values(chosen, self._base, policy) for track in self._tracks]
+        tracks = [track for track in self._tracks if isinstance(track, _TaskTrack)]
+        values = [track.values(chosen, self._base, policy) for track in tracks]
         for index, missing in enumerate(chosen.missing.tolist()):
-            for track, (low, high) in zip(self._tracks, values, strict=True):
+            for track, (low, high) in zip(tracks, values, strict=True):
                 track.take(low[index], high[index])
             self._used += 1
             self._missing += missing
             if _is_settled(self._result(run)):
                 return
+
+    def _take_rounds(self, run: Run) -> None:
+        """Take the rounds that have become complete, and stop after the one that settles it."""
+        if self._order is None or len(run.outcomes) < self._tasks:
+            return
+        for track in self._tracks:
+            if not isinstance(track, _RoundTrack):
+                continue
+            for low, high in track.rounds_ready(
+                run.outcomes, self._base, self._options.terms.missing
+            ):
+                if _is_settled(self._result(run)):
+                    return
+                track.take(low, high)
 
     def _result(self, run: Run) -> GateResult:
         tracks = iter(self._tracks)
@@ -225,25 +245,24 @@ class Watcher:
             None if self._base is None else "base",
             results,
             self._options.terms.missing,
-            notes=(
-                f"{self._used:,} of {counted(self._tasks, 'task')} used, in an order drawn "
-                f"beforehand (seed {self._seed}); the bounds hold at every look",
-            ),
+            notes=tuple(self._notes()),
             order_seed=self._seed,
         )
+
+    def _notes(self) -> Iterator[str]:
+        if any(isinstance(track, _TaskTrack) for track in self._tracks) or not self._tracks:
+            yield (
+                f"{self._used:,} of {counted(self._tasks, 'task')} used, in an order drawn "
+                f"beforehand (seed {self._seed}); the bounds hold at every look"
+            )
+        for track in self._tracks:
+            if isinstance(track, _RoundTrack):
+                yield f"{track.rule}: {track.progress} used; the bounds hold after every round"
 
     def _metric_result(self, track: _Track) -> RuleResult:
         low, value, high = track.bounds
         verdict = track.verdict
-        advice = Advice("finish", f"{self._tasks - self._used:,} planned tasks are still to come")
-        if self._used == self._tasks and self._about is Population.THIS_RUN:
-            # The mean of a suite that is complete is known, but for attempts without a verdict.
-            missing = counted(self._missing, "attempt")
-            advice = Advice(
-                "verdicts", f"all planned tasks are in: the {missing} without a verdict decide"
-            )
-        elif self._used == self._tasks:
-            advice = Advice("tasks", "all planned tasks are in: only more tasks would settle it")
+        used, attempts = track.used(self._used, self._tasks, self._attempts)
         return RuleResult(
             track.rule,
             verdict,
@@ -251,10 +270,24 @@ class Watcher:
             low,
             high,
             self._options.terms.level,
-            str(self._about),
-            self._used,
-            self._used * self._attempts,
-            advice if verdict is GateVerdict.NOT_SETTLED else None,
+            str(track.about),
+            used,
+            attempts,
+            self._advice(track) if verdict is GateVerdict.NOT_SETTLED else None,
+        )
+
+    def _advice(self, track: _Track) -> Advice:
+        if isinstance(track, _RoundTrack):
+            return track.advice
+        if self._used < self._tasks:
+            left = self._tasks - self._used
+            return Advice("finish", f"{left:,} planned tasks are still to come")
+        if track.about is Population.NEW_TASKS:
+            return Advice("tasks", "all planned tasks are in: only more tasks would settle it")
+        # The mean of a suite that is complete is known, but for attempts without a verdict.
+        missing = counted(self._missing, "attempt")
+        return Advice(
+            "verdicts", f"all planned tasks are in: the {missing} without a verdict decide"
         )
 
     def _missing_result(self, rule: MissingRule) -> RuleResult:
@@ -281,14 +314,14 @@ class _Track:
     def __init__(
         self,
         rule: MetricRule | LiftRule,
-        metric: Metric,
         level: float,
-        total: int | None,
+        about: Population,
+        total: int | None = None,
         *,
-        binary: bool,
+        binary: bool = False,
     ) -> None:
         self.rule = rule
-        self._metric = metric
+        self.about = about
         self._limit = (rule.limit + 1) / 2 if rule.relative else rule.limit
         limits = [self._limit]
         self._lower, self._upper = (
@@ -296,23 +329,9 @@ class _Track:
             for side in _SIDES
         )
 
-    def values(
-        self, chosen: Outcomes, base: Outcomes | None, policy: MissingPolicy
-    ) -> tuple[list[float], list[float]]:
-        """Each task's value for the lower and for the upper bound, between 0 and 1."""
-        pessimist, optimist = _WAYS[policy]
-        low = values_by_task(chosen, self._metric, pessimist)
-        high = values_by_task(chosen, self._metric, optimist)
-        if self.rule.relative:
-            assert base is not None
-            base_outcomes = _same_tasks(base, chosen.tasks)
-            low = (low - values_by_task(base_outcomes, self._metric, optimist) + 1) / 2
-            high = (high - values_by_task(base_outcomes, self._metric, pessimist) + 1) / 2
-        return _clip(low), _clip(high)
-
-    def take(self, low: float, high: float) -> None:
-        self._lower.update(low)
-        self._upper.update(high)
+    def used(self, tasks: int, _planned: int, attempts: int) -> tuple[int, int]:
+        """The tasks and the attempts that the bounds rest on."""
+        return tasks, tasks * attempts
 
     @property
     def bounds(self) -> tuple[float, float, float]:
@@ -334,6 +353,122 @@ class _Track:
         if above:
             return GateVerdict.SHOWN
         return GateVerdict.REFUTED if under else GateVerdict.NOT_SETTLED
+
+
+class _TaskTrack(_Track):
+    """About this run or new tasks: one value per task, in the drawn order."""
+
+    def values(
+        self, chosen: Outcomes, base: Outcomes | None, policy: MissingPolicy
+    ) -> tuple[list[float], list[float]]:
+        """Each task's value for the lower and for the upper bound, between 0 and 1."""
+        metric = self.rule.subject
+        pessimist, optimist = _WAYS[policy]
+        low = values_by_task(chosen, metric, pessimist)
+        high = values_by_task(chosen, metric, optimist)
+        if self.rule.relative:
+            assert base is not None
+            base_outcomes = _same_tasks(base, chosen.tasks)
+            low = (low - values_by_task(base_outcomes, metric, optimist) + 1) / 2
+            high = (high - values_by_task(base_outcomes, metric, pessimist) + 1) / 2
+        return _clip(low), _clip(high)
+
+    def take(self, low: float, high: float) -> None:
+        self._lower.update(low)
+        self._upper.update(high)
+
+
+class _RoundTrack(_Track):
+    """About these tasks: one value per task and round."""
+
+    def __init__(
+        self,
+        rule: MetricRule | LiftRule,
+        level: float,
+        rounds: Rounds,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(rule, level, Population.THESE_TASKS)
+        self._rounds = rounds
+        self._rng = rng
+        self._taken = 0
+
+    def rounds_ready(
+        self, outcomes: Outcomes, base: Outcomes | None, policy: MissingPolicy
+    ) -> Iterator[tuple[list[float], list[float]]]:
+        """The values of every complete round not yet taken, for the lower and the upper bound."""
+        pessimist, optimist = _WAYS[policy]
+        planned = self._rounds.blocks[-1].stop
+        low, ready = attempts_in_order(outcomes, planned, pessimist, self._rng)
+        complete = self._rounds.complete(ready)
+        if complete == self._taken:
+            return
+        high, _ = attempts_in_order(outcomes, planned, optimist, self._rng)
+        base_low = base_high = None
+        if base is not None and self.rule.relative:
+            same = _same_tasks(base, outcomes.tasks)
+            most = self._rounds.base_blocks[-1].stop
+            base_low, _ = attempts_in_order(same, most, pessimist, self._rng)
+            base_high, _ = attempts_in_order(same, most, optimist, self._rng)
+        for index in range(self._taken, complete):
+            ends = (
+                self._rounds.values(index, low, base_high),
+                self._rounds.values(index, high, base_low),
+            )
+            if self.rule.relative:
+                ends = ((ends[0] + 1) / 2, (ends[1] + 1) / 2)
+            yield _clip(ends[0]), _clip(ends[1])
+
+    def take(self, low: list[float], high: list[float]) -> None:
+        self._lower.update_round(low)
+        self._upper.update_round(high)
+        self._taken += 1
+
+    def used(self, _tasks: int, planned: int, _attempts: int) -> tuple[int, int]:
+        made = self._rounds.blocks[self._taken - 1].stop if self._taken else 0
+        return (planned if made else 0), planned * made
+
+    @property
+    def progress(self) -> str:
+        """The rounds taken so far, in words."""
+        return f"{self._taken:,} of {counted(len(self._rounds.blocks), 'round')}"
+
+    @property
+    def advice(self) -> Advice:
+        left = len(self._rounds.blocks) - self._taken
+        if left:
+            return Advice("finish", f"{counted(left, 'round')} of attempts at every task to come")
+        return Advice(
+            "attempts",
+            "all rounds are in: the gate of the complete run, without looks in between, has "
+            "narrower bounds",
+        )
+
+
+def _split_rounds(
+    rule: MetricRule | LiftRule, attempts: int, base: Outcomes | None, policy: MissingPolicy
+) -> Rounds:
+    """The rounds of a rule about these tasks, or an error where it cannot have any."""
+    metric = rule.subject.as_count_metric(attempts)
+    if metric is None:
+        raise InvalidValue(
+            f"'{rule}' cannot be watched about these tasks: {rule.subject} is no mean over tasks.",
+            hint=_WHEN_OVER,
+        )
+    if policy is MissingPolicy.EXCLUDE:
+        raise InvalidValue(
+            f"'{rule}' is about these tasks, and a round needs an attempt at every one of them, so "
+            "that missing attempts cannot be left out.",
+            hint=Hint("Count them both ways: {missing}.", missing="bound"),
+        )
+    base_attempts = None
+    if base is not None and rule.relative:
+        base_attempts = int(base.counts(Completion.AS_FAILED)[0].min())
+    return Rounds.split(metric, attempts, base_attempts)
+
+
+def _rng(seed: int | str) -> np.random.Generator:
+    return np.random.default_rng(np.frombuffer(str(seed).encode(), np.uint8))
 
 
 def _is_binary(rule: MetricRule | LiftRule, attempts: int, policy: MissingPolicy) -> bool:
