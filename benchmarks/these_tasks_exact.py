@@ -72,14 +72,15 @@ class Side:
 
     def chances(self, rates: FloatArray) -> FloatArray:
         """The chance of every outcome; ``rates`` in the order of ``sizes``."""
-        chances, first = np.ones(1), 0
+        chances: FloatArray = np.ones(1)
+        first = 0
         for (n, tasks), steps in zip(self.groups, self._steps, strict=True):
             c = np.arange(n + 1)
-            here = np.ones(1)
+            here: FloatArray = np.ones(1)
             for rate, following in zip(rates[first : first + tasks], steps, strict=True):
                 passes = comb(n, c) * rate**c * (1 - rate) ** (n - c)
                 weights = (here[:, None] * passes).ravel()
-                here = np.bincount(following.ravel(), weights=weights)
+                here = np.bincount(following.ravel(), weights=weights).astype(np.float64)
             chances, first = np.outer(chances, here).ravel(), first + tasks
         return chances
 
@@ -197,7 +198,8 @@ def _starts(sizes: IntArray, rng: np.random.Generator) -> Iterator[FloatArray]:
     yield np.where(np.abs(sizes) > np.abs(sizes).min(), 1.0, 0.5)
     yield np.where(sizes > 0, 1.0, 0.33)
     yield np.where(sizes > 0, 0.4, 0.9)
-    yield np.where(sizes > 0, *rng.random(2))
+    a, b = rng.random(2).tolist()
+    yield np.where(sizes > 0, a, b)
     yield rng.random(len(sizes))
 
 
