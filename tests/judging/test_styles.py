@@ -137,6 +137,17 @@ def test_what_cannot_cross_is_said_and_not_guessed(contained: Examiner) -> None:
     assert dict(judged.judges)["split"].startswith("missing, unsupported")
 
 
+def test_strict_does_not_ask_for_the_word_of_plain_python(
+    best: SandboxKind, interpreter: Interpreter
+) -> None:
+    examiner = Examiner(best, interpreter, ProgramLimits(), JudgeRules(strict=True))
+    try:
+        judged = examiner.judge(EQUAL, STACK)
+    finally:
+        examiner.close()
+    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported")
+
+
 def test_forging_and_then_provoking_unsupported_is_a_disagreement(contained: Examiner) -> None:
     """Never passed where the reference can be judged, and never confirmed where it cannot."""
     judged = contained.judge(SUM, FORGER)

@@ -200,8 +200,9 @@ class Bench:
         """The judge by name, for the protocol; an absent sandbox is part of it."""
         sandbox = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
         sandbox += ", perhaps weak" if self.rules.allow_weak else ""
+        strict = ", strict" if self.rules.strict else ""
         return (
-            f"{JUDGE_NAMES[self.rules.judges]} ({sandbox}), "
+            f"{JUDGE_NAMES[self.rules.judges]}{strict} ({sandbox}), "
             f"tests {self.suite.tests_fingerprint}, {self._limits}{self._python}"
         )
 

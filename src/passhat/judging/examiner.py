@@ -160,7 +160,8 @@ class Examiner:
         if self._references.of(task, self, "split").verdict is Verdict.PASSED:
             why = f"{why}; split confirms the reference solution"
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
-        return CodeVerdict.missing(MissingReason.UNCONFIRMED, split.detail)
+        reason = MissingReason.UNSUPPORTED if self._rules.strict else MissingReason.UNCONFIRMED
+        return CodeVerdict.missing(reason, split.detail)
 
     def _judge_with_retries(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
         """The verdict of a judge, with retries if the sandbox breaks."""

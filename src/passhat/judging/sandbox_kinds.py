@@ -136,11 +136,14 @@ class JudgeRules:
     ----------
     judges : str
         ``both``, ``plain`` or ``split``.
+    strict : bool
+        Whether a pass by plain Python alone is a missing attempt like any other.
     allow_weak : bool
         Whether a sandbox that fails a part of the self-test may be used.
     """
 
     judges: str = "both"
+    strict: bool = False
     allow_weak: bool = False
 
     def __post_init__(self) -> None:

@@ -114,7 +114,7 @@ def money_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_money
 
 
-_RULES = ("judges_choice", "allow_weak")
+_RULES = ("judges_choice", "strict", "allow_weak")
 _NAMES = ("sandbox", "python", "packages", "cpu_seconds", "memory", *_RULES)
 _NO_SANDBOX = "none"
 
@@ -126,6 +126,12 @@ _JUDGING = (
         show_default=True,
         help="Sandbox of programs: auto, bubblewrap, landlock, docker:IMAGE, podman:IMAGE, or "
         "none for programs you trust.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Count programs that only plain Python could judge as unsupported, without naming "
+        "them as passes that a program can forge.",
     ),
     setting(
         "program_seconds",
