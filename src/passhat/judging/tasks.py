@@ -190,8 +190,9 @@ _SHARED_MODULES = {
 _SHARED_CHECKS = {
     **dict.fromkeys(("assertLogs", "assertNoLogs"), "logging"),
     **dict.fromkeys(("assertWarns", "assertWarnsRegex"), "warnings"),
+    **dict.fromkeys(("now", "today", "utcnow"), "time"),
 }
-"""Checks of unittest that look at the state of a module."""
+"""Methods that look at the state of a module, or at the clock."""
 _SHARED_NAMES = {"open", "globals", "locals", "id", "monkeypatch", "tmp_path", "__builtins__"}
 
 
@@ -214,13 +215,13 @@ def shared_state(tests: str) -> list[str]:
             else []
         )
     }
-    modules = {name for name in imports if name in _SHARED_MODULES}
-    modules |= {name.split(".")[0] for name in imports} & _SHARED_MODULES
+    modules = (imports | {name.split(".")[0] for name in imports}) & _SHARED_MODULES
+    modules |= _modules_used(tests) & _SHARED_MODULES  # perhaps imported by the program
     if "mock" in tests and any(name.startswith("unittest") for name in imports):
         modules.add("unittest.mock")
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     modules |= {_SHARED_CHECKS[name] for name in attributes & _SHARED_CHECKS.keys()}
-    return sorted(modules | (loads & _SHARED_NAMES) | (loads & {"time", "os", "sys"}))
+    return sorted(modules | (loads & _SHARED_NAMES))
 
 
 def _compares_identity(tests: str) -> bool:
