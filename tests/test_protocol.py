@@ -102,3 +102,21 @@ def test_it_shows_itself() -> None:
     assert "suite=<retail>" in str(protocol)
     assert "&lt;retail&gt;" in protocol._repr_html_()
     assert protocol.to_dict()["suite"] == "<retail>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pass^4", Question("pass^4")),
+        ("pass^4 greater", Question("pass^4", "greater")),
+        ("  pass@2   less 0.99 ", Question("pass@2", "less", 0.99)),
+    ],
+)
+def test_a_question_in_words(text: str, expected: Question) -> None:
+    assert Question.of_text(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "pass^4 bigger", "pass^4 less x", "pass^4 less 0.9 now"])
+def test_words_that_are_no_question(text: str) -> None:
+    with pytest.raises(InvalidValue):
+        Question.of_text(text)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, cast
 
 from passhat._display import html_table, shown
 from passhat._serialize import Plain
@@ -46,6 +47,26 @@ class Question:
             )
         if not 0 < self.level < 1:
             raise InvalidValue(f"level must lie between 0 and 1, not {self.level}.")
+
+    @classmethod
+    def of_text(cls, text: str) -> Question:
+        """Read ``pass^4``, ``pass^4 greater`` or ``pass^4 greater 0.99``."""
+        metric, *rest = text.split()[:4] or [""]
+        try:
+            level = float(rest[1]) if len(rest) > 1 else 0.95
+        except ValueError:
+            level = math.nan
+        if not metric or len(rest) > 2 or math.isnan(level):
+            raise InvalidValue(
+                f"a question is a metric, a direction and a level, not {text!r}.",
+                hint="As in: pass^4 greater 0.95",
+            )
+        return cls(metric, cast("Alternative", rest[0]) if rest else "two-sided", level)
+
+    def __str__(self) -> str:
+        direction = {"two-sided": "another", "greater": "a greater", "less": "a smaller"}
+        claim = f"{direction[self.alternative]} {self.metric} than the other run"
+        return f"{claim}, at {100 * self.level:g}%"
 
 
 @dataclass(frozen=True, slots=True)

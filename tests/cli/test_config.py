@@ -195,3 +195,20 @@ def test_a_wrong_value_in_the_environment_names_the_option(
     ended = passhat("run", "--show-config")
     assert ended.code == 2
     assert "jobs" in ended.err
+
+
+def test_the_question_is_recorded_before_the_run_and_stands_beside_the_result(
+    passhat: Passhat,
+) -> None:
+    tasks = ("-s", "orderdesk/retail", "--random", "3", "-n", "2")
+    asked = ("--set", "question=pass^2 greater 0.9")
+    passhat("run", "-a", "demo:hasty", *tasks, "--name", "a")
+    ended = passhat("run", "-a", "demo:careful", *tasks, *asked, "--name", "b")
+    sentence = "Asked before the run: a greater pass^2 than the other run, at 90%"
+    assert sentence in ended.out
+    assert sentence in passhat("compare", "a", "b").out
+    assert "Asked before" not in passhat("report", "a").out
+    full = passhat("report", "b", "--full").out
+    assert sentence in full
+    assert "of 3 tasks, each further one adds" in full
+    assert "Did you mean pass^4" in passhat("run", "-a", "x", *tasks, "--set", "question=pss^4").err

@@ -19,6 +19,7 @@ from passhat.cli.shared.run_settings import JudgingOptions, Money, judging_optio
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from passhat.protocol import Question
     from passhat.reporting.run_summary import Summary
     from passhat.runner import Progress, RunPlan
     from passhat.runner.run import Work
@@ -121,6 +122,15 @@ def _resolve_attempts(
     assert allocation is not None
     click.echo(allocation.sentence, err=True)
     return allocation
+
+
+def _read_question(text: str) -> Question:
+    from passhat.protocol import Question
+    from passhat.stats.estimate import metric
+
+    question = Question.of_text(text)
+    metric(question.metric)  # a name that means nothing is refused before any attempt
+    return question
 
 
 def _is_typed(name: str) -> bool:
@@ -229,6 +239,10 @@ def _is_typed(name: str) -> bool:
     type=click.IntRange(1),
     help="Report pass^k and pass@k at this k, first^k, half of it in a row, and steps.",
 )
+@setting(
+    "question",
+    help="What the run is to answer, recorded before it, as in 'pass^4 greater 0.95'.",
+)
 @setting("max_steps", type=int, help="Turns of the agent; 30, unless the suite sets more.")
 @setting("step_timeout", type=float, default=60.0, help="Seconds for one answer.")
 @setting(
@@ -301,6 +315,7 @@ def command(
     attempts_total: int | None,
     attempts_for: str | None,
     k: int | None,
+    question: str | None,
     tasks: tuple[str, ...],
     drawn: int | None,
     seed: int,
@@ -387,6 +402,7 @@ def command(
         prices=money.table(),
         judging=choose() if choose.given else None,
         settings=asked,
+        question=None if question is None else _read_question(question),
     )
     if (specs := click.get_current_context().meta.get(_SPECS)) is not None:
         specs.append(spec)

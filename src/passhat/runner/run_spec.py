@@ -20,7 +20,7 @@ from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.judging.bench import JudgingChoice
-from passhat.protocol import AGENT_CODE, Protocol, Scalar
+from passhat.protocol import AGENT_CODE, Protocol, Question, Scalar
 from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import (
@@ -137,6 +137,8 @@ class RunSpec:
         How many programs are judged at once; one per processor by default.
     settings : Settings
         Options that only some suites use.
+    question : Question, optional
+        What the run is to answer; recorded with the protocol, before the first attempt.
     otlp : str, optional
         Address of an OpenTelemetry collector (OTLP/HTTP) that every attempt is sent to as a trace.
     otlp_port : int, optional
@@ -177,6 +179,7 @@ class RunSpec:
     judging: JudgingChoice | None = None
     judges: int | None = None
     settings: Settings = field(default_factory=Settings)
+    question: Question | None = None
     otlp: str | None = None
     otlp_port: int | None = None
     redact: Redactor = field(default_factory=lambda: Redactor(os.environ))
@@ -349,6 +352,7 @@ class RunSpec:
             attempt_seconds=limits.attempt_seconds,
             user_simulator=suite.user_simulator,
             judge=suite.judge,
+            question=self.question or Question(),
         )
 
     def _choose_judge(self, suite: Suite) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from passhat._display import counted, percent
+from passhat.protocol import Question
 from passhat.reporting.document import (
     Block,
     Document,
@@ -64,6 +66,7 @@ _POPULATION_WORDS = {
     Population.NEW_TASKS: "new tasks like these",
     Population.THESE_TASKS: "fresh attempts at this task",
 }
+_MOST_FURTHER = 8
 _MOST_DECISIONS = 3
 """Decisions of the reader on the short screen."""
 _POLICY_WORDS = {
@@ -152,6 +155,12 @@ def _headline(run: RunReport) -> Iterator[Block]:
     yield Sentence(run.headline, "lead")
     for note in doubt_notes(run.run):
         yield Sentence(f"{upper_first(note)}.", level=Level.SHORT)
+
+
+def _question(run: RunReport) -> Iterator[Block]:
+    """The question that was recorded before the run; nothing where none was."""
+    if run.protocol.question != Question():
+        yield Sentence(f"Asked before the run: {run.protocol.question}")
 
 
 def _decisions(run: RunReport) -> Iterator[Block]:
@@ -263,6 +272,19 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
         yield Table(
             header, tuple(rows), f"{caption}, other metrics" if ks else caption, level=Level.FULL
         )
+
+
+def _further_attempts(run: RunReport) -> Iterator[Block]:
+    """How many tasks each further attempt solves, on average over the order of attempts."""
+    outcomes = run.run.outcomes
+    most = min(int(outcomes.n.min()), _MOST_FURTHER) if len(outcomes) else 0
+    if most < 2:
+        return
+    solved = [float(PassAt(k).values(outcomes.n, outcomes.c).sum()) for k in range(1, most + 1)]
+    gains = [after - before for before, after in pairwise(solved)]
+    more = ", ".join(f"{gain:.1f}" for gain in gains)
+    text = f"the first solves {solved[0]:.1f} of {counted(len(outcomes), 'task')}, "
+    yield Facts((("Attempts", f"{text}each further one adds {more}"),), level=Level.FULL)
 
 
 def _curve(run: RunReport) -> Iterator[Block]:
@@ -380,8 +402,10 @@ def _method(run: RunReport) -> Iterator[Block]:
 SECTIONS: list[ReportSection] = [
     ReportSection("heading", _heading),
     ReportSection("headline", _headline),
+    ReportSection("question", _question),
     ReportSection("decisions", _decisions),
     ReportSection("estimates", _estimates),
+    ReportSection("further attempts", _further_attempts),
     ReportSection("curve", _curve),
     ReportSection("slices", _slices),
     ReportSection("tasks", _tasks),

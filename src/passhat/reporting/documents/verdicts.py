@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from passhat._display import counted, figure, percent, percent_interval
+from passhat.protocol import Question
 from passhat.reporting.document import (
     Block,
     Document,
@@ -60,6 +61,7 @@ def comparison_document(
     short = tuple(short_labels(runs)) if runs else names
     sections = {
         "lead": _lead(comparison, labels, short, runs),
+        "question": _questions(runs),
         "claims": _claims(comparison, labels),
         "results": _results(comparison, short),
         "tasks": _tasks(comparison, runs, changes, short),
@@ -72,6 +74,14 @@ def comparison_document(
     }
     title = f"{labels[1]} against {labels[0]}"
     return Document(title, tuple(Section(name, tuple(part)) for name, part in sections.items()))
+
+
+def _questions(runs: Sequence[Run]) -> Iterator[Block]:
+    """The questions that were recorded before the runs."""
+    questions = dict.fromkeys(run.protocol.question for run in runs)
+    for question in questions:
+        if question != Question():
+            yield Sentence(f"Asked before the run: {question}")
 
 
 def lead_verdict(comparison: Comparison, a: str = "", b: str = "") -> PairVerdict:
