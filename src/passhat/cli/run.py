@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +12,13 @@ from passhat.cli.shared.commands import set_option, setting
 from passhat.cli.shared.configuring import Configured, print_configuration, store_option
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import full_option, suite_settings, this_command
-from passhat.cli.shared.run_settings import JudgingOptions, Money, judging_options, money_options
+from passhat.cli.shared.run_settings import (
+    AttemptsParam,
+    JudgingOptions,
+    Money,
+    judging_options,
+    money_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -42,53 +46,6 @@ def read_spec(words: list[str]) -> RunSpec:
         ctx.meta[_SPECS] = specs
         command.invoke(ctx)
     return specs[0]
-
-
-class _AttemptsParam(click.ParamType[Any]):
-    """A whole number, or a file that ``passhat plan -o`` wrote."""
-
-    name = "attempts"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Allocation:
-        from passhat.stats.plan import Allocation
-
-        if isinstance(value, int | Allocation) and not isinstance(value, bool):
-            return value
-        text = str(value).strip()
-        if text.lstrip("-").isdigit():
-            return int(text)
-        if not Path(text).is_file():
-            self.fail(f"{text!r} is neither a whole number nor a plan (a file).", param, ctx)
-        return _read_plan(text, self, param, ctx)
-
-
-def _read_plan(
-    path: str, kind: _AttemptsParam, param: click.Parameter | None, ctx: click.Context | None
-) -> int | Allocation:
-    """The attempts of a plan: by task, or the same number for every task."""
-    from passhat.errors import InvalidValue
-    from passhat.stats.plan import Allocation
-    from passhat.stats.plan.plan_result import SCHEMA
-
-    problem = f"{path} is not a plan of `passhat plan --allocate -o {path}`"
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        kind.fail(f"{problem}: {error}", param, ctx)
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        kind.fail(f"{problem}: it has no schema {SCHEMA!r}.", param, ctx)
-    if data.get("allocation") is None:
-        if data.get("about") == "these tasks":  # a gate's plan for equal attempts
-            return int(data["cheapest"]["attempts"])
-        kind.fail(
-            f"{path} says how many tasks are needed; --attempts needs --allocate.", param, ctx
-        )
-    try:
-        return Allocation.from_dict(data["allocation"])
-    except InvalidValue as error:
-        kind.fail(f"{path}: {error.message}", param, ctx)
 
 
 def _resolve_attempts(
@@ -166,7 +123,7 @@ def _is_typed(name: str) -> bool:
 @click.option(
     "-n",
     "--attempts",
-    type=_AttemptsParam(),
+    type=AttemptsParam(),
     default="4",
     show_default=True,
     metavar="N|PLAN",

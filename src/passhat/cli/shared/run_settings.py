@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
     from passhat.runner.budget import Budget
     from passhat.runner.spending import Spending
+    from passhat.stats.plan import Allocation
 
-__all__ = ["JudgingOptions", "Money", "judging_options", "money_options"]
+__all__ = ["AttemptsParam", "JudgingOptions", "Money", "judging_options", "money_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -218,3 +221,50 @@ class JudgingOptions:
             )
         rules = JudgeRules(*[choices.pop(name) for name in _RULES])
         return JudgingChoice(**choices, unsafe=unsafe, limits=limits, jobs=jobs, rules=rules)
+
+
+class AttemptsParam(click.ParamType[Any]):
+    """A whole number, or a file that ``passhat plan -o`` wrote."""
+
+    name = "attempts"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Allocation:
+        from passhat.stats.plan import Allocation
+
+        if isinstance(value, int | Allocation) and not isinstance(value, bool):
+            return value
+        text = str(value).strip()
+        if text.lstrip("-").isdigit():
+            return int(text)
+        if not Path(text).is_file():
+            self.fail(f"{text!r} is neither a whole number nor a plan (a file).", param, ctx)
+        return _read_plan(text, self, param, ctx)
+
+
+def _read_plan(
+    path: str, kind: AttemptsParam, param: click.Parameter | None, ctx: click.Context | None
+) -> int | Allocation:
+    """The attempts of a plan: by task, or the same number for every task."""
+    from passhat.errors import InvalidValue
+    from passhat.stats.plan import Allocation
+    from passhat.stats.plan.plan_result import SCHEMA
+
+    problem = f"{path} is not a plan of `passhat plan --allocate -o {path}`"
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        kind.fail(f"{problem}: {error}", param, ctx)
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        kind.fail(f"{problem}: it has no schema {SCHEMA!r}.", param, ctx)
+    if data.get("allocation") is None:
+        if data.get("about") == "these tasks":  # a gate's plan for equal attempts
+            return int(data["cheapest"]["attempts"])
+        kind.fail(
+            f"{path} says how many tasks are needed; --attempts needs --allocate.", param, ctx
+        )
+    try:
+        return Allocation.from_dict(data["allocation"])
+    except InvalidValue as error:
+        kind.fail(f"{path}: {error.message}", param, ctx)
