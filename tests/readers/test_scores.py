@@ -15,7 +15,7 @@ from passhat import Run, read
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers import Needs
 from passhat.readers.store import import_run, run_from_store
-from passhat.reporting.export import as_csv_rows, as_json_lines, write_parquet
+from passhat.reporting.export import as_csv_rows, as_every_eval, as_json_lines, write_parquet
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import open_store
 from passhat.suites.base import Judgement
@@ -232,6 +232,44 @@ def test_extension_sample_hash_and_retries_survive(tmp_path: Path) -> None:
         attempts = run_from_store(store, stored, Needs(details=True)).attempts
     assert attempts is not None
     assert next(iter(attempts)).extras["retries"] == "2"
+
+
+def test_every_eval_ever_and_back(tmp_path: Path) -> None:
+    text = (
+        "model,suite,task,trial,passed,score,failure,seconds,tokens,cost\n"
+        "m,quiz,a,1,1,1,,1.5,10,.25\nm,quiz,a,2,0,.25,timeout,2.5,20,.5\n"
+        "m,quiz,b,1,0,0,wrong_answer,3,30,1\nm,quiz,b,2,,,rate_limit,,,\n"
+    )
+    (run,) = read(_write(tmp_path, "a.csv", text))
+    path = _write(tmp_path, "samples.jsonl", "".join(as_every_eval([run])))
+    (again,) = read(path)
+    assert (again.agent, again.protocol.suite) == ("m", "quiz")
+    assert run.attempts is not None
+    assert again.attempts is not None
+    for before, after in zip(run.attempts, again.attempts, strict=True):
+        assert (after.id, after.verdict, after.why) == (before.id, before.verdict, before.why)
+        assert (after.score, after.measures) == (before.score, before.measures)
+    record = json.loads(path.read_text().splitlines()[0])
+    assert set(record) >= {"schema_version", "evaluation_id", "input", "answer_attribution"}
+    assert all(isinstance(value, str) for value in record["metadata"].values())
+
+
+def test_several_metrics_of_a_sample_are_no_attempts(tmp_path: Path) -> None:
+    """Every Eval Ever writes a record per metric; its own ids tell them apart."""
+    rows = [
+        {
+            "evaluation_id": "e",
+            "model_id": "org/m",
+            "evaluation_name": "quiz",
+            "evaluation_result_id": metric,
+            "sample_id": task,
+            "evaluation": {"score": 1.0, "is_correct": metric == "exact"},
+        }
+        for task in ("a", "b")
+        for metric in ("exact", "f1")
+    ]
+    runs = read(_write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))))
+    assert [(run.outcomes.scored, run.outcomes.passes) for run in runs] == [(2, 2), (2, 0)]
 
 
 def test_judges_of_a_suite_give_scores() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPORT_FORMS", "write_attempts"]
 
-EXPORT_FORMS = ("jsonl", "csv", "parquet", "tau2")
+EXPORT_FORMS = ("jsonl", "csv", "parquet", "tau2", "eee")
 
 _MOST = 20
 """Problems that `passhat validate` lists."""
@@ -41,7 +41,7 @@ _MOST = 20
 @click.argument("source")
 @output_option(
     *EXPORT_FORMS,
-    help="Write a file, as in runs.jsonl, .csv, .parquet or tau2:results.json; -o csv prints.",
+    help="Write a file, as in runs.jsonl, .csv, .parquet, tau2:results.json or eee:samples.jsonl.",
 )
 @click.option("--run", "run_name", metavar="NAME", help="Only this run, as in careful.")
 @source_options
@@ -73,9 +73,15 @@ def command(
 
 def write_attempts(runs: Sequence[Run], outputs: Sequence[Output]) -> None:
     """Write the attempts of runs in every form that was asked for, row by row."""
-    from passhat.reporting.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
+    from passhat.reporting.export import (
+        as_csv_rows,
+        as_every_eval,
+        as_json_lines,
+        as_tau2,
+        write_parquet,
+    )
 
-    forms = {"jsonl": as_json_lines, "csv": as_csv_rows, "tau2": as_tau2}
+    forms = {"jsonl": as_json_lines, "csv": as_csv_rows, "tau2": as_tau2, "eee": as_every_eval}
     for output in outputs:
         if output.form == "parquet":
             if output.place == "-":

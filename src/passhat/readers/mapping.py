@@ -18,6 +18,8 @@ from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.parsing import error_message, number_or_none, why_missing
 from passhat.readers.record_map import (
+    ABOUT_WORDS,
+    EXTRA_WORDS,
     REWARD_WORDS,
     SCORER,
     RecordMap,
@@ -41,7 +43,7 @@ __all__ = ["MappedReader", "mapped_readers", "read_mapped"]
 
 _SAMPLE_ROWS = 200
 """Records at the start of a file that are looked at for names."""
-_RUN_WORDS = ("model", "experiment", "suite", "temperature")
+_RUN_WORDS = ("model", "experiment", "suite", "temperature", *ABOUT_WORDS)
 _MOST_COUNTED = 1_000_000
 
 
@@ -123,6 +125,7 @@ class _MappedFile:
             options,
             order="appearance" if mapping.order == "appearance" else "trial",
             slices=self._slices,
+            extras=[word for word in EXTRA_WORDS if word in mapping.fields],
         )
         self._file = RecordFile(source, self._log, mapping.records)
         self._runs: dict[str, dict[str, object]] = {}
@@ -279,7 +282,7 @@ class _MappedFile:
             run=key,
             trial=None if trial is None else self._trial(trial),
             why=why if reward != 1 else "",
-            seconds=self._get(record, "duration"),
+            seconds=self._seconds(record),
             steps=self._get(record, "steps"),
             tokens=self._get(record, "tokens"),
             cost=self._get(record, "cost"),
@@ -288,7 +291,13 @@ class _MappedFile:
             labels=[None if s is None else str(s) for s in slices],
             source_id=self._get(record, "id"),
             score=self._score(record),
+            extras=[self._get(record, word) for word in EXTRA_WORDS if word in self._fields],
         )
+
+    def _seconds(self, record: Record) -> object:
+        seconds = self._get(record, "duration")
+        milliseconds = number_or_none(self._get(record, "duration_ms"))
+        return seconds if milliseconds is None else milliseconds / 1000
 
     def _score(self, record: Record) -> object:
         """The graded result beside the verdict: a field, or the number that a rule looks at."""
@@ -323,7 +332,7 @@ class _MappedFile:
     def _facts(self, key: str) -> RunFacts:
         run, constants, root = self._runs[key], self._map.constants, self._file.root
         facts: dict[str, str] = {}
-        for word in ("model", "experiment", "suite"):
+        for word in ("model", "experiment", "suite", *ABOUT_WORDS):
             value = run.get(word)
             if value is None and word in constants:
                 values = map(self._constant, constants[word])
@@ -357,6 +366,7 @@ class _MappedFile:
             says=says,
             reading=tuple(reading),
             guessed=not facts["model"],
+            about={word: facts[word] for word in ABOUT_WORDS},
         )
 
     def _constant(self, text: str) -> object:

@@ -34,6 +34,8 @@ from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX, fold_name
 from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 
 __all__ = [
+    "ABOUT_WORDS",
+    "EXTRA_WORDS",
     "REWARD_WORDS",
     "SCORER",
     "RecordMap",
@@ -47,7 +49,12 @@ __all__ = [
     "value_of",
 ]
 
-_WORDS = (*ALIASES, "id", "seed", "error", "experiment")
+ABOUT_WORDS = ("model_version", "provider")
+EXTRA_WORDS = ("sample_hash", "retries")
+_WORDS = (
+    *(*ALIASES, "id", "seed", "error", "experiment", "duration_ms"),
+    *(*ABOUT_WORDS, *EXTRA_WORDS),
+)
 SCORER = "{scorer}"
 """Stands for the name of a judge in a path or a rule."""
 _RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")

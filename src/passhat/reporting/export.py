@@ -19,7 +19,14 @@ from passhat.readers.sources import Source
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
 from passhat.store.database import private_file
 
-__all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]
+__all__ = [
+    "as_csv_rows",
+    "as_every_eval",
+    "as_json_lines",
+    "as_tau2",
+    "export_rows",
+    "write_parquet",
+]
 
 _NUMBERS = ("attempt", "score", "steps", "seconds", "tokens", "cost", "retries")
 _WHOLE = ("steps", "tokens", "retries")
@@ -138,6 +145,49 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
         )
         + "\n"
     )
+
+
+_EVERY_EVAL = "0.3.0"
+
+
+def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
+    """Instance-level records of Every Eval Ever, as JSON lines.
+
+    Its schema has no attempt without a verdict: a missing one is written as not correct with an
+    error, and with the reason that brings it back in ``metadata``. The file about the whole
+    evaluation needs facts on the organization that no run holds, and is not written.
+    """
+    kept = ("attempt", "category", "seed", "tokens", "cost", "retries")
+    for row in export_rows(runs):
+        suite, passed, score = row["suite"] or "unknown", bool(row["passed"]), row["score"]
+        model = row["model"] or row["agent"]
+        metadata = {name: row[name] for name in (*kept, "provider", "model_version")}
+        metadata |= {"missing_reason": row["reason"], "agent": row["agent"], "judge": row["judge"]}
+        metadata |= {name: row[name] for name in row if name.startswith("slice:")}
+        steps, seconds = row["steps"], row["seconds"]
+        record = {
+            "schema_version": _EVERY_EVAL,
+            "evaluation_id": f"{suite}/{model}/{row['run']}",
+            "model_id": model,
+            "evaluation_name": suite,
+            "sample_id": row["task"],
+            "sample_hash": row["sample_hash"],
+            "interaction_type": "single_turn",
+            "input": {"raw": "", "reference": []},
+            "output": {"raw": [] if row["answer"] is None else [row["answer"]]},
+            "answer_attribution": [],
+            "evaluation": {
+                "score": float(passed) if score is None else score,
+                "is_correct": passed,
+                "num_turns": steps if isinstance(steps, int) and steps > 0 else None,
+            },
+            "performance": {
+                "latency_ms": 1000 * seconds if isinstance(seconds, float) else None,
+            },
+            "error": None if passed else row["detail"] or row["reason"],
+            "metadata": {name: str(v) for name, v in metadata.items() if v is not None},
+        }
+        yield _compact(record) + "\n"
 
 
 def write_parquet(runs: Sequence[Run], path: str) -> None:

@@ -291,6 +291,7 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
     limit, seconds = number_or_none(config.message_limit), number_or_none(config.time_limit)
     status = str(head.status or "crashed: the log has no end")
     says, counts = _parse_stated_metrics(head, samples, scorer)
+    provider, _, model = str(about.model or "").partition("/")
     return RunFacts(
         agent=_agent(about, source),
         protocol=Protocol(
@@ -308,6 +309,7 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
         guessed=str(about.model or "") in ("", "none/none") and not about.solver,
         origin=f"inspect_ai task {about.task_id}" if about.task_id else "",
         edited=_last_edit(head, samples),
+        about={"model": model, "provider": provider} if model and provider != "none" else {},
     )
 
 

@@ -29,6 +29,7 @@ _Line = dict[str, msgspec.Raw]
 class _Results(msgspec.Struct):
     """The results file that lm-eval writes next to the samples."""
 
+    model_sha: Any = None
     model_name: Any = None
     model_source: Any = None
     results: Any = None
@@ -108,6 +109,10 @@ def _facts(
         says=_parse_stated_metrics(beside, suite, metric, filtered),
         reading=tuple(reading),
         guessed=is_guess,
+        about={
+            "model": "" if is_guess else str(model),
+            "model_version": str(beside.model_sha or ""),
+        },
     )
 
 
