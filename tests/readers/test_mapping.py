@@ -12,8 +12,9 @@ import pytest
 from passhat import read
 from passhat.errors import InvalidValue, ReadError, UnknownFormat
 from passhat.readers.base import ReadOptions
+from passhat.readers.guessing import guess_mapping
 from passhat.readers.mapping import _load_shipped_mappings
-from passhat.readers.record_map import RecordMap, guess_mapping
+from passhat.readers.record_map import RecordMap
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.sources import Source
 

@@ -87,7 +87,7 @@ def command(
 def _print_guess(sources: tuple[str, ...], how: ReadingOptions) -> ExitCode:
     """Print the mapping that the first file seems to need, with its structure as comments."""
     from passhat.readers.base import ReadOptions
-    from passhat.readers.record_map import describe_structure, guess_mapping
+    from passhat.readers.guessing import describe_structure, guess_mapping
     from passhat.readers.sources import expand
 
     options = ReadOptions(

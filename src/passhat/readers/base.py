@@ -35,6 +35,7 @@ __all__ = [
     "PAGE_ATTEMPTS",
     "LogBuilder",
     "Needs",
+    "NotResults",
     "ReadOptions",
     "Reader",
     "RunFacts",
@@ -182,6 +183,10 @@ class ReadOptions:
         """Whether the user states how the records of a file are to be read."""
         options = (self.records, self.trials, self.passes, self.mapping)
         return any(option is not None for option in options)
+
+
+class NotResults(ReadError):
+    """A file that is known to hold no verdicts; in a folder it is passed over."""
 
 
 class Reader:

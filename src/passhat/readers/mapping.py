@@ -15,8 +15,9 @@ from typing import ClassVar
 from passhat._display import some
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol, Scalar
-from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.base import LogBuilder, NotResults, Reader, ReadOptions, RunFacts
 from passhat.readers.parsing import error_message, number_or_none, why_missing
+from passhat.readers.paths import read_paths
 from passhat.readers.record_map import (
     ABOUT_WORDS,
     EXTRA_WORDS,
@@ -59,6 +60,8 @@ class MappedReader(Reader):
 
     def recognizes(self, source: Source) -> bool:
         mapping, head = self._map, source.head
+        if mapping.files:
+            return source.is_folder and all(any(source.path.glob(p)) for p in mapping.files)
         if mapping.columns and head and not source.outline.opens:
             first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
             names = {name.strip().strip('"') for name in first.strip().split(",")}
@@ -75,6 +78,8 @@ class MappedReader(Reader):
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        if self._map.files:
+            return read_paths(source, replace(options, records=self._map.records))
         return read_mapped(source, options, self._map)
 
 
@@ -95,7 +100,7 @@ def mapped_readers() -> list[Reader]:
 def read_mapped(source: Source, options: ReadOptions, mapping: RecordMap) -> list[Run]:
     """All runs in a file, by a mapping."""
     if mapping.absent:
-        raise ReadError(mapping.absent, source=source.name)
+        raise NotResults(mapping.absent, source=source.name)
     return _MappedFile(source, options, mapping).runs()
 
 

@@ -1,7 +1,7 @@
 """A folder with one small file per attempt, whose path says what it is.
 
-OSWorld, WebArena and many scripts write ``MODEL/DOMAIN/TASK/result.txt`` with a number in it. The
-pattern names the parts: ``{model}/*/{task}/result.txt``.
+OSWorld and many scripts write ``MODEL/DOMAIN/TASK/result.txt`` with a number in it. The pattern
+names the parts: ``{model}/{slice:domain}/{task}/result.txt``; ``**/`` stands for folders above.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
+from passhat.stats.outcomes.columns import SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = ["is_path_pattern", "read_paths", "suggest_pattern"]
 
-_PART = re.compile(r"\\{(\w+)\\}")
+_PART = re.compile(r"\\{([\w:]+)\\}")
 _WORDS = ("model", "suite", "task", "trial", "seed")
 _LONGEST = 256
 """Bytes of a file that holds one verdict."""
@@ -35,7 +36,8 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
     """Every file below a folder whose path fits the pattern; each is an attempt."""
     pattern = options.records or ""
     path_re = _compile(pattern, folder.name)
-    log = LogBuilder(folder, "one file per attempt", options, order="trial")
+    slices = [name for name in path_re.groupindex if name not in _WORDS]
+    log = LogBuilder(folder, "one file per attempt", options, order="trial", slices=slices)
     words, runs = RewardWords(), dict[str, tuple[str, str]]()
     files_of: dict[tuple[object, ...], str] = {}
     for file in folder.children("**/*"):
@@ -69,6 +71,7 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
                 trial=parts.get("trial") or parts.get("seed"),
                 why="not_recorded: empty file" if reward != reward else "",
                 transcript=relative,
+                labels=[parts[name] for name in slices],
             )
 
     def facts(key: str) -> RunFacts:
@@ -85,16 +88,19 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
 
 
 def _compile(pattern: str, source: str) -> re.Pattern[str]:
-    names = re.findall(r"\{(\w+)\}", pattern)
-    unknown = [name for name in names if name not in _WORDS]
+    names = re.findall(r"\{([\w:]+)\}", pattern)
+    unknown = [n for n in names if n not in _WORDS and not re.fullmatch(r"slice:[^\W\d]\w*", n)]
     if unknown or "task" not in names or len(set(names)) < len(names):
         raise ReadError(
             f"the pattern {pattern!r} needs {{task}}, and each of its names once.",
             source=source,
-            hint=f"Names: {', '.join(_WORDS)}; * stands for any other part.",
+            hint=f"Names: {', '.join(_WORDS)}, slice:NAME; * stands for any other part.",
         )
-    text = _PART.sub(r"(?P<\1>[^/]+)", re.escape(pattern))
-    text = text.replace("(?P<task>[^/]+)", "(?P<task>.+)")  # a task may lie in folders: chrome/t1
+    text = re.escape(pattern).replace("slice:", "")
+    text = _PART.sub(r"(?P<\1>[^/]+)", text)
+    if "**/" not in pattern and not any(name.startswith(SLICE_PREFIX) for name in names):
+        # A task may lie in folders: chrome/t1
+        text = text.replace("(?P<task>[^/]+)", "(?P<task>.+)")
     return re.compile(text.replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*"))
 
 

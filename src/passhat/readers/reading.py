@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,8 @@ from passhat.errors import (
     UnknownFormat,
     shorten,
 )
-from passhat.readers.base import Needs, Reader, ReadOptions, load_readers
+from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_readers
+from passhat.readers.conversions import convert, is_dataset
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.paths import is_path_pattern, read_paths, suggest_pattern
 from passhat.readers.sources import Source, expand, files_inside
@@ -245,13 +246,14 @@ class _Collected:
 
     def add(self, source: Source, *, several: bool) -> None:
         try:
+            source = convert(source) or source
+            if self._is_archive(source):
+                source = unpack(source)
             if source.is_folder and is_path_pattern(self._options.records):
                 runs = tuple(read_paths(source, self._options))
                 self.read.append(_ReadSource(source, self._table, runs))
             elif source.is_folder and self._reader_of(source) is None:
                 self._add_folder(source)
-            elif self._is_archive(source):
-                self._add_folder(unpack(source))
             elif not self._is_known(source):
                 self.read.append(self._read_one(source))
         except MissingExtra:
@@ -331,6 +333,24 @@ class _Collected:
             groups.setdefault(key, []).append(file)
         return [group[0] if len(group) == 1 else _join_siblings(group) for group in groups.values()]
 
+    def _members(self, folder: Source, skipped: list[tuple[str, str]]) -> Iterator[Source]:
+        """The files of a folder, those in archives and databases, folders that are one log."""
+
+        def is_log(inner: Source) -> bool:
+            return is_dataset(inner) or self._reader_of(inner) is not None
+
+        for file in files_inside(folder, is_log, skipped):
+            if self._is_known(file):
+                continue
+            try:
+                source = convert(file) or file
+                source = unpack(source) if self._is_archive(source) else source
+            except PasshatError as error:  # also settings in YAML without the package for it
+                skipped.append((file.name, error.message.removeprefix(f"{file.name}: ")))
+                continue
+            is_packed = source.is_folder and not file.is_folder
+            yield from files_inside(source, is_log, skipped) if is_packed else (source,)
+
     def _add_folder(self, folder: Source) -> None:
         """Read every log in a folder; other files are passed over, and named."""
         read: list[_ReadSource] = []
@@ -338,9 +358,7 @@ class _Collected:
         errors: list[PasshatError] = []
         not_logs: list[PasshatError] = []
         refused: list[tuple[str, str]] = []
-        for source in files_inside(folder, lambda s: self._reader_of(s) is not None, skipped):
-            if self._is_known(source):
-                continue
+        for source in self._members(folder, skipped):
             reader = self._reader_of(source)
             try:
                 read.append(self._read_one(source))
@@ -348,12 +366,13 @@ class _Collected:
                 raise
             except ReadError as error:
                 why = error.message.removeprefix(f"{source.name}: ")
-                if reader is None or reader.general:
+                if reader is None or reader.general or isinstance(error, NotResults):
                     skipped.append((source.name, why))
                     not_logs.append(error)
                 else:  # a log that cannot be read costs itself, and the command says so
                     errors.append(error)
                     refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
+        read = _leave_out_analysis(read, skipped)
         only = not_logs if not self.read and len(not_logs) == len(skipped) == 1 else []
         if not read and (errors or only):
             raise (errors or only)[0]  # the only file in a folder says best what is wrong
@@ -408,6 +427,22 @@ class _Collected:
         if not source.head:
             raise NoRows("the file is empty.", source=source.name)
         raise _unknown(source)
+
+
+def _leave_out_analysis(
+    read: list[_ReadSource], skipped: list[tuple[str, str]]
+) -> list[_ReadSource]:
+    """Without tables that lie beside or above the logs of a harness: they were made from them."""
+    logs = [_run_folder(file.source) for file in read if not file.reader.general]
+    results = []
+    for file in read:
+        folder = _run_folder(file.source)
+        if file.reader.general and any(log.is_relative_to(folder) for log in logs):
+            why = "a table beside logs, taken to be made from them; name it to read it"
+            skipped.append((file.source.name, why))
+        else:
+            results.append(file)
+    return results
 
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -7,30 +7,21 @@ A mapping is a small TOML file. passhat ships one for each format that needs no 
 from __future__ import annotations
 
 import re
-import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from passhat._display import some
-from passhat.errors import InvalidValue, UnknownFormat, shorten
-from passhat.readers.base import ReadOptions
-from passhat.readers.parsing import number_or_none, outline
+from passhat.errors import InvalidValue
+from passhat.readers.parsing import number_or_none
 from passhat.readers.records import (
     Record,
-    RecordFile,
     Step,
-    content_kind,
-    elements,
-    plain_log,
     steps_of,
     value_at,
 )
-from passhat.readers.sources import Source
-from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX, fold_name
+from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 
 __all__ = [
@@ -41,11 +32,7 @@ __all__ = [
     "RecordMap",
     "Rule",
     "compile_path",
-    "describe_structure",
-    "guess_mapping",
     "parse_rule",
-    "suggest_rule",
-    "unknown_format",
     "value_of",
 ]
 
@@ -157,6 +144,8 @@ class RecordMap:
         contains all marks, and none of ``without`` and ``unmarked``.
     columns : tuple of str
         Likewise for the header of a table.
+    files : tuple of str
+        Globs of files that a folder of this format has; ``records`` is then a pattern of paths.
     absent : str
         The message for a file of this format that holds no verdicts at all.
     score_range : str
@@ -179,6 +168,7 @@ class RecordMap:
     marks: tuple[str, ...] = ()
     unmarked: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     absent: str = ""
     score_range: str = ""
 
@@ -222,6 +212,7 @@ class RecordMap:
             marks=tuple(recognize.get("marks", ())),
             unmarked=tuple(recognize.get("unmarked", ())),
             columns=tuple(recognize.get("columns", ())),
+            files=tuple(recognize.get("files", ())),
             absent=texts["absent"],
             score_range=texts["score_range"],
         )
@@ -241,7 +232,7 @@ class RecordMap:
                 f"{name}: order is trial, appearance or unknown, not {self.order!r}."
             )
         try:
-            steps_of(self.records)
+            steps_of("" if self.files else self.records)
             for paths in self.fields.values():
                 for path in paths:
                     compile_path(path)
@@ -346,260 +337,3 @@ def parse_rule(text: str, scorer: str) -> Rule:
         return Rule(compile_path(match[1], scorer), match[2], value)
     except ValueError as error:
         raise InvalidValue(f"{text!r} is not a rule: {error}.") from None
-
-
-# -- looking at an unknown file --------------------------------------------------------------
-
-_SAMPLE_ROWS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _FieldExamples:
-    """Kind and examples of a field in the first records."""
-
-    path: str
-    kind: str
-    examples: tuple[str, ...]
-
-
-def guess_mapping(source: Source, options: ReadOptions) -> tuple[RecordMap, bool]:
-    """The mapping a file seems to need, and whether it is certain enough to read by.
-
-    It is certain when a task and a verdict (or n and c) are fields of the record itself under
-    names that mean nothing else. Fields further inside are proposed, not used.
-    """
-    best: tuple[RecordMap, bool] | None = None
-    for path in _containers(source, options):
-        examples = _fields(source, path)
-        mapping, certain = _guess_fields(path, examples, options)
-        if certain:
-            return mapping, True
-        if best is None or len(mapping.fields) > len(best[0].fields):
-            best = mapping, False
-    return best or (RecordMap(), False)
-
-
-def describe_structure(source: Source, options: ReadOptions) -> list[str]:
-    """The structure of a file: where its records are, and per field its type and three values."""
-    lines = []
-    kind = content_kind(source)
-    if kind == "JSON":
-        keys = sorted(outline(source.head).keys)
-        if keys:
-            lines.append(f"top keys: {some(keys, 12)}")
-    for path in _containers(source, options)[:2]:
-        examples = _fields(source, path)
-        if not examples:
-            continue
-        lines.append(f"records at {path or 'the top'!r}:" if kind == "JSON" else "a record has:")
-        lines += [f"  {s.path} ({s.kind}): {', '.join(s.examples)}" for s in examples[:30]]
-    return lines
-
-
-def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
-    """The error for a valid file of unknown format: its structure, and how to read it."""
-    kind = content_kind(source)
-    log = plain_log(source)
-    if kind == "JSON" and next(iter(RecordFile(source, log).records()), None) is None:
-        losses = log.tally().losses
-        why = f" ({str(losses[0]).rstrip('.')})" if losses else ""
-        return UnknownFormat(
-            f"begins like JSON and is none{why}.",
-            source=source.name,
-            hint="Was it written to its end? If it holds several objects one after the other: "
-            f"jq -c . {shlex.quote(source.name)} | passhat read -",
-        )
-    keys = sorted(source.outline.keys)
-    top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
-    mapping, _ = guess_mapping(source, options)
-    fields = [s for path in _containers(source, options)[:1] for s in _fields(source, path)]
-    shown_fields = some([f"{shorten(s.path, 40)[1:-1]} ({s.kind})" for s in fields], 8)
-    has = f"; a record has {shown_fields}" if fields else ""
-    lacking = [w for w in ("task", "success") if w not in mapping.fields]
-    records = f" --records {mapping.records!r}" if mapping.records else ""
-    pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
-    pairs += [f"{word}=FIELD" for word in lacking]
-    rule = suggest_rule([s.path for s in fields])
-    if rule and "success" not in mapping.fields:
-        pairs.remove("success=FIELD")
-        records += f" --pass '{rule}'"
-    verdicts = ("list", "true or false", "number")
-    if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
-        # {"task-1": [true, false], "task-2": [true, true]}
-        depth = max(s.path.count(".") for s in fields)
-        records = f" --records {'.'.join('*' * (depth + 1))!r}"
-        pairs = ["task=@key", "success=@value"]
-        if depth:  # {"model-1": {"task-1": [true, false]}}
-            pairs.insert(0, "model=^@key")
-    return UnknownFormat(
-        f"is valid {kind}, but not of a format passhat knows{top}{has}.",
-        source=source.name,
-        hint=f"State what is what:{records} --map {','.join(pairs)} ; or start from: "
-        f"passhat read {shlex.quote(source.name)} --guess > mapping.toml",
-    )
-
-
-_PREDICTIONS = ("pred", "prediction", "predicted", "predicted_answer", "model_answer", "extracted")
-_KEYS = (
-    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected"),
-    *("correct_answer", "gold_answer"),
-)
-
-
-def suggest_rule(names: Sequence[str]) -> str | None:
-    """A rule for files that hold an answer and the right one: an equal answer passes."""
-    answer = next((name for name in names if fold_name(name) in _PREDICTIONS), None)
-    key = next((name for word in _KEYS for name in names if fold_name(name) == word), None)
-    return None if answer is None or key is None else f"{answer} == @{key}"
-
-
-def _containers(source: Source, options: ReadOptions) -> list[str]:
-    """Paths of possible records, the most likely first."""
-    if options.records is not None:
-        return [options.records]
-    kind = content_kind(source)
-    if kind == "XML":
-        return _xml_containers(source)
-    if kind != "JSON":
-        return [""]
-    if source.outline.opens == "[":
-        return ["[*]"]
-    log = plain_log(source)
-    whole = next(iter(RecordFile(source, log).records()), None)
-    data = whole.data if whole is not None else {}
-    candidates: list[tuple[int, str]] = []
-    for path, value in _find_containers(data, ""):
-        rows = list(value.values()) if isinstance(value, dict) else value
-        objects = sum(isinstance(row, dict) for row in rows)
-        if rows and objects * 2 > len(rows):
-            sign = "[*]" if isinstance(value, list) else ".*"
-            candidates.append((objects, path + sign))
-    # The shallow ones first, then the long ones.
-    candidates.sort(key=lambda item: (item[1].count("."), -item[0]))
-    paths = [path for _, path in candidates]
-    if isinstance(data, dict) and len(data) > 1:
-        # {"model-1": {"task-1": {...}}, "model-2": {...}}: all of them, by the key around each.
-        for sign in (".*", "[*]"):
-            if sum(
-                path.count(".") == sign.count(".") and path.endswith(sign) for path in paths
-            ) == len(data):
-                return [f"*{sign}", *paths]
-    return paths or [""]
-
-
-def _find_containers(data: object, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Every list and every object that could hold records, down to two levels."""
-    if not isinstance(data, dict) or depth > 2:
-        return
-    for key, value in data.items():
-        name = str(key) if re.fullmatch(r"[^.\[\]\"*]+", str(key)) else f'"{key}"'
-        here = f"{path}.{name}" if path else name
-        if isinstance(value, list) or (isinstance(value, dict) and len(value) > 1):
-            yield here, value
-        yield from _find_containers(value, here, depth + 1)
-
-
-def _xml_containers(source: Source) -> list[str]:
-    counts: dict[str, int] = {}
-    for path, element in islice(elements(source, plain_log(source)), 5_000):
-        if len(element.attrib) + len(element) >= 2:
-            counts[".".join(path)] = counts.get(".".join(path), 0) + 1
-    return sorted(counts, key=lambda path: -counts[path])[:3]
-
-
-def _fields(source: Source, path: str) -> list[_FieldExamples]:
-    """The fields of the first records, with their types and up to three different values."""
-    values: dict[str, dict[str, None]] = {}
-    kinds: dict[str, dict[str, None]] = {}
-    rows = RecordFile(source, plain_log(source), path).records()
-    for record in islice(rows, _SAMPLE_ROWS):
-        if not isinstance(record.data, dict):
-            continue
-        if record.key:
-            values.setdefault("@key", {}).setdefault(shorten(record.key))
-            kinds.setdefault("@key", {}).setdefault("text")
-        for name, value in _flat(record.data, ""):
-            kinds.setdefault(name, {}).setdefault(_kind(value))
-            shown_values = values.setdefault(name, {})
-            if len(shown_values) < 3:
-                shown_values.setdefault(shorten(value))
-    return [
-        _FieldExamples(name, " or ".join(kinds[name]), tuple(examples))
-        for name, examples in values.items()
-    ]
-
-
-def _flat(data: Mapping[str, Any], path: str, depth: int = 0) -> Iterator[tuple[str, object]]:
-    for key, value in data.items():
-        name = str(key) if re.fullmatch(r"[^.\[\]\"*]+", str(key)) else f'"{key}"'
-        here = f"{path}.{name}" if path else name
-        if isinstance(value, dict) and depth < 3:
-            yield from _flat(value, here, depth + 1)
-        else:
-            yield here, value
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "number"
-    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
-
-
-_WEAK = {"task": ("id", "name", "@key", "input", "prompt", "question")}
-"""Names that may mean something else: proposed, never used unasked."""
-
-
-def _guess_fields(
-    path: str, seen: list[_FieldExamples], options: ReadOptions
-) -> tuple[RecordMap, bool]:
-    fields_of: dict[str, tuple[str, ...]] = {w: (p,) for w, p in options.columns.items()}
-    certain = dict.fromkeys(fields_of, True)
-    names = [s.path for s in seen if s.kind != "list" or s.path.count(".") == 0]
-    claimed_names = {p for paths in fields_of.values() for p in paths}
-    for word, aliases in ALIASES.items():
-        if word in fields_of:
-            continue
-        match = _find_field(word, aliases, names, claimed_names)
-        if match is not None and (match[1] or word != "score"):
-            fields_of[word] = (match[0],)
-            certain[word] = match[1]
-            claimed_names.add(match[0])
-    has_counts = {"n", "c"} <= fields_of.keys()
-    if has_counts and "success" not in options.columns and "trial" not in fields_of:
-        # Stated counts beat derived ones, unless a field numbers the attempts.
-        fields_of.pop("success", None)
-    verdict = "success" if "success" in fields_of else "c" if has_counts else ""
-    for word in ("fails", "rate", *(("n", "c", "missing") if verdict == "success" else ())):
-        fields_of.pop(word, None)
-    if path in ("*.*", "*[*]") and "model" not in fields_of:
-        fields_of["model"] = ("^@key",)
-    mapping = RecordMap(
-        name="mine",
-        records=path,
-        fields=fields_of,
-        trials=options.trials or "",
-        passes=options.passes or "",
-    )
-    has_verdict = bool(options.passes or options.trials) or (verdict and certain.get(verdict))
-    return mapping, bool(certain.get("task") and has_verdict)
-
-
-def _find_field(
-    word: str, aliases: Sequence[str], names: list[str], used: set[str]
-) -> tuple[str, bool] | None:
-    """The field that seems to be meant, and whether its name leaves no doubt."""
-    plain_names = {name: fold_name(name.rpartition(".")[2].strip('"')) for name in names}
-    for deep in (False, True):
-        for alias in aliases:
-            for name in names:
-                if name not in used and plain_names[name] == alias and ("." in name) == deep:
-                    return name, not deep
-    for alias in _WEAK.get(word, ()):
-        for name in names:
-            if name not in used and plain_names[name] == alias:
-                return name, False
-    return None

@@ -42,6 +42,7 @@ __all__ = [
     "expand",
     "files_inside",
     "limit_unpacked",
+    "make_folder",
 ]
 
 EXAMPLE_PREFIX = "example:"
@@ -60,7 +61,8 @@ MOST_RATIO = 50
 _ENDINGS = frozenset(
     {
         *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".eval", ".xlsx"),
-        *(".xml", ".gz", ".zst", ".db", ".sqlite", ".log", ".md", ".zip"),
+        *(".xml", ".gz", ".zst", ".db", ".sqlite", ".log", ".md", ".zip", ".yaml", ".yml"),
+        *(".arrow", ".sqlite3"),
     }
 )
 """Endings of files. Anything else behind a dot belongs to the name: ``gpt-4.1``."""
@@ -441,6 +443,13 @@ def _why_not_followed(path: Path, root: Path) -> str:
     if target.is_dir():
         return "a link to a folder that is read anyway"
     return ""
+
+
+def make_folder() -> Path:
+    """A temporary folder that is removed when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="passhat-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

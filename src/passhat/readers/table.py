@@ -12,9 +12,10 @@ from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
+from passhat.readers.guessing import guess_mapping, suggest_rule, unknown_format
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
-from passhat.readers.record_map import RecordMap, guess_mapping, suggest_rule, unknown_format
+from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import RivalVerdicts, find_shape, verdict_columns
@@ -270,9 +271,6 @@ def _gatherer(
 def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOptions) -> str:
     """The options that would read a table whose columns are not recognized."""
     names = list(chunk)
-    first = names[0].lstrip() if names else ""
-    if first.startswith("- ") or first in ("---", "%YAML"):
-        return "This looks like YAML: write it as JSON."
     verdicts = verdict_columns(columns, chunk)
     if "task" in columns.meaning and len(verdicts) > 1:
         return (

@@ -7,10 +7,7 @@ local header to the next.
 
 from __future__ import annotations
 
-import atexit
-import shutil
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from passhat.errors import ReadError
-from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked
+from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 
 __all__ = ["BrokenMember", "Members", "is_excel", "is_zip", "unpack"]
 
@@ -57,8 +54,7 @@ def is_excel(head: bytes) -> bool:
 def unpack(source: Source) -> Source:
     """The members of a zip file in a temporary folder, removed when the process ends."""
     members = Members(source)
-    folder = Path(tempfile.mkdtemp(prefix="passhat-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = make_folder()
     for name in members.names():
         parts = PurePosixPath(name).parts
         # A name may not lead out of the folder; systems add hidden members of their own.

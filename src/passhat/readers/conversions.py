@@ -1,0 +1,146 @@
+"""Files of other libraries as files that a reader takes: SQLite, Arrow and YAML.
+
+Each is written once to a temporary folder, which is removed when the process ends: rows as JSON
+lines or Parquet, a document as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from passhat.errors import MissingExtra, ReadError, shorten
+from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
+from passhat.store.schema import APPLICATION_ID
+
+__all__ = ["convert", "is_dataset"]
+
+_SQLITE = b"SQLite format 3\x00"
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+_YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s")
+_YAML_ENDINGS = (".yaml", ".yml")
+_MOST_YAML = 64 << 20
+"""Bytes of a YAML file: it is parsed as a whole, and slowly."""
+
+
+def convert(source: Source) -> Source | None:
+    """The source in a form that readers take; ``None`` for one that needs no conversion."""
+    if source.address or source.part:
+        return None
+    if source.is_folder:
+        return _from_arrow(source, _find_shards(source)) if is_dataset(source) else None
+    head = source.head
+    if head.startswith(_SQLITE):
+        return _from_sqlite(source)
+    if head.startswith((_ARROW_FILE, _ARROW_STREAM)):
+        return _from_arrow(source, [source.path])
+    if not source.outline.opens and b"\0" not in head:
+        is_named = source.path.suffix.lower() in _YAML_ENDINGS
+        return _from_yaml(source, is_named) if is_named or _YAML_START.match(head) else None
+    return None
+
+
+def is_dataset(source: Source) -> bool:
+    """Whether a folder is a dataset as the library datasets saves it to disk."""
+    return (source.path / "state.json").is_file() and bool(_find_shards(source))
+
+
+def _find_shards(source: Source) -> list[Path]:
+    return sorted(source.path.glob("*.arrow"))
+
+
+def _from_sqlite(source: Source) -> Source | None:
+    """A folder with a file of JSON lines for every table; ``None`` for a store of passhat."""
+    folder = make_folder()
+    uri = f"{source.path.resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as database:
+            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
+                return None
+            tables = database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall()
+            for number, (table,) in enumerate(tables):
+                quoted = table.replace('"', '""')
+                rows = database.execute(f'SELECT * FROM "{quoted}"')
+                names = [column[0] for column in rows.description]
+                # A name may hold anything, also what leads out of a folder.
+                name = re.sub(r"[^\w-]", "_", table)
+                name = f"{name}-{number}" if (folder / f"{name}.jsonl").exists() else name
+                dicts = (dict(zip(names, row, strict=True)) for row in rows)
+                _write_lines(folder / f"{name}.jsonl", dicts)
+    except sqlite3.Error as error:
+        raise ReadError(
+            f"is a database that cannot be read ({error}).", source=source.name
+        ) from None
+    return replace(source, path=folder)
+
+
+def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, default=str) + "\n")
+
+
+def _from_arrow(source: Source, files: list[Path]) -> Source:
+    """A Parquet file with the rows of all files; a dataset on disk is split into several."""
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtra("Reading Arrow files and datasets", extra="arrow") from None
+    path = make_folder() / f"{source.stem}.parquet"
+    try:
+        tables = []
+        for file in files:
+            with arrow.memory_map(str(file)) as stream:
+                is_stream = stream.read(4) == _ARROW_STREAM
+                stream.seek(0)
+                opened = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(stream)
+                tables.append(opened.read_all())
+        parquet.write_table(arrow.concat_tables(tables), path)
+    except (arrow.ArrowException, OSError) as error:
+        message = shorten(str(error).splitlines()[0], 120)
+        raise ReadError(f"is not a sound Arrow file ({message}).", source=source.name) from None
+    return Source(source.name, path, found=source.found, max_unpacked=source.max_unpacked)
+
+
+def _from_yaml(source: Source, is_named: bool) -> Source | None:
+    """The document as JSON; ``None`` for a text that is none."""
+    try:
+        import yaml
+    except ImportError:
+        if is_named:
+            raise MissingExtra("Reading YAML", extra="yaml") from None
+        return None
+    with source.open() as stream:
+        text = stream.read(_MOST_YAML + 1)
+    if len(text) > _MOST_YAML:
+        raise ReadError("is a YAML file of more than 64 MB: write it as JSON.", source=source.name)
+    try:
+        data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict | list):
+        return None
+    limit = limit_unpacked(len(text), source.max_unpacked)
+    if _count_nodes(data, {}) > limit:
+        raise UnpackedTooLarge(source.name, limit)
+    path = make_folder() / f"{source.stem}.json"
+    path.write_text(json.dumps(data, default=str), encoding="utf-8")
+    return Source(source.name, path, found=source.found)
+
+
+def _count_nodes(data: object, counts: dict[int, int]) -> int:
+    """Values in a document, those behind an alias each time: a short file may stand for many."""
+    if not isinstance(data, dict | list):
+        return 1
+    if id(data) not in counts:
+        inner = data.values() if isinstance(data, dict) else data
+        counts[id(data)] = 1 + sum(_count_nodes(value, counts) for value in inner)
+    return counts[id(data)]

@@ -1,0 +1,149 @@
+"""Databases, Arrow datasets, YAML, archives and trees of files, read as the tables they hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import read
+from passhat.errors import MissingExtra, ReadError
+from passhat.readers import read_all
+
+FIXTURES = Path(__file__).parent / "fixtures"
+ROWS: list[dict[str, Any]] = [
+    {"model": "m", "task": "a", "trial": 1, "passed": True},
+    {"model": "m", "task": "a", "trial": 2, "passed": False},
+    {"model": "m", "task": "b", "trial": 1, "passed": True},
+]
+
+
+def _sqlite(folder: Path) -> Path:
+    path = folder / "results.db"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE settings (name, value)")
+    database.execute("INSERT INTO settings VALUES ('k', 4)")
+    database.execute('CREATE TABLE "../results" (model, task, trial, passed)')
+    rows = [tuple(row.values()) for row in ROWS]
+    database.executemany('INSERT INTO "../results" VALUES (?, ?, ?, ?)', rows)
+    database.commit()
+    database.close()
+    return path
+
+
+def _arrow(folder: Path) -> Path:
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.Table.from_pylist(ROWS)
+    path = folder / "rows.arrow"
+    with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def _dataset(folder: Path) -> Path:
+    arrow = pytest.importorskip("pyarrow")
+    (folder / "saved").mkdir()
+    for place, rows in enumerate((ROWS[:1], ROWS[1:])):
+        table = arrow.Table.from_pylist(rows)
+        path = folder / "saved" / f"data-0000{place}-of-00002.arrow"
+        with arrow.OSFile(str(path), "wb") as f, arrow.ipc.new_stream(f, table.schema) as writer:
+            writer.write_table(table)
+    (folder / "saved" / "state.json").write_text('{"_split": null}')
+    (folder / "saved" / "dataset_info.json").write_text('{"features": {}}')
+    return folder / "saved"
+
+
+def _yaml(folder: Path) -> Path:
+    path = folder / "rows.yaml"
+    lines = ["runs:"]
+    for row in ROWS:
+        lines += ["  - " + "\n    ".join(f"{key}: {json.dumps(v)}" for key, v in row.items())]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def _zip(folder: Path) -> Path:
+    (folder / "inner").mkdir()
+    with zipfile.ZipFile(folder / "inner" / "logs.zip", "w") as archive:
+        archive.writestr("run/rows.jsonl", "\n".join(map(json.dumps, ROWS)))
+    return folder / "inner"
+
+
+def _by_index(folder: Path) -> Path:
+    path = folder / "frame.json"
+    path.write_text(json.dumps({str(number): row for number, row in enumerate(ROWS)}))
+    return path
+
+
+@pytest.mark.parametrize("make", [_sqlite, _arrow, _dataset, _yaml, _zip, _by_index])
+def test_the_rows_of_a_file_are_read(make: Any, tmp_path: Path) -> None:
+    (run,) = read(make(tmp_path))
+    assert (run.agent, run.outcomes.tasks) == ("m", ("a", "b"))
+    assert (run.outcomes.n.tolist(), run.outcomes.c.tolist()) == ([2, 1], [1, 1])
+    assert run.outcomes.order is not None
+
+
+@pytest.mark.parametrize(("extra", "module"), [("yaml", "yaml"), ("arrow", "pyarrow")])
+def test_the_package_that_is_needed_is_named(
+    extra: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.yaml"
+    path.write_bytes(b"ARROW1\0\0" if extra == "arrow" else b"a: 1\n")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=rf"\[{extra}\]"):
+        read(path)
+
+
+def test_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "broken"
+    for head in (b"ARROW1\0\0nothing", b"\xff\xff\xff\xff\x10\0\0\0", b"SQLite format 3\0junk"):
+        path.write_bytes(head * 50)
+        with pytest.raises(ReadError, match=r"Arrow file|database"):
+            read(path)
+
+
+def test_aliases_in_yaml_are_no_bomb(tmp_path: Path) -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
+    path = tmp_path / "bomb.yaml"
+    path.write_text("\n".join(levels))
+    with pytest.raises(ReadError, match="unpacks to more than"):
+        read(path)
+
+
+def test_an_osworld_tree_keeps_model_domain_and_score(tmp_path: Path) -> None:
+    endings = {"chrome/t1": "1.0\n", "chrome/t2": "0", "gimp/t3": "0.5"}
+    for model in ("gpt", "opus"):
+        for task, score in endings.items():
+            folder = tmp_path / "pyautogui" / "screenshot" / model / task
+            folder.mkdir(parents=True)
+            (folder / "result.txt").write_text(score)
+            (folder / "traj.jsonl").write_text('{"step_num": 1}\n')
+    runs = read(tmp_path)
+    assert [run.agent for run in runs] == ["gpt", "opus"]
+    for run in runs:
+        assert (run.outcomes.tasks, run.outcomes.passes) == (("t1", "t2", "t3"), 1)
+        assert run.outcomes.labels["domain"] == ("chrome", "chrome", "gimp")
+        assert run.outcomes.scores is not None
+        assert run.outcomes.scores.mean == 0.5
+
+
+def test_a_table_beside_logs_is_not_counted_with_them(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "inspect_ai" / "quiz.json", tmp_path / "quiz.json")
+    (tmp_path / "analysis.csv").write_text("model,task,passed\ngpt,0,1\n")
+    (tmp_path / "board.yaml").write_text("- model: m\n  test_cases: 2\n  pass_rate_1: 50.0\n")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "mine.csv").write_text("model,task,passed\nmine,0,1\n")
+    reading = read_all(tmp_path)
+    assert [run.agent for run in reading.runs] == ["openai/gpt", "mine"]
+    assert reading.refused == ()
+    reasons = {Path(name).name: why for name, why in reading.passed_over}
+    assert "a table beside logs" in reasons["analysis.csv"]
+    assert "leaderboard of aider" in reasons["board.yaml"]
