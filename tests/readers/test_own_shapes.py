@@ -146,7 +146,6 @@ def test_the_refusal_names_what_reads_it(
 @pytest.mark.parametrize(
     ("data", "hint"),
     [
-        (b"- task: t1\n  success: true\n", "write it as JSON"),
         (b'{\n "task": "a"\n}\n{\n "task": "b"\n}\n', "jq -c ."),
         (b"1,1\n1,0\n", "must name the columns"),
         (json.dumps({"task": ["a", "b"], "success": [1]}).encode(), "2 tasks and 1 verdicts"),
