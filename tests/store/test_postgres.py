@@ -159,6 +159,7 @@ def test_a_store_of_a_newer_version_is_refused_and_an_older_one_brought_up(
         other.execute(
             "ALTER TABLE runs DROP COLUMN total, DROP COLUMN allocation, DROP COLUMN generation"
         )
+        other.execute("ALTER TABLE attempts DROP COLUMN score CASCADE")
         other.execute("CREATE TABLE owners (owner TEXT PRIMARY KEY, seen DOUBLE PRECISION)")
         other.execute("UPDATE passhat_store SET version = 6")  # that of passhat 0.1.0
         with pytest.raises(ReadError, match="has store version 6"):

@@ -128,7 +128,7 @@ _MIGRATIONS = (
     # verdict, so that the score of an earlier one no longer counts.
     """
     ALTER TABLE attempts ADD COLUMN score REAL;
-    DROP VIEW judged;
+    DROP VIEW IF EXISTS judged;
     CREATE VIEW judged AS
         SELECT a.run, a.task, a.number, a.owner,
             CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
