@@ -30,27 +30,21 @@ def test_the_battery_is_large() -> None:
     assert len(hostile_agents.AGENTS) >= 80
 
 
-@pytest.mark.parametrize("name", sorted(hostile_agents.AGENTS))
-def test_a_harm_costs_its_own_attempt(name: str, tmp_path: Path) -> None:
-    is_hanging = name in hostile_agents.HANGING
-    attempts = 1 if is_hanging else ATTEMPTS
+NAMES = sorted(hostile_agents.AGENTS)
+GROUPS = [NAMES[start::10] for start in range(10)]
+
+
+@pytest.mark.parametrize("names", GROUPS, ids=[names[0] for names in GROUPS])
+def test_a_harm_costs_its_own_attempt(names: list[str], tmp_path: Path) -> None:
     lines = [{"id": word, "prompt": word, "answer": "yes"} for word in ("bad", "good")]
     (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    # A process of its own: the workers are forked from it, and it has no threads of pytest's.
-    spec = {
-        "agent": f"python:tests.faults.hostile_agents:{name}",
-        "suite": "jsonl:tasks.jsonl",
-        "attempts": attempts,
-        "store": "store.db",
-        "jobs": 3,
-        "step_seconds": 5.0 if is_hanging else 120.0,
-        "give_up_after": 0,
-        "keep_going": True,
-    }
+    # A process of its own: the workers are forked from it, and it has no threads of pytest's. What
+    # one harm leaves behind in it would be met by the next run.
     code = (
         "from passhat.runner.run_spec import RunSpec, run\n"
-        f"left = run(RunSpec(**{spec!r})).left\n"
-        "print(); print(left)"
+        f"for spec in {[_spec(name) for name in names]!r}:\n"
+        "    left = run(RunSpec(**spec)).left\n"
+        "    open(spec['store'] + '.left', 'w').write(str(left))"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(hostile_agents.__file__).parents[2])}
     ended = subprocess.run(
@@ -61,16 +55,38 @@ def test_a_harm_costs_its_own_attempt(name: str, tmp_path: Path) -> None:
         text=True,
         timeout=600,
     )
-    assert (ended.returncode, ended.stdout.split()[-1:]) == (0, ["0"]), ended.stderr
-    with open_store(str(tmp_path / "store.db"), read_only=True) as store:
+    assert ended.returncode == 0, ended.stderr
+    for name in names:
+        assert (tmp_path / f"{name}.db.left").read_text() == "0", name
+        _check(name, tmp_path)
+
+
+def _spec(name: str) -> dict[str, object]:
+    is_hanging = name in hostile_agents.HANGING
+    return {
+        "agent": f"python:tests.faults.hostile_agents:{name}",
+        "suite": "jsonl:tasks.jsonl",
+        "attempts": 1 if is_hanging else ATTEMPTS,
+        "store": f"{name}.db",
+        "jobs": 3,
+        "step_seconds": 5.0 if is_hanging else 120.0,
+        "give_up_after": 0,
+        "keep_going": True,
+    }
+
+
+def _check(name: str, folder: Path) -> None:
+    """The good half of the run is all there, the bad half ended as it had to."""
+    with open_store(str(folder / f"{name}.db"), read_only=True) as store:
         (stored,) = store.runs()
-        assert stored.status == "complete"
+        assert stored.status == "complete", name
         rows = [row for block in store.rows(stored.id, details=True) for row in block]
     good = [(row[2], row[3]) for row in rows if row[0] == "good"]
     bad = {(row[2], row[3]) for row in rows if row[0] == "bad"}
-    assert good == [(1, "")] * attempts, [row[11] for row in rows]
-    if is_hanging:
-        assert bad == {(0, "timeout")}
+    assert good == [(1, "")] * len(good), (name, [row[11] for row in rows])
+    assert len(good) == _spec(name)["attempts"], name
+    if name in hostile_agents.HANGING:
+        assert bad == {(0, "timeout")}, name
     elif name.removeprefix("async_") in FAILING:
-        assert {verdict for verdict, _ in bad} == {0}, bad
-        assert {why for _, why in bad} <= {"exception", "format_error"}
+        assert {verdict for verdict, _ in bad} == {0}, (name, bad)
+        assert {why for _, why in bad} <= {"exception", "format_error"}, (name, bad)
