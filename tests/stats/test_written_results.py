@@ -21,7 +21,7 @@ from passhat.stats.compare import compare_all
 from passhat.stats.estimate import estimate_all
 from passhat.stats.estimate.diagnostics import diagnose
 from passhat.stats.forecast import keeps, reaches
-from passhat.stats.outcomes import Attempts
+from passhat.stats.outcomes import Attempts, FailureGroup, FailureKind, Failures
 from passhat.stats.plan import Allocation
 from passhat.stats.sequential import ConfidenceSequence
 from passhat.stats.temperature import Point, fit_law, fit_log_logit, fit_temperatures
@@ -120,6 +120,7 @@ def _results() -> Mapping[str, object]:
             "study": Study("mine", tuple(points), fit_law(points, "mine"), (line,) if line else ()),
             "bounds": sequence.update_many([1.0, 0.0, 1.0]),
             "diagnosis": diagnose(a.outcomes, a.attempts),
+            "failures": Failures((FailureGroup(FailureKind.EXCEPTION, "exception", 2),), 4),
             "run": a,
             "attempt": next(iter(a.attempts or ())),
             "histogram": a.outcomes.histogram(),

@@ -120,6 +120,7 @@ def _show(attempt: str, ended: Ended) -> None:
     from rich.console import Console
 
     from passhat._display import counted
+    from passhat.reporting.answers import drop_answers, find_answers
     from passhat.reporting.terminal import capture, facts, plain
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
@@ -129,6 +130,13 @@ def _show(attempt: str, ended: Ended) -> None:
         plain(f"{attempt} {ended.verdict}{why}", "bold"),
         plain(", ".join(measures) or "nothing else is recorded"),
     ]
+    answers = find_answers(ended.transcript)
+    if answers.expected:
+        beside = [("expected", answers.expected), ("got", answers.got or "no answer")]
+        if str(ended.verdict) != "passed":
+            beside += [("difference", line) for line in answers.differences]
+        click.echo(capture(Console(), lambda: [*parts, facts(beside)]), nl=False)
+        parts = []
     if len(ended.said) > 1:
         words = [
             (_WHO[judgement.source], f"{judgement} ({judgement.at[:16]})")
@@ -136,7 +144,7 @@ def _show(attempt: str, ended: Ended) -> None:
         ]
         click.echo(capture(Console(), lambda: [*parts, facts(words)]), nl=False)
         parts = []
-    for entry in ended.transcript:
+    for entry in drop_answers(ended.transcript):
         parts += [plain(""), plain(entry["role"], "bold"), plain(entry["text"])]
     click.echo(capture(Console(), lambda: parts), nl=False)
 

@@ -31,7 +31,7 @@ from passhat.store import (
 )
 from passhat.store.queries import Reading
 from passhat.store.rows import unpack_transcript
-from passhat.suites.base import RUBRIC_BY, Judgement, Task
+from passhat.suites.base import EXPECTED, RUBRIC_BY, Judgement, Task
 
 __all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "run_from_store"]
 
@@ -42,7 +42,7 @@ _COLUMNS = (
 )
 _KEPT = ("seed",)
 """Columns kept with an attempt that no statistic uses."""
-_DETAILS = ("retries", "answer")
+_DETAILS = ("retries", "answer", "expected")
 """Further columns kept where details are needed."""
 
 
@@ -102,22 +102,22 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
 def _details(
     why: Sequence[object], detail: list[Any], retries: list[Any], talk: list[Any]
 ) -> dict[str, list[object]]:
-    """The judge's words with the category, retries, and the last words of the agent."""
+    """The judge's words with the category, retries, the last words of the agent, the right ones."""
+    last_texts = [{} if body is None else _last_texts(body) for body in talk]
     return {
         "failure": [
             f"{word}: {words}" if word and words else word or words
             for word, words in zip(why, detail, strict=True)
         ],
         "retries": [str(count or 0) for count in retries],
-        "answer": [None if body is None else _last_answer(body) for body in talk],
+        "answer": [texts.get("agent") for texts in last_texts],
+        "expected": [texts.get(EXPECTED) for texts in last_texts],
     }
 
 
-def _last_answer(body: bytes) -> str | None:
-    answers = [
-        entry["text"] for entry in unpack_transcript(bytes(body)) if entry["role"] == "agent"
-    ]
-    return answers[-1] if answers else None
+def _last_texts(body: bytes) -> dict[str, str]:
+    """The last text of every role in a conversation."""
+    return {entry["role"]: entry["text"] for entry in unpack_transcript(bytes(body))}
 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:

@@ -32,7 +32,16 @@ from passhat.runner.telemetry import Telemetry
 from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store.rows import AttemptRecord, CallRecords
-from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
+from passhat.suites.base import (
+    EXPECTED,
+    GOT,
+    Episode,
+    Judgement,
+    Suite,
+    Task,
+    Turn,
+    WorldFault,
+)
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = [
@@ -174,6 +183,8 @@ _JUDGE_TRIES = 3
 _START_TRIES = 3
 _START_PAUSE = 0.2
 _DETAIL = 500
+_LONGEST_EXPECTED = 4_000
+"""Characters of an expected answer that are kept with every attempt."""
 _LONGEST_DETAIL = 256 * 1024
 _LARGEST_AMOUNT = 1e15
 _APART = 64 * 1024
@@ -315,6 +326,10 @@ class Attempter:
         meter = state.info.meter
         if meter.calls:
             judgement = explain_failure(judgement, meter.calls)
+        for role, text in ((EXPECTED, judgement.expected), (GOT, judgement.got)):
+            if text:
+                shown = self.redact(text[:_LONGEST_EXPECTED])
+                state.transcript.append({"role": role, "text": shown})
         if judgement.detail:
             detail = self.redact.quote(judgement.detail, _LONGEST_DETAIL)
             judgement = replace(judgement, detail=detail[:_DETAIL])

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
 
 __all__ = [
+    "EXPECTED",
+    "GOT",
     "REMARKS",
     "RUBRIC_BY",
     "CallReport",
@@ -166,12 +168,16 @@ class Judgement:
     """The verdict on an attempt, with its category or reason and a detail.
 
     ``score`` is the graded result on [0, 1] beside the verdict; ``None`` where the verdict is all.
+    ``expected`` is what the judge compared with, and ``got`` the part of the answer that it took,
+    where that is not the whole last answer: text, or JSON for data and state.
     """
 
     verdict: Verdict
     why: str = ""
     detail: str = ""
     score: float | None = None
+    expected: str = ""
+    got: str = ""
 
     @classmethod
     def passed(cls) -> Judgement:
@@ -207,7 +213,8 @@ class Judgement:
 
 _PASSED = Judgement(Verdict.PASSED)
 
-REMARKS = ("program", "plain judge", "split judge")
+EXPECTED, GOT = "expected", "got"
+REMARKS = ("program", "plain judge", "split judge", EXPECTED, GOT)
 """Roles in a transcript that are the judge's, and no part of the conversation."""
 
 

@@ -72,8 +72,9 @@ def _numeric(answer: str, expected: object) -> Judgement:
     close = math.isclose(value, float(str(expected)), rel_tol=1e-6, abs_tol=1e-9)
     answer_taken = f"last number: {numbers[-1]}"
     if close:
-        return Judgement(Verdict.PASSED, "", answer_taken)
-    return Judgement.failed(FailureCategory.WRONG_ANSWER, answer_taken)
+        return Judgement(Verdict.PASSED, "", answer_taken, got=numbers[-1])
+    wrong = Judgement.failed(FailureCategory.WRONG_ANSWER, answer_taken)
+    return replace(wrong, got=numbers[-1])
 
 
 def choice_grader(choices: Sequence[str], expected: object) -> Grader:
@@ -100,9 +101,11 @@ def choice_grader(choices: Sequence[str], expected: object) -> Grader:
             if not letters:
                 return Judgement.failed(FailureCategory.FORMAT_ERROR, "no choice in the answer")
             answer_taken = letters[-1]
+        detail = f"choice: {answer_taken}"
         if answer_taken == right:
-            return Judgement(Verdict.PASSED, "", f"choice: {answer_taken}")
-        return Judgement.failed(FailureCategory.WRONG_ANSWER, f"choice: {answer_taken}")
+            return Judgement(Verdict.PASSED, "", detail, expected=right, got=answer_taken)
+        wrong = Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
+        return replace(wrong, expected=right, got=answer_taken)
 
     return grade
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -162,7 +162,18 @@ class _OneAnswer(Episode):
                 return Judgement.missing(MissingReason.JUDGE_ERROR, f"no judge {line.judge!r}")
             question = self._question.task.prompt
             return judge(self._attempt, question, self._answer, line.rubric, line.repeats)
-        return self._question.judge(self._answer, self._question.expected)
+        judgement = self._question.judge(self._answer, self._question.expected)
+        if line is None or judgement.expected or not (expected := _expected_text(line)):
+            return judgement
+        return replace(judgement, expected=expected)
+
+
+def _expected_text(line: _Line) -> str:
+    """The expected answer of a task as it is shown; a value that is not text as JSON."""
+    expected = [part.answer for part in line.graders] if line.graders else line.answer
+    if expected is None or isinstance(expected, str):
+        return expected or ""
+    return msgspec.json.encode(expected).decode()
 
 
 RubricJudge = Callable[[object, str, str, str, int], Awaitable[Judgement]]

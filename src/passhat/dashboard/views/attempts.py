@@ -9,6 +9,7 @@ from passhat.dashboard.formatting import address, turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue, PasshatError
+from passhat.reporting.answers import drop_answers, find_answers
 from passhat.reporting.run_summary import call_facts
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptFilter, AttemptLine, Reading
@@ -96,11 +97,13 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
     """A single attempt: how it ended, why, every turn, and links to its neighbors."""
     summary, line = _attempt(state, request)
     run = summary.head.key
-    turns = turns_of(state.reading.transcript(run, line.place))
+    transcript = state.reading.transcript(run, line.place)
+    turns = turns_of(drop_answers(transcript))
+    answers = find_answers(transcript)
     data = {"schema": "passhat.attempt/1", "run": summary.id, **line.to_dict()}
     if request.form == "json":
-        transcript = state.reading.transcript(run, line.place)
-        return Json(data | {"transcript": [dict(entry) for entry in transcript]})
+        entries = [dict(entry) for entry in transcript]
+        return Json(data | answers.to_dict() | {"transcript": entries})
     if request.form == "csv":
         return Csv(
             ("turn", "kind", "who", "text"),
@@ -118,6 +121,8 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             "run": summary,
             "line": line,
             "turns": turns,
+            "answers": answers,
+            "differences": () if line.verdict is Verdict.PASSED else answers.differences,
             "only": only,
             "categories": [str(category) for category in FailureCategory],
             "words": state.reading.judgements(run, line.place),

@@ -22,6 +22,8 @@ from passhat.stats.terms import Terms
 
 __all__ = ["comparison"]
 
+_RUN_NAMES = ("run 1", "run 2", "run 3", "run 4", "run 5", "run 6")
+
 _MOST_RUNS = 6
 _MOST_TASKS = 200
 _OFFERED = 200
@@ -71,7 +73,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         "show": show,
         "most": _MOST_RUNS,
         # Two are A and B, as in every lift; more have numbers, as in the tables.
-        "names": "123456" if len(summaries) > 2 else "AB3456",
+        "names": _RUN_NAMES if len(summaries) > 2 else ("A", "B", *_RUN_NAMES[2:]),
         "found": None,
         "trouble": "",
         "hint": "",

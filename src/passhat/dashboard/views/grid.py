@@ -1,9 +1,9 @@
-"""A grid of a run: tasks down, attempts across, the last answer of each attempt in its cell."""
+"""A grid of a run: tasks down, attempts across; expected, got, cause, cost and time in a cell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
@@ -11,6 +11,7 @@ from passhat.dashboard.formatting import turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
+from passhat.reporting.answers import find_answers
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import JudgementSource, StoredJudgement, open_store
 from passhat.store.queries import AttemptFilter, AttemptLine
@@ -18,6 +19,8 @@ from passhat.store.queries import AttemptFilter, AttemptLine
 __all__ = ["grid", "override"]
 
 SCHEMA = "passhat.grid/1"
+PARTS = ("expected", "got", "cause", "cost", "time")
+"""Parts of the grid that can be hidden."""
 SHOW = ("all", "failed", "flaky", "truncated", "disagreeing", "missing")
 _TASKS_PER_PAGE = 15
 _MOST_ATTEMPTS = 20_000
@@ -28,7 +31,7 @@ _ANSWER = 140
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An attempt; ``answer`` is the last text of the agent, cut to the size of a cell."""
+    """An attempt; ``answer`` is what the judge looked at, cut to the size of a cell."""
 
     task: str
     attempt: int
@@ -36,6 +39,10 @@ class Cell:
     why: str
     answer: str
     disagreeing: bool
+    expected: str = ""
+    detail: str = ""
+    cost: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,11 @@ class GridRow:
     judged: int
     cells: tuple[Cell, ...]
     hidden: int
+
+    @property
+    def expected(self) -> str:
+        """The expected answers of its attempts: one, unless the judge compares parts."""
+        return " | ".join(dict.fromkeys(cell.expected for cell in self.cells if cell.expected))
 
 
 def grid(state: AppState, request: PageRequest) -> Answer:
@@ -74,15 +86,9 @@ def grid(state: AppState, request: PageRequest) -> Answer:
     if request.form == "json":
         return Json({"schema": SCHEMA, "run": summary.id, "rows": rows, "pages": pages})
     if request.form == "csv":
-        header = ("task", "attempt", "verdict", "why", "answer")
-        return Csv(
-            header,
-            [
-                (cell.task, cell.attempt, cell.verdict, cell.why, cell.answer)
-                for row in rows
-                for cell in row.cells
-            ],
-        )
+        names = [field.name for field in fields(Cell)]
+        cells = [cell for row in rows for cell in row.cells]
+        return Csv(names, [[getattr(cell, name) for name in names] for cell in cells])
     return Html(
         "_grid.html.j2" if request.part == "grid" else "grid.html.j2",
         {
@@ -95,6 +101,8 @@ def grid(state: AppState, request: PageRequest) -> Answer:
             "page": page,
             "pages": pages,
             "show_words": SHOW,
+            "parts_of_cells": PARTS,
+            "has_expected": any(row.expected for row in rows),
             "asked": {"show": show, "task": request.text("task")},
         },
     )
@@ -140,25 +148,37 @@ def _row(
         sum(line.verdict is Verdict.PASSED for line in lines),
         sum(line.verdict is not Verdict.MISSING for line in lines),
         tuple(
-            Cell(
-                task,
-                line.number,
-                str(line.verdict),
-                line.why,
-                _answer(state, summary, line),
-                disagreeing.get(line.place, False),
-            )
+            _cell(state, summary, line, is_disagreeing=disagreeing.get(line.place, False))
             for line in lines[:_MOST_COLUMNS]
         ),
         max(0, len(lines) - _MOST_COLUMNS),
     )
 
 
-def _answer(state: AppState, summary: Summary, line: AttemptLine) -> str:
-    """The agent's last text, or why there is none."""
-    turns = turns_of(state.reading.transcript(summary.head.key, line.place))
-    text = next((turn.text for turn in reversed(turns) if turn.kind in ("agent", "call")), "")
-    text = " ".join(text.split()) or line.detail
+def _cell(state: AppState, summary: Summary, line: AttemptLine, *, is_disagreeing: bool) -> Cell:
+    """An attempt with the answer that was judged, or the agent's last text, beside the expected."""
+    transcript = state.reading.transcript(summary.head.key, line.place)
+    answers = find_answers(transcript)
+    got = answers.got
+    if not answers.expected:  # a call that only speaks is shown as text
+        turns = turns_of(transcript)
+        got = next((turn.text for turn in reversed(turns) if turn.kind in ("agent", "call")), "")
+    return Cell(
+        line.task,
+        line.number,
+        str(line.verdict),
+        line.why,
+        _shorten(got) or _shorten(line.detail),
+        is_disagreeing,
+        _shorten(answers.expected),
+        _shorten(line.detail),
+        line.cost,
+        line.seconds,
+    )
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= _ANSWER else f"{text[: _ANSWER - 1]}…"
 
 

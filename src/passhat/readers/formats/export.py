@@ -33,7 +33,8 @@ __all__ = [
 
 EXPORT_COLUMNS = (
     *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail", "score"),
-    *("steps", "seconds", "tokens", "cost", "retries", "seed", "answer", "transcript", "suite"),
+    *("steps", "seconds", "tokens", "cost", "retries", "seed", "answer", "expected"),
+    *("transcript", "suite"),
     *("judge", "model", "model_version", "provider", "decoding", "protocol"),
     *("ordered", "source", "source_id", "sample_hash", "extension", "schema"),
 )
@@ -44,9 +45,9 @@ OUTCOMES_SCHEMA = f"{_SCHEMA_NAME}2"
 """The name and version of the format; a reader refuses versions it does not know."""
 _VERSIONS = (1, 2)
 _ABOUT = ("model", "model_version", "provider")
-_NEW_COLUMNS = ("score", *_ABOUT, "protocol", "sample_hash", "extension")
+_NEW_COLUMNS = ("score", "expected", *_ABOUT, "protocol", "sample_hash", "extension")
 """Columns that version 1 does not have."""
-_EXTRAS = ("retries", "sample_hash", "extension")
+_EXTRAS = ("retries", "expected", "sample_hash", "extension")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
@@ -132,6 +133,7 @@ def outcomes_json_schema(version: int = 2) -> dict[str, Any]:
         "retries": {**number, "description": "Calls made again for faults that are not its own."},
         "seed": text,
         "answer": {**text, "description": "The last words of the agent."},
+        "expected": {**text, "description": "The answer that the judge compared with."},
         "transcript": {**text, "description": "Where the conversation is."},
         "suite": text,
         "judge": text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passhat._display import counted, number, percent, percent_range
+from passhat._display import counted, percent, percent_range
 from passhat.reporting.document import (
     Block,
     Document,
@@ -109,8 +109,8 @@ def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:
     full = []
     for forecast in forecasts:
         line_values = {_SHORT.get(name, name): value for name, value in forecast.lines.items()}
-        cells = [number(line_values.get(name)) for name in models]
-        band = (number(forecast.observed), forecast.band_text())
+        cells = [percent(line_values.get(name), 1) for name in models]
+        band = (percent(forecast.observed, 1), percent_range(forecast.low, forecast.high))
         full.append((str(forecast.metric), *band, *cells))
     caption = f"{level} band for new tasks, and lines inside it"
     yield Table(("metric", "seen", "band", *models), tuple(full), caption, level=Level.FULL)

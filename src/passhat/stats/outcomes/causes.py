@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from passhat._display import counted
+from passhat._display import counted, some
 from passhat._serialize import Plain
 from passhat.stats.outcomes.run import Run
 from passhat.stats.outcomes.vocabulary import FailureCategory
@@ -60,10 +60,14 @@ class FailureGroup(Plain):
             return category
         is_all = self.message_count == self.count
         often = "" if is_all else f", {counted(self.message_count, 'time')}"
-        message = " ".join(self.message.split())
-        if len(message) > _LONGEST_MESSAGE:
-            message = f"{message[:_LONGEST_MESSAGE]}…"
-        return f"{message}{often}" if category == self.kind else f"{category}: {message}{often}"
+        words = f"{self.example}{often}"
+        return words if category == self.kind else f"{category}: {words}"
+
+    @property
+    def example(self) -> str:
+        """The most common message in one line, cut where it is long."""
+        text = " ".join(self.message.split())
+        return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +93,24 @@ class Failures(Plain):
         """Whether every attempt with a verdict ended by an exception: nothing was measured."""
         return 0 < self.attempts == self.count(FailureKind.EXCEPTION)
 
-    def lines(self, most: int = 2) -> tuple[tuple[str, str], ...]:
-        """For each kind the count in words, and the most common messages of its categories."""
+    def lines(self, most: int = 4) -> tuple[tuple[str, str], ...]:
+        """For each kind the count in words, then its categories and the most common message."""
         lines = []
         for kind in FailureKind:
             groups = [group for group in self.groups if group.kind is kind]
-            if groups:
-                texts = [
-                    group.text if len(groups) == 1 else f"{group.count:,} {group.text}"
-                    for group in groups
-                ]
-                words = "; ".join([*texts[:most], "…"] if len(texts) > most else texts)
-                which = counted(self.count(kind), str(kind))
-                lines.append((which, "" if words == kind else words))
+            if not groups:
+                continue
+            words = groups[0].text
+            if len(groups) > 1:
+                names = [f"{group.count:,} {group.category.replace('_', ' ')}" for group in groups]
+                words = some(names, most)
+                if groups[0].message:
+                    words += f"; such as {groups[0].example}"
+            which = counted(self.count(kind), str(kind))
+            lines.append((which, "" if words == kind else words))
         return tuple(lines)
 
-    def sentence(self, most: int = 2) -> str:
+    def sentence(self, most: int = 4) -> str:
         """The kinds with their counts and most common messages; empty where nothing failed."""
         lines = self.lines(most)
         return ", ".join(f"{which} ({words})" if words else which for which, words in lines)

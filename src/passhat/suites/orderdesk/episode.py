@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from passhat.stats.outcomes import FailureCategory, MissingReason
@@ -60,10 +61,18 @@ def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence
     if desk.violations:
         return Judgement.failed(FailureCategory.POLICY_VIOLATION, desk.violations[0])
     if not any(_same(desk.data, goal.records) for goal in goals):
-        first = next(_differences(desk.data, goals[0].records))
+        places = list(_differences(desk.data, goals[0].records))
+        path, is_now, wanted = places[0]
+        first = f"{path} is {is_now!r}, it should be {wanted!r}"
+        failure = Judgement.failed(FailureCategory.WRONG_STATE, first)
         if not desk.changes and all(goal.asks_for_change for goal in goals):
-            return Judgement.failed(FailureCategory.TASK_INCOMPLETE, f"nothing was done: {first}")
-        return Judgement.failed(FailureCategory.WRONG_STATE, first)
+            detail = f"nothing was done: {first}"
+            failure = Judgement.failed(FailureCategory.TASK_INCOMPLETE, detail)
+        return replace(
+            failure,
+            expected=json.dumps({path: wanted for path, _, wanted in places}),
+            got=json.dumps({path: is_now for path, is_now, _ in places}),
+        )
     untold = [output for output in scenario.outputs if not is_told(output, said)]
     if not untold:
         return Judgement.passed()
@@ -71,7 +80,13 @@ def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence
     category = (
         FailureCategory.MISSING_OUTPUTS if all_of_them else FailureCategory.INCOMPLETE_OUTPUTS
     )
-    return Judgement.failed(category, f"the user was not told {', '.join(untold)}")
+    failure = Judgement.failed(category, f"the user was not told {', '.join(untold)}")
+    got = [output for output in scenario.outputs if output not in untold]
+    return replace(
+        failure,
+        expected=json.dumps({"told to the user": list(scenario.outputs)}),
+        got=json.dumps({"told to the user": got}),
+    )
 
 
 def is_told(output: str, said: Sequence[str]) -> bool:
@@ -112,8 +127,10 @@ def _plain(text: str) -> str:
     return " ".join(_STOPS.sub(" ", text).casefold().split())
 
 
-def _differences(value: object, wanted: object, where: str = "") -> Iterator[str]:
-    """Every place where the records differ, as a path and both values."""
+def _differences(
+    value: object, wanted: object, where: str = ""
+) -> Iterator[tuple[str, object, object]]:
+    """Every place where the records differ: its path, the value, and the value it should have."""
     if isinstance(value, dict) and isinstance(wanted, dict):
         for key in sorted(set(value) | set(wanted)):
             if not _same(value.get(key), wanted.get(key)):
@@ -124,7 +141,7 @@ def _differences(value: object, wanted: object, where: str = "") -> Iterator[str
             if not _same(record, other):
                 yield from _differences(record, other, f"{where}[{place}]")
     else:
-        yield f"{where} is {value!r}, it should be {wanted!r}"
+        yield where, value, wanted
 
 
 _RETRIES = 2
