@@ -21,6 +21,7 @@ __all__ = [
     "day",
     "dots",
     "interval_percent",
+    "pretty",
     "seconds_text",
     "turns_of",
     "visible",
@@ -121,13 +122,13 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
     if role in ("agent", "assistant"):
         return _agent_turn(number, text)
     if role in ("tool", "tool_result", "function"):
-        return Turn(number, "result", "tool result", _pretty(text))
+        return Turn(number, "result", "tool result", pretty(text))
     if role == "tool_call":
-        return Turn(number, "call", "tool call", _pretty(text))
+        return Turn(number, "call", "tool call", pretty(text))
     if role == "user":
         if result := _RESULT.fullmatch(text):
             kind = "result" if result[1] == "result" else "error"
-            return Turn(number, kind, f"tool {result[1]}", _pretty(result[2]))
+            return Turn(number, kind, f"tool {result[1]}", pretty(result[2]))
         match = _USER.fullmatch(text)
         return Turn(number, "user", "user", match[1] if match else text, len(text) > _LONG)
     return Turn(number, "other", role or "unknown", text, len(text) > _LONG)
@@ -148,7 +149,8 @@ def _agent_turn(number: int, text: str) -> Turn:
     return Turn(number, "call", f"calls {call['name']}", arguments_text)
 
 
-def _pretty(text: str) -> str:
+def pretty(text: str) -> str:
+    """JSON with a line for every entry; any other text as it is."""
     value = _decode(text)
     if isinstance(value, dict | list):
         return json.dumps(value, indent=2, ensure_ascii=False)

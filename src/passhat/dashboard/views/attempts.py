@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
-from passhat.dashboard.formatting import address, turns_of
+from passhat.dashboard.formatting import address, pretty, turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue, PasshatError
-from passhat.reporting.answers import drop_answers, find_answers
+from passhat.reporting.answers import Answers, drop_answers, find_answers
 from passhat.reporting.run_summary import call_facts
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptFilter, AttemptLine, Reading
@@ -121,7 +121,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             "run": summary,
             "line": line,
             "turns": turns,
-            "answers": answers,
+            "answers": Answers(pretty(answers.expected), pretty(answers.got)),
             "differences": () if line.verdict is Verdict.PASSED else answers.differences,
             "only": only,
             "categories": [str(category) for category in FailureCategory],

@@ -11,7 +11,7 @@ from passhat.dashboard.formatting import turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
-from passhat.reporting.answers import find_answers
+from passhat.reporting.answers import Answers, find_answers
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import JudgementSource, StoredJudgement, open_store
 from passhat.store.queries import AttemptFilter, AttemptLine
@@ -171,10 +171,17 @@ def _cell(state: AppState, summary: Summary, line: AttemptLine, *, is_disagreein
         _shorten(got) or _shorten(line.detail),
         is_disagreeing,
         _shorten(answers.expected),
-        _shorten(line.detail),
+        _shorten(_cause(line, answers)),
         line.cost,
         line.seconds,
     )
+
+
+def _cause(line: AttemptLine, answers: Answers) -> str:
+    """Where the answer differs from the expected one; the judge's words where none is known."""
+    if line.verdict is Verdict.PASSED:
+        return ""
+    return "; ".join(answers.differences[:2]) if answers.expected else line.detail
 
 
 def _shorten(text: str) -> str:

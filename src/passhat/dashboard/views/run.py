@@ -64,12 +64,15 @@ def _find_snapshot(state: AppState, summary: Summary) -> tuple[RunSnapshot | Non
 
 def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[str, object]:
     groups = known.groups if known else ()
+    failed = known.report.failures.groups if known else ()
+    missing = [group for group in groups if group.verdict is Verdict.MISSING]
     return {
         "cards": cards_of(known) if known else [],
         "plot": _plot(known) if known else "",
         "curve_rows": _curve_rows(known) if known else [],
-        "failed": [group for group in groups if group.verdict is Verdict.FAILED],
-        "missing": [group for group in groups if group.verdict is Verdict.MISSING],
+        "failed": failed,
+        "missing": missing,
+        "most": max((*(group.count for group in failed), *(one.attempts for one in missing), 0)),
         "totals": {
             "cost": total(groups, "cost"),
             "seconds": total(groups, "seconds"),
