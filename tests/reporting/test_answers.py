@@ -40,7 +40,7 @@ def test_the_difference_is_told_by_value_path_or_place(
 
 
 def test_expected_and_the_part_that_was_judged_are_kept_with_the_attempt(tmp_path: Path) -> None:
-    tasks = [
+    tasks: list[dict[str, object]] = [
         {"id": "sum", "prompt": "?", "answer": 4, "grader": "numeric"},
         {"id": "data", "prompt": "?", "answer": {"a": 1}, "grader": "json"},
         {"id": "choice", "prompt": "?", "answer": "B", "choices": ["red", "blue"]},
