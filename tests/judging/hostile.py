@@ -14,6 +14,27 @@ import os
 def total(xs):
     while True: os.fork()
 """,
+    "leaves processes behind": """
+import os, time
+def total(xs):
+    for _ in range(5):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0: time.sleep(1000)
+    return 0
+""",
+    "answers by a swarm": """
+import os, json, struct
+def total(xs):
+    body = json.dumps({"a": "value", "d": sum(xs)}).encode()
+    for _ in range(10):
+        if os.fork() == 0:
+            for descriptor in range(3, 64):
+                try: os.write(descriptor, struct.pack("!I", len(body)) + body)
+                except OSError: pass
+            os._exit(0)
+    return 0
+""",
     "memory bomb": "def total(xs):\n    hold = []\n    while True: hold.append(bytearray(1 << 24))",
     "disk bomb": """
 def total(xs):

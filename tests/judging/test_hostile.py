@@ -39,8 +39,8 @@ TASK = CodeTask("total", entry_point="total", tests=TESTS, canonical=RIGHT)
 CATEGORIES = {
     "infinite loop": "timeout",
     "memory bomb": "memory",
-    "fork bomb": "sandbox_violation",
-    "connects to loopback": "sandbox_violation",
+    "fork bomb": "exception",
+    "connects to loopback": "exception",
     "a verdict of its own": "sandbox_violation",
     "a verdict of its own, then something unsupported": "judges_disagree",
     "exits with 0": "exception",
@@ -186,6 +186,58 @@ def test_a_program_cannot_count_the_programs_before_it(name: str, examiner: Exam
         task = CodeTask("count", tests="number = f()\nassert False, str(number)")
         seen.add(examiner.judge(task, program).detail)
     assert len(seen) == 1, seen
+
+
+INSIDE = {
+    "processes": """
+import multiprocessing
+def f():
+    with multiprocessing.get_context("fork").Pool(2) as pool: return pool.map(abs, [-1, 2])
+""",
+    "another Python": """
+import subprocess, sys
+def f():
+    command = [sys.executable, "-I", "-S", "-c", "print('[1, 2]')"]
+    return eval(subprocess.run(command, capture_output=True, text=True).stdout)
+""",
+    "loopback": """
+import socket
+def f():
+    server = socket.create_server(("127.0.0.1", 0))
+    near = socket.create_connection(server.getsockname())
+    server.accept()[0].sendall(bytes([1, 2]))
+    return list(near.recv(2))
+""",
+    "shared memory": """
+from multiprocessing.shared_memory import SharedMemory
+def f():
+    shared = SharedMemory(create=True, size=2)
+    shared.buf[:2] = bytes([1, 2])
+    result = list(shared.buf[:2])
+    shared.close()
+    shared.unlink()
+    return result
+""",
+}
+PLAIN_DATA = CodeTask("inside", tests="assert f() == [1, 2]")
+
+
+def test_processes_and_connections_are_open_inside(
+    kind: SandboxSpec, interpreter: Interpreter
+) -> None:
+    """In namespaces of its own; the hostile programs above are tried there as well."""
+    examiner = Examiner(kind, interpreter, ProgramLimits())
+    try:
+        words = {name: examiner.judge(PLAIN_DATA, INSIDE[name]).words for name in INSIDE}
+        assert words == dict.fromkeys(INSIDE, "passed")
+        # A sandbox that has no namespaces to give cannot judge them.
+        examiner.programs.has_namespaces = False
+        judged = examiner.judge(PLAIN_DATA, INSIDE["processes"])
+        assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported"), judged
+        judged = examiner.judge(PLAIN_DATA, "def f(): return open('/etc/shadow')")
+        assert judged.verdict is Verdict.FAILED
+    finally:
+        examiner.close()
 
 
 def test_the_self_test_finds_no_channel_but_those_that_are_known(

@@ -214,13 +214,13 @@ def test_tests_use_an_import_of_the_program_by_its_name(how: str, contained: Exa
 
 def test_a_task_whose_reference_fails_here_judges_nothing(contained: Examiner) -> None:
     tests = "def check(f):\n    assert f() == 1"
-    forks = "import os\ndef f():\n    os.fork()\n    return 1"
-    one = CodeTask("forks", entry_point="f", tests=tests, canonical=forks)
-    verdict = contained.judge(one, forks)
+    roots = "import os\ndef f():\n    os.chroot('/')\n    return 1"
+    one = CodeTask("roots", entry_point="f", tests=tests, canonical=roots)
+    verdict = contained.judge(one, roots)
     assert (verdict.verdict, verdict.why) == (Verdict.MISSING, "unsupported")
     assert "the reference solution fails here too" in verdict.detail
     able = CodeTask("able", entry_point="f", tests=tests, canonical="def f(): return 1")
-    assert contained.judge(able, forks).category == "sandbox_violation"
+    assert contained.judge(able, roots).category == "sandbox_violation"
 
 
 CONSTRUCTS = {

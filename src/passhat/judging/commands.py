@@ -34,6 +34,7 @@ _NOBODY = 65534
 _OVERHEAD = 256 << 20
 """Memory of the fork server and of Python itself, beside what one program may use."""
 _MOST_PROCESSES, _MOST_FILES = 72, 256
+_RIGHTS = ("SYS_ADMIN", "SETUID", "SETGID", "KILL", "NET_ADMIN")
 _ENGINE_SECONDS = 60
 _REMOVE_SECONDS = 60.0
 """How long an engine may be at removing a container; it takes seconds on a busy machine."""
@@ -70,12 +71,13 @@ def plain_command(interpreter: Interpreter, home: str = str(_INSIDE.parent)) -> 
 def bubblewrap_command(interpreter: Interpreter) -> list[str]:
     """The container: no network, no processes, no /proc, no home; everything read-only.
 
-    The fork server keeps the right to mount, since every program gets folders of its own; programs
-    keep no right at all. For root the server also keeps the right to take another user id, and no
-    user namespace is needed; limits on threads would not bind if programs were root's.
+    The fork server keeps the rights to mount and to set up a network, since every program gets
+    folders of its own and may need a network of its own; programs keep no right at all. For root
+    the server also keeps the right to take another user id, and no user namespace is needed;
+    limits on threads would not bind if programs were root's.
     """
     words = ["bwrap", "--die-with-parent", "--new-session", "--hostname", "sandbox"]
-    words += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
+    words += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_NET_ADMIN"]
     if os.geteuid() == 0:
         words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         words += ["--unshare-cgroup-try", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
@@ -115,7 +117,7 @@ def container_command(container: Container, limits: ProgramLimits, name: str) ->
     words = [container.engine, "run", "--rm", "--interactive", "--pull=never", "--name", name]
     words += ["--network=none", "--ipc=none", "--hostname=sandbox", "--log-driver=none"]
     words += ["--cap-drop=ALL", "--security-opt=no-new-privileges"]
-    words += [f"--cap-add={capability}" for capability in ("SYS_ADMIN", "SETUID", "SETGID", "KILL")]
+    words += [f"--cap-add={capability}" for capability in _RIGHTS]
     words += ["--user=0:0", "--read-only", "--workdir=/"]
     scratch = f"--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={limits.scratch},mode=1777"
     if container.engine == "podman":

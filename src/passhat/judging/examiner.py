@@ -39,6 +39,8 @@ __all__ = ["Examiner", "References"]
 
 _TRIES = 20
 _LONGEST_PAUSE = 0.2
+_NOT_PERMITTED = "[Errno 1]"
+"""The filter's refusal of a system call; a file that is out of reach has another number."""
 
 
 class References:
@@ -70,7 +72,8 @@ class Examiner:
         self._limits = limits
         self._rules = rules or JudgeRules()
         self._references = references or References()
-        self._abandoned = False
+        self._abandoned = self._processes = False
+        self.open_at_once = False
         weak = self._rules.allow_weak
         self.programs = Sandbox(kind, interpreter, limits, allow_weak=weak)
         self.tests = Sandbox(kind, interpreter, limits, allow_weak=weak)
@@ -185,14 +188,26 @@ class Examiner:
 
     def _once(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
         ways = {"script": self._cases, "plain": self._plain, "split": self._split}
-        return ways[judge](task, program)
+        self._processes = self.open_at_once
+        verdict = ways[judge](task, program)
+        is_refused = verdict.verdict is Verdict.FAILED and _NOT_PERMITTED in verdict.detail
+        if not is_refused or self._processes:
+            return verdict
+        if self.programs.has_namespaces:
+            # Once more, where it may start processes and connect to them. That takes longer, so
+            # it is not the rule; nothing else is allowed there.
+            self._processes = True
+            return ways[judge](task, program)
+        why = f"this sandbox allows neither processes nor connections ({verdict.detail})"
+        return CodeVerdict.missing(MissingReason.UNSUPPORTED, why)
 
     # -- tests in Python -------------------------------------------------------------------------
 
     def _plain(self, task: CodeTask, program: str) -> CodeVerdict:
         near_end, far_end = socket.socketpair()  # a container's relay expects a stream, used or not
         with near_end, far_end, _memory_descriptor(_with_tests(task, program)) as brief:
-            self.programs.submit("plain", [brief, far_end.fileno()])
+            files = [brief, far_end.fileno()]
+            self.programs.submit("plain", files, processes=self._processes)
         program_end = self.programs.wait()
         judgement = _plain_verdict(program_end, self._limits)
         return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
@@ -201,7 +216,8 @@ class Examiner:
         near_end, far_end = socket.socketpair()
         with near_end, far_end:
             with _memory_descriptor(_program(program, _brief_of(task)["setup"])) as brief:
-                self.programs.submit("program", [brief, far_end.fileno()])
+                files = [brief, far_end.fileno()]
+                self.programs.submit("program", files, processes=self._processes)
             with _memory_descriptor(_briefing(task)) as brief:
                 self.tests.submit("tests", [brief, near_end.fileno()])
         tests_end = self.tests.wait()
@@ -227,7 +243,8 @@ class Examiner:
         stdin = wire.memory_file(case.given)
         try:
             with _memory_descriptor(_program(program)) as brief:
-                self.programs.submit("script", [brief, stdin, writing])
+                files = [brief, stdin, writing]
+                self.programs.submit("script", files, processes=self._processes)
             os.close(writing)
             writing = -1
             output = self._collect(reading)

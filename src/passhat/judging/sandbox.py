@@ -83,6 +83,7 @@ class Sandbox:
         self._bridge: Bridge | None = None
         self._name = ""
         self._abandoned = False
+        self.has_namespaces = False
         self.starts = 0
 
     @property
@@ -155,14 +156,18 @@ class Sandbox:
         complaints, self._complaints = self._complaints, None
         with complaints:
             if hello.get("ready"):
+                self.has_namespaces = bool(hello.get("mounted"))
                 return
             complaints.seek(0)
             output = complaints.read(2000).decode("utf-8", "replace").strip()
         self.close()
         raise SandboxFault(hello.get("why") or output or "the sandbox ended without a word")
 
-    def submit(self, kind: str, descriptors: Sequence[int]) -> None:
-        """Begin an execution; the descriptors go to the child, the first of them its brief."""
+    def submit(self, kind: str, descriptors: Sequence[int], *, processes: bool = False) -> None:
+        """Begin an execution; the descriptors go to the child, the first of them its brief.
+
+        With ``processes`` it may start others and connect to them, in namespaces of its own.
+        """
         self.start()
         assert self._control is not None
         limits = self._limits
@@ -174,6 +179,7 @@ class Sandbox:
             "wall": limits.wall_seconds + (1 if tests else 0),
             "idle": limits.idle_seconds + (1 if tests else 0),
             "memory": limits.memory,
+            "processes": processes,
         }
         _set_timeout(self._control, limits.wall_seconds + _PATIENCE)
         try:

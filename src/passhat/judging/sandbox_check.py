@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from passhat._serialize import Plain
 from passhat.errors import SandboxUnavailable
@@ -61,8 +62,12 @@ ATTACKS = {
     "threads": "start any number of threads",
     "rights": "keep the rights of root",
     "note": "leave a note for the next program",
+    "swarm": "start any number of processes",
 }
 """The attacks of the self-test, in words. Every one must fail."""
+
+_OPEN = ("fork", "execute", "ports")
+"""What a program may do that gets namespaces of its own, where everything else is tried again."""
 
 CHANNELS = {
     "counter": "the numbers of processes and threads",
@@ -118,7 +123,7 @@ def execute(facts):
     os.execv(facts["python"], [facts["python"], "-c", ""])
 
 def kill(facts):
-    os.kill(os.getppid(), 0)
+    os.kill(os.getppid() or 1 << 20, 0)
 
 def limit(facts):
     # Without a parent that it could name, the first of a namespace: 0 would be itself.
@@ -194,6 +199,13 @@ def note(facts):
             except (OSError, ValueError):
                 pass
     raise OSError
+
+def swarm(facts):
+    import signal
+    for _ in range(facts["threads"]):
+        if os.fork() == 0:
+            signal.pause()
+            os._exit(0)
 
 def counter(facts):
     # The first of a namespace of its own, and so are the numbers of its threads.
@@ -291,14 +303,19 @@ def breaches(kind: SandboxSpec, interpreter: Interpreter, *, allow_weak: bool = 
     try:
         examiner.start()
         with _bait(interpreter) as facts:
-            return [
-                name for probe in ("probe", "found") for name in _run_attack(examiner, probe, facts)
-            ]
+            through = _run_attack(examiner, "probe", facts)
+            if examiner.programs.has_namespaces:
+                examiner.open_at_once = True
+                facts["attacks"] = [*(ATTACKS.keys() | CHANNELS.keys()) - set(_OPEN)]
+                facts["attacks"].sort(key="swarm".__eq__)  # last: it leaves no room for threads
+                through += _run_attack(examiner, "probe", facts)
+            through += _run_attack(examiner, "found", facts)
+            return list(dict.fromkeys(through))
     finally:
         examiner.close()
 
 
-def _run_attack(examiner: Examiner, probe: str, facts: dict[str, object]) -> list[str]:
+def _run_attack(examiner: Examiner, probe: str, facts: dict[str, Any]) -> list[str]:
     tests = f"through = {probe}({facts!r})\nassert not through, ','.join(through)"
     verdict = examiner.judge(CodeTask("canary", entry_point=probe, tests=tests), _PROBE)
     if verdict.verdict is Verdict.PASSED:
@@ -309,7 +326,7 @@ def _run_attack(examiner: Examiner, probe: str, facts: dict[str, object]) -> lis
 
 
 @contextmanager
-def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
+def _bait(interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     """A secret file, a variable in our environment and an open port, gone afterwards."""
     token = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="passhat-") as folder, socket.socket() as listener:

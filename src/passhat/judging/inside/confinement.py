@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import math
 import os
 import resource
 import shutil
+import socket
 import struct
 import tempfile
 from collections.abc import Callable, Iterable
@@ -19,6 +21,7 @@ __all__ = ["Confinement"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
+_NEW_NETWORK, _NEW_QUEUES, _SET_INTERFACE = 0x40000000, 0x08000000, 0x8914
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
 _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 32, 4096, 16384, 1 << 18
 _DETACH = 2
@@ -84,6 +87,7 @@ class Confinement:
     """
 
     def __init__(self, setup: dict[str, Any]) -> None:
+        self._setup = setup
         self._kind = setup["kind"]
         self._bytes = setup["scratch_bytes"]
         self.confined = self._kind != "none"
@@ -97,7 +101,7 @@ class Confinement:
         self.mounted = self.confined and self._prepare_mounts(setup["readable"])
         self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
         self._base = "" if self.mounted else setup["scratch"]
-        self._rules = self._ruleset(setup) if self.confined else None
+        self._rules = self._ruleset() if self.confined else None
         self._filter = seccomp.Filter(metadata=self.mounted) if self.confined else None
         self._threads = 0 if root or self.mounted else _threads_of_user()
 
@@ -141,7 +145,8 @@ class Confinement:
                 return False
         return _mount("", "/", "", _RECURSIVE | _PRIVATE)
 
-    def _ruleset(self, setup: dict[str, Any]) -> _LandlockRules | None:
+    def _ruleset(self, *, processes: bool = False) -> _LandlockRules | None:
+        setup = self._setup
         if self._kind == "landlock":
             if _landlock_version() < _SAFE_ABI and not setup["weak"]:
                 raise seccomp.Unavailable(
@@ -153,13 +158,17 @@ class Confinement:
                     "Landlock alone does not keep root from changing modes, owners and times, and "
                     "this machine forbids mounts of our own"
                 )
-            return _LandlockRules(setup["listable"], setup["readable"], setup["devices"])
+            return _LandlockRules(
+                setup["listable"], setup["readable"], setup["devices"], processes=processes
+            )
         if not _landlock_version():
             # Where a container has none, the self-test finds that other processes can be seen.
             return None
         hidden = _ENGINES_OWN if self._kind == "container" else ("dev",)
         visible = [f"/{name}" for name in os.listdir("/") if name not in hidden]  # noqa: PTH208
-        return _LandlockRules([], [*visible, *setup["readable"]], setup["devices"])
+        return _LandlockRules(
+            [], [*visible, *setup["readable"]], setup["devices"], processes=processes
+        )
 
     # -- before and after every program ----------------------------------------------------------
 
@@ -232,11 +241,26 @@ class Confinement:
             return
         if not self.mounted:
             _ignore_refusals(self.scratch)
+        rules, calls = self._rules, self._filter
+        if job["processes"]:
+            self._leave_network()
+            rules = self._ruleset(processes=True)
+            calls = seccomp.Filter(metadata=True, processes=True)
+            for path in _FRESH if rules is not None else ():
+                assert rules is not None
+                rules.allow_scratch(path)
         self._drop_rights()
-        if self._rules is not None:
-            self._rules.enforce()
-        assert self._filter is not None
-        self._filter.install(os.getpid())
+        if rules is not None:
+            rules.enforce()
+        assert calls is not None
+        calls.install(os.getpid())
+
+    def _leave_network(self) -> None:
+        """Enter a network of one's own, in which there is nothing but the way to oneself."""
+        if not self.mounted or _LIBC.unshare(ctypes.c_int(_NEW_NETWORK | _NEW_QUEUES)) != 0:
+            raise seccomp.Unavailable("no network namespace could be made")
+        with socket.socket() as any_socket:
+            fcntl.ioctl(any_socket, _SET_INTERFACE, struct.pack("16sH14x", b"lo", 1))
 
     def _drop_rights(self) -> None:
         rights = 0
@@ -364,10 +388,17 @@ class _LandlockRules:
         Folders whose names may be read, and folders and files that may be read as well.
     devices : iterable of str
         Files that may be read and written.
+    processes : bool
+        Whether what may be read may be executed, in a network of the process's own.
     """
 
     def __init__(
-        self, listable: Iterable[str], readable: Iterable[str], devices: Iterable[str] = ()
+        self,
+        listable: Iterable[str],
+        readable: Iterable[str],
+        devices: Iterable[str] = (),
+        *,
+        processes: bool = False,
     ) -> None:
         version = _landlock_version()
         if version == 0:
@@ -376,7 +407,7 @@ class _LandlockRules:
             )
         self._files = _FILES.get(version, _FILES_LATEST)
         attributes = struct.pack("Q", self._files)
-        attributes += struct.pack("Q", _NETWORK) if version >= 4 else b""
+        attributes += struct.pack("Q", 0 if processes else _NETWORK) if version >= 4 else b""
         attributes += struct.pack("Q", _SCOPES) if version >= 6 else b""
         buffer = ctypes.create_string_buffer(attributes, len(attributes))
         self._rules = _call(_CREATE, buffer, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
@@ -386,7 +417,7 @@ class _LandlockRules:
         for path in listable:
             self._allow(path, _READ_DIR)
         for path in readable:
-            self._allow(path, _READ_FILE | _READ_DIR)
+            self._allow(path, _READ_FILE | _READ_DIR | (_EXECUTE if processes else 0))
         for path in devices:
             self._allow(path, _READ_FILE | _WRITE_FILE)
 
@@ -408,7 +439,7 @@ class _LandlockRules:
         except OSError:
             return
         if not os.path.isdir(path):  # noqa: PTH112 - pathlib is slow to import
-            access &= _READ_FILE | _WRITE_FILE
+            access &= _READ_FILE | _WRITE_FILE | _EXECUTE
         rule = ctypes.create_string_buffer(struct.pack("=Qi", access, place), 12)
         kind = ctypes.c_int(_PATH_BENEATH)
         _call(_ADD_RULE, ctypes.c_int(self._rules), kind, rule, ctypes.c_uint32(0))

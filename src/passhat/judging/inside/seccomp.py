@@ -75,6 +75,17 @@ _METADATA: dict[str, tuple[int | None, int | None]] = {
     "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
     "truncate": (76, 45),
 }  # fmt: skip
+# Allowed in namespaces of the program's own: other processes, and connections between them.
+_PROCESSES: dict[str, tuple[int | None, int | None]] = {
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "wait4": (61, 260),
+    "waitid": (247, 95), "kill": (62, 129), "tgkill": (234, 131), "setpgid": (109, 154),
+    "setsid": (112, 157), "pidfd_open": (434, 434), "socketpair": (53, 199), "bind": (49, 200),
+    "listen": (50, 201), "accept": (43, 202), "accept4": (288, 242), "connect": (42, 203),
+    "setsockopt": (54, 208), "sendmsg": (46, 211), "recvmsg": (47, 212),
+}  # fmt: skip
+_FAMILIES = (1, 2, 10)
+"""Local sockets and those of the internet, which in a network of one's own is oneself."""
+_CLONE_NAMESPACES = 0x7E020080
 _NO_ATTRIBUTES = (range(188, 200), range(5, 17))
 """Extended attributes, by machine: not supported, as on many file systems."""
 _SOCKET_TYPES = (0x1, 0x801, 0x80001, 0x80801)
@@ -172,8 +183,14 @@ def _limits_of_self(call: int, pid: int) -> bytes:
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 
 
-def program_for(pid: int, machine: str | None = None, *, metadata: bool = False) -> bytes:
-    """The filter for a process with this id; with ``metadata`` it may change modes and times."""
+def program_for(
+    pid: int, machine: str | None = None, *, metadata: bool = False, processes: bool = False
+) -> bytes:
+    """The filter for a process with this id.
+
+    With ``metadata`` it may change modes and times. With ``processes``, in namespaces of its own,
+    it may start others and connect to them.
+    """
     machine = machine or platform.machine()
     if machine not in _ARCHITECTURES:
         raise Unavailable(f"no list of system calls for the machine {machine!r}")
@@ -182,7 +199,8 @@ def program_for(pid: int, machine: str | None = None, *, metadata: bool = False)
     code = _code(_LOAD, _ARCHITECTURE_AT)
     code += _code(_EQUAL, architecture, 1, 0) + _code(_RETURN, _KILL)
     code += _code(_LOAD, _NUMBER_AT)
-    for numbers in (*_ALLOWED.values(), *(_METADATA.values() if metadata else ())):
+    groups = (_ALLOWED, *([_METADATA] if metadata else []), *([_PROCESSES] if processes else []))
+    for numbers in (numbers for group in groups for numbers in group.values()):
         number = numbers[column]
         if number is not None:
             code += _code(_EQUAL, number, 0, 1) + _code(_RETURN, _ALLOW)
@@ -193,6 +211,9 @@ def program_for(pid: int, machine: str | None = None, *, metadata: bool = False)
     code += _unless_flag(2, 1, _UNNAMED_FILE) if x86 else b""
     code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS, _LOCK_COMMANDS)
     code += _if_argument(16 if x86 else 29, 1, _EQUAL, _IOCTL_COMMANDS)
+    if processes:
+        code += _unless_flag(56 if x86 else 220, 0, _CLONE_NAMESPACES)
+        code += _if_argument(41 if x86 else 198, 0, _EQUAL, _FAMILIES)
     code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,))
     code += _signal_to_self(62 if x86 else 129, 1, pid)
     code += _signal_to_self(234 if x86 else 131, 2, pid)
@@ -212,8 +233,8 @@ class _Program(ctypes.Structure):
 class Filter:
     """The filter, assembled once; a child puts it on with its own id filled in."""
 
-    def __init__(self, *, metadata: bool = False) -> None:
-        code = program_for(_PLACEHOLDER, metadata=metadata)
+    def __init__(self, *, metadata: bool = False, processes: bool = False) -> None:
+        code = program_for(_PLACEHOLDER, metadata=metadata, processes=processes)
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
         self._buffer = ctypes.create_string_buffer(code, len(code))
