@@ -212,6 +212,11 @@ def test_tests_use_an_import_of_the_program_by_its_name(how: str, contained: Exa
     assert contained.judge(task(tests), program).words == "passed"
 
 
+def test_the_program_may_define_what_its_module_is_called(contained: Examiner) -> None:
+    named = task("def check(f): assert f(1) == 2", "solution")
+    assert contained.judge(named, "def solution(x): return 2 * x").words == "passed"
+
+
 def test_a_task_whose_reference_fails_here_judges_nothing(contained: Examiner) -> None:
     tests = "def check(f):\n    assert f() == 1"
     roots = "import os\ndef f():\n    os.chroot('/')\n    return 1"

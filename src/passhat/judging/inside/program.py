@@ -117,7 +117,7 @@ class _Program(Peer):
         modules |= {
             key: f"{key}.{key}"
             for key, one in values.items()
-            if getattr(one, "__module__", "") == getattr(one, "__name__", "") == key
+            if getattr(one, "__module__", "") == getattr(one, "__name__", "") == key != MODULE
         }
         for key in modules:
             del values[key]
