@@ -153,3 +153,21 @@ def test_no_code_parses_a_sentence_that_other_code_wrote() -> None:
 def test_no_module_has_more_than_600_lines() -> None:
     lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in modules().items()}
     assert {name: length for name, length in lengths.items() if length > 600} == {}
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def test_statistics_name_no_flag_of_the_command_line() -> None:
+    """An error carries its options as data (errors.Hint); the command line words them."""
+    places = [
+        f"{name}:{node.lineno}: {node.value}"
+        for name, path in modules().items()
+        if name.startswith("passhat.stats.")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and FLAG.search(node.value)
+    ]
+    assert places == []
+    assert FLAG.search("say so: --map task=COLUMN")

@@ -60,8 +60,28 @@ def _python_option(name: str, value: object) -> str:
     """An option as a Python call writes it; a value in capitals is a placeholder."""
     if value is None:
         return name
-    placeholder = isinstance(value, str) and value.isupper()
+    placeholder = isinstance(value, str) and value.isidentifier() and value.isupper()
     return f"{name}={value}" if placeholder else f"{name}={value!r}"
+
+
+class _Entries(str):
+    """The words of a mapping; an entry alone by its key."""
+
+    words: dict[str, str]
+
+    def __getitem__(self, key: Any) -> str:
+        return self.words[key]
+
+
+def _word_options(options: dict[str, Any], word: Callable[[str, Any], str]) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for name, value in options.items():
+        words[name] = word(name, value)
+        if isinstance(value, dict):
+            entries = _Entries(words[name])
+            entries.words = {key: word(name, {key: value[key]}) for key in value}
+            words[name] = entries
+    return words
 
 
 class Hint(str):
@@ -74,22 +94,31 @@ class Hint(str):
     For example margin=0.05, or leave out cluster.
     >>> hint.reword(lambda name, value: f"--{name}")
     'For example --margin, or leave out --cluster.'
+
+    One entry of a mapping is named by its key:
+
+    >>> print(Hint("{columns[n]} or {columns[c]}", columns={"n": "COLUMN", "c": "COLUMN"}))
+    columns={'n': 'COLUMN'} or columns={'c': 'COLUMN'}
     """
 
     template: str
     options: dict[str, Any]
 
     def __new__(cls, template: str, /, **options: Any) -> Hint:
-        words = {name: _python_option(name, value) for name, value in options.items()}
-        hint = super().__new__(cls, template.format(**words))
+        hint = super().__new__(cls, template.format(**_word_options(options, _python_option)))
         hint.template = template
         hint.options = options
         return hint
 
     def reword(self, word_option: Callable[[str, Any], str]) -> str:
         """The advice with every option worded by ``word_option(name, value)``."""
-        words = {name: word_option(name, value) for name, value in self.options.items()}
-        return self.template.format(**words)
+        return self.template.format(**_word_options(self.options, word_option))
+
+    def then(self, rest: str) -> Hint:
+        """This advice, then other advice with options of its own."""
+        if isinstance(rest, Hint):
+            return Hint(self.template + rest.template, **self.options, **rest.options)
+        return Hint(self.template + rest.replace("{", "{{").replace("}", "}}"), **self.options)
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
         return (self.template,), self.options

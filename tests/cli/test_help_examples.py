@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -159,6 +160,29 @@ def test_init_keeps_what_is_there(
     assert "wrote tasks.jsonl" in printed
     assert (tmp_path / "agent.py").read_text() == "mine"
     assert (tmp_path / ".github" / "workflows" / "passhat.yml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("origin", "step"),
+    [
+        (None, "- run: pip install passhat==9.9"),
+        ('{"url": "file:///checkout", "dir_info": {}}', "- run: pip install ./passhat"),
+        (
+            '{"url": "https://host/p", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
+            "- run: pip install 'passhat @ git+https://host/p@abc'",
+        ),
+        ('{"url": "https://host/p.whl", "archive_info": {}}', "'passhat @ https://host/p.whl'"),
+    ],
+)
+def test_the_workflow_installs_passhat_from_where_it_came(
+    origin: str | None, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = SimpleNamespace(version="9.9", read_text=lambda _name: origin)
+    monkeypatch.setattr("passhat.cli.init.distribution", lambda _name: package)
+    assert main(["init", str(tmp_path)]) == 0
+    text = (tmp_path / ".github" / "workflows" / "passhat.yml").read_text()
+    assert step in text
+    assert "{install}" not in text
 
 
 @pytest.mark.usefixtures("here")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
+from passhat.cli import main
 from passhat.cli.shared.exits import hint_text, word_flag
 from passhat.errors import Hint, InvalidValue
 
@@ -23,12 +25,32 @@ def test_python_reads_keywords_and_the_command_line_flags() -> None:
         ("margin", 0.05, "--margin 5"),
         ("drop_short", True, "--drop-short"),
         ("against", "BASELINE", "--against BASELINE"),
-        ("map", {"task": "COLUMN"}, "--map task=COLUMN"),
+        ("columns", {"task": "COLUMN"}, "--map task=COLUMN"),
+        ("columns", {"n": "total", "c": "good"}, "--map n=total,c=good"),
+        ("passes", "COLUMN == WORD", "--pass 'COLUMN == WORD'"),
         ("half_width", 0.05, "--half-width 0.05"),
     ],
 )
 def test_a_flag(name: str, value: object, flag: str) -> None:
     assert word_flag(name, value) == flag
+
+
+def test_advice_after_advice_keeps_the_options_of_both() -> None:
+    first = Hint("Either {columns[n]} or {columns[c]}. ", columns={"n": "x", "c": "{y}"})
+    both = first.then(Hint("Or {most}.", most=4))
+    assert both.reword(word_flag) == "Either --map n=x or --map c={y}. Or --most 4."
+    assert first.then("{plain}").reword(word_flag) == "Either --map n=x or --map c={y}. {plain}"
+
+
+def test_rows_that_are_lost_come_with_advice_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "words.csv"
+    table.write_text("task,success\na,yes\nb,maybe\nc,perhaps\n", encoding="utf-8")
+    assert main(["report", str(table)]) == 4
+    printed = capsys.readouterr().err
+    assert printed.count("--pass 'COLUMN == WORD'") == 1
+    assert "line 4" in printed
 
 
 def test_a_placeholder_is_not_quoted() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib.metadata import distribution
 from pathlib import Path
 
 import click
@@ -43,7 +45,8 @@ suite = "jsonl:tasks.jsonl"
 attempts = 8
 """
 
-_WORKFLOW = """# Runs the agent on every pull request and compares it with the committed baseline.
+_WORKFLOW = """\
+# Runs the agent on every pull request and compares it with the committed baseline.
 # Make the baseline once:  passhat run && passhat export latest > baseline.jsonl
 name: passhat
 on: [pull_request]
@@ -59,16 +62,22 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install passhat
+{install}
       - run: passhat run
       - run: passhat gate latest --against baseline.jsonl
 """
 
+_FROM_FOLDER = """\
+      # This passhat was installed from a folder. Add a copy of it to this repository, or name a
+      # source that the runner can reach: pip install 'passhat @ git+https://...'
+      - run: pip install ./passhat"""
+
+_WORKFLOW_FILE = ".github/workflows/passhat.yml"
 _FILES = {
     "tasks.jsonl": _TASKS,
     "agent.py": _AGENT,
     "passhat.toml": _SETTINGS,
-    ".github/workflows/passhat.yml": _WORKFLOW,
+    _WORKFLOW_FILE: _WORKFLOW,
 }
 
 
@@ -87,7 +96,8 @@ def command(folder: str) -> ExitCode:
     Asks nothing, needs no key and no network. Files that exist already stay as they are.
     """
     place = Path(folder)
-    new_files = [name for name, text in _FILES.items() if _write(place / name, text)]
+    files = _FILES | {_WORKFLOW_FILE: _WORKFLOW.replace("{install}", _install_step())}
+    new_files = [name for name, text in files.items() if _write(place / name, text)]
     for name in _FILES:
         click.echo(f"{'wrote' if name in new_files else 'kept '} {place / name}")
     change_folder = "" if place == Path() else f"cd {place} && "
@@ -95,6 +105,20 @@ def command(folder: str) -> ExitCode:
         f"\nNext:  {change_folder}passhat run\n       passhat report\n       passhat view --open"
     )
     return ExitCode.OK
+
+
+def _install_step() -> str:
+    """The step that installs passhat from where this one came: the index, git or a folder."""
+    package = distribution("passhat")
+    # Written by pip (PEP 610) unless the package came from an index.
+    origin = json.loads(package.read_text("direct_url.json") or "{}")
+    if not origin:
+        return f"      - run: pip install passhat=={package.version}"
+    url, vcs = origin["url"], origin.get("vcs_info")
+    if url.startswith("file:"):
+        return _FROM_FOLDER
+    address = url if vcs is None else f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
+    return f"      - run: pip install 'passhat @ {address}'"
 
 
 def _write(path: Path, text: str) -> bool:

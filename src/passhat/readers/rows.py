@@ -79,10 +79,10 @@ class Losses:
         self._kept: list[Loss] = []
         self._more = self._more_rows = 0
 
-    def lose(self, where: str, what: str, rows: int = 1) -> None:
+    def lose(self, where: str, what: str, rows: int = 1, hint: str | None = None) -> None:
         """Note a row, or a part of the file, that cannot be used."""
         if len(self._kept) < _LOSSES_KEPT:
-            self._kept.append(Loss(where, what, rows))
+            self._kept.append(Loss(where, what, rows, hint))
         else:
             self._more += 1
             self._more_rows += rows

@@ -147,14 +147,14 @@ def _add(
             try:
                 gatherer.add({name: [cell] for name, cell in zip(names, cells, strict=True)})
             except RowError as error:
-                losses.lose(f"{place} {line}", error.message)
+                losses.lose(f"{place} {line}", error.message, hint=error.hint)
 
 
 def _no_rows(source: Source, losses: Losses) -> ReadError:
     if losses.all:
-        return ReadError(
-            f"no row can be used: {str(losses.all[0]).rstrip('.')}.", source=source.name
-        )
+        first = losses.all[0]
+        message = f"no row can be used: {str(first).rstrip('.')}."
+        return ReadError(message, source=source.name, hint=first.hint)
     return NoRows("has no rows: there is nothing to report.", source=source.name)
 
 

@@ -35,7 +35,7 @@ def test_nothing_shared_is_refused_with_what_was_seen() -> None:
     a, b = Outcomes.from_counts(1, [1], ["t1"]), Outcomes.from_counts(1, [1], ["task-1"])
     with pytest.raises(NotComparable, match=r"no task is in both.*t1.*task-1") as caught:
         pair(a, b)
-    assert "map={'task'" in (caught.value.hint or "")
+    assert "columns={'task'" in (caught.value.hint or "")
 
 
 @given(

@@ -184,7 +184,7 @@ def test_a_task_counted_twice_names_both_rows_and_what_may_tell_them_apart() -> 
     with pytest.raises(RowError, match="task 'a' was counted before") as caught:
         gatherer.runs()
     assert (caught.value.row, caught.value.other) == (3, 0)
-    assert "--map suite=COLUMN" in str(caught.value.hint)
+    assert "columns={'suite': 'COLUMN'}" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("gives", [0, 1, 2])

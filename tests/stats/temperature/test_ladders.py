@@ -100,7 +100,7 @@ def test_missing_attempts_count_as_the_policy_says() -> None:
 def test_what_cannot_be_lined_up_says_why() -> None:
     with pytest.raises(InvalidValue, match="no run records its temperature") as caught:
         ladders_of([_run(None, {"x": 1}), _run(None, {"x": 1}, agent="b")], [], BOUND)
-    assert "map={'temperature': 'COLUMN'}" in str(caught.value)
+    assert "columns={'temperature': 'COLUMN'}" in str(caught.value)
     twice = [_run(0.2, {"x": 1}), _run(0.2, {"x": 2})]
     with pytest.raises(InvalidValue, match=r"a has more than one run at temperature 0\.2"):
         ladders_of(twice, [], BOUND)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import Hint, PasshatError
+
+if TYPE_CHECKING:
+    from passhat.stats.outcomes.run import Loss
 
 __all__ = ["ExitCode", "hint_text", "word_flag"]
 
@@ -36,13 +39,15 @@ def word_flag(name: str, value: Any) -> str:
         return flag
     if name in ("margin", "max_missing"):  # a share in Python, points on the command line
         return f"{flag} {100 * value:g}"
-    if name == "map":
-        return " ".join(f"{flag} {column}={source}" for column, source in value.items())
+    if name == "columns":
+        return "--map " + ",".join(f"{column}={source}" for column, source in value.items())
+    if name == "passes":
+        return f"--pass {value!r}"
     text = str(value).replace(" ", "-") if name == "about" else str(value)
     return f"{flag} {text!r}" if " " in text else f"{flag} {text}"
 
 
-def hint_text(error: PasshatError) -> str:
-    """The error's advice, with flags instead of Python's keywords; empty where it has none."""
+def hint_text(error: PasshatError | Loss) -> str:
+    """The advice of an error or a loss in flags instead of Python's keywords; empty if none."""
     hint = error.hint
     return hint.reword(word_flag) if isinstance(hint, Hint) else hint or ""

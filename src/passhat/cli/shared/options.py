@@ -17,7 +17,7 @@ import click
 
 from passhat._display import visible
 from passhat.cli.shared.commands import setting
-from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode, hint_text
 
 if TYPE_CHECKING:
     from passhat.readers import Needs, Reading
@@ -474,6 +474,8 @@ def exit_code(runs: Iterable[Run]) -> ExitCode:
             click.echo(visible(f"passhat: {source}, {loss}"), err=True)
         if len(of_source) > _MOST_LOSSES:
             click.echo(f"  and {len(of_source) - _MOST_LOSSES:,} more", err=True)
+        for hint in dict.fromkeys(hint_text(loss) for loss in of_source if loss.hint):
+            click.echo(f"  {hint}", err=True)
     context = click.get_current_context(silent=True)
     has_refusal = context is not None and context.meta.get(_REFUSED)
     return ExitCode.INCOMPLETE if losses or has_refusal else ExitCode.OK

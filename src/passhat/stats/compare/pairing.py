@@ -194,8 +194,8 @@ def common_tasks(sides: Sequence[Outcomes], names: Sequence[str]) -> tuple[str, 
             f"compared: {task_counts}.",
             hint=Hint(
                 "Task ids must be written alike. If a column was taken for the wrong thing, say "
-                "which one holds them: {map}",
-                map={"task": "COLUMN"},
+                "which one holds them: {columns}",
+                columns={"task": "COLUMN"},
             ),
         )
     return shared

@@ -193,6 +193,7 @@ def parse_column(
     first_row: int,
     named: str,
     expected: str,
+    hint: str | None = None,
 ) -> Sequence[float] | CellCodes:
     """Parse a column of cells; the first that cannot be parsed is an error with its row."""
     if isinstance(cells, CellCodes):
@@ -212,5 +213,5 @@ def parse_column(
                 parse(cell)
             except (ValueError, TypeError, OverflowError):
                 message = f"{named} should hold {expected}, not {shorten(cell)}."
-                raise RowError(first_row + offset, message) from None
+                raise RowError(first_row + offset, message, hint=hint) from None
         raise

@@ -193,13 +193,13 @@ def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
             near = difflib.get_close_matches(word, ALIASES, n=1)
             guess = f" Did you mean {near[0]!r}?" if near else ""
             raise InvalidValue(
-                f"--map {word}={column}: {word!r} is not a column passhat knows.{guess}",
+                f"{word}={column}: {word!r} is not a column passhat knows.{guess}",
                 hint=f"Known columns: {', '.join(ALIASES)}, and columns named slice:NAME.",
             )
         if column == EVERY_COLUMN and word in ("model", "trial"):
             continue
         if column not in columns:
             raise InvalidValue(
-                f"--map {word}={column}: the table has no column {column!r}.",
+                f"{word}={column}: the table has no column {column!r}.",
                 hint=f"Its columns are: {some(columns, 20)}.",
             )

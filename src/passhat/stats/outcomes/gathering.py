@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from passhat._display import counted
-from passhat.errors import InvalidValue
+from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
 from passhat.stats.outcomes.cells import (
@@ -51,10 +51,13 @@ __all__ = [
     "columns_of",
 ]
 
-SPLIT_HINT = (
-    "If another column tells them apart, say what it is: --map suite=COLUMN, --map model=COLUMN or "
-    "--map trial=COLUMN."
+SPLIT_HINT = Hint(
+    "If another column tells them apart, say what it is: {columns[suite]}, {columns[model]} or "
+    "{columns[trial]}.",
+    columns={"suite": "COLUMN", "model": "COLUMN", "trial": "COLUMN"},
 )
+
+_WORD_HINT = Hint("If a word stands for a pass, state it: {passes}", passes="COLUMN == WORD")
 
 Chunk = Mapping[str, Sequence[object]]
 """Cells by column; all columns are equally long."""
@@ -69,8 +72,7 @@ RUN_COLUMNS = ("model", "suite", "temperature")
 
 _EXPECTED = MappingProxyType(
     {
-        "success": "true or false, 1 or 0, a reward, nothing for missing (or state the word that "
-        "stands for a pass: --pass 'COLUMN == WORD')",
+        "success": "true or false, 1 or 0, a reward, nothing for missing",
         "n": "a whole number",
         "c": "a whole number",
         "missing": "a whole number",
@@ -158,6 +160,7 @@ class _Rows:
             first_row=self.count,
             named=f"column {self.columns.meaning[word]!r} (read as {word})",
             expected=_EXPECTED.get(word, "a number"),
+            hint=_WORD_HINT if word == "success" else None,
         )
 
     def _groups(self) -> Iterator[tuple[dict[str, str], IntArray]]:
@@ -331,10 +334,11 @@ class AttemptGatherer(_Rows):
         except InvalidValue as error:
             if {"task", "n"} <= self.columns.meaning.keys() and self._trial is None:
                 total, passed = self.columns.meaning["n"], self.columns.meaning["success"]
-                error.hint = (
-                    f"If a row is a task with its counts: --map n={total},c={passed}. "
-                    f"Otherwise: {error.hint}"
+                counts_hint = Hint(
+                    "If a row is a task with its counts: {columns}. Otherwise: ",
+                    columns={"n": total, "c": passed},
                 )
+                error.hint = counts_hint.then(error.hint or "")
             raise
         trials = (
             None

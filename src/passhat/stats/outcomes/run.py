@@ -27,12 +27,13 @@ class Loss:
     """A part of a source that could not be used: its place, and the problem.
 
     ``rows`` is how many rows of the source went with it; 0 when that cannot be known, as when a
-    file ends too early.
+    file ends too early. ``hint`` is advice that helps with all rows of the same problem.
     """
 
     where: str
     what: str
     rows: int = 1
+    hint: str | None = None
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what

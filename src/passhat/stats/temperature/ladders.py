@@ -76,8 +76,8 @@ def ladders_of(
             f"no run records its temperature: {some(without)}.",
             hint=Hint(
                 "A table needs a column for it, such as temperature; if yours has another name: "
-                "{map}",
-                map={"temperature": "COLUMN"},
+                "{columns}",
+                columns={"temperature": "COLUMN"},
             ),
         )
     note = (f"left out, since no temperature is recorded: {some(without)}",) if without else ()
