@@ -9,7 +9,16 @@ import passhat
 
 NAMES = [
     *("Agent", "Attempt", "Comparison", "Comparisons", "Diagnosis", "Episode", "Estimate"),
-    *("Forecast", "GateResult", "Judgement", "Metric", "Outcomes", "PasshatError", "Plan"),
+    *(
+        "Explanation",
+        "Forecast",
+        "GateResult",
+        "Judgement",
+        "Metric",
+        "Outcomes",
+        "PasshatError",
+        "Plan",
+    ),
     *("Protocol", "Question", "Reader", "Report", "Run", "Session", "Suite", "Task", "Turn"),
     *("Usage", "Verdict", "__version__", "allocate", "arun", "compare", "compare_all", "diagnose"),
     *("estimate", "estimate_all", "exact", "forecast", "g_pass_at_k", "gate", "metric"),
@@ -22,6 +31,7 @@ NAMES = [
         "read",
         "report",
         "run",
+        "why",
     ),
 ]
 

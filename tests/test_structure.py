@@ -87,8 +87,8 @@ def test_no_import_cycle_not_even_inside_functions() -> None:
     assert cycles() == []
 
 
-def test_at_most_370_files_and_30_in_a_folder() -> None:
-    assert len(modules()) <= 370
+def test_at_most_380_files_and_30_in_a_folder() -> None:
+    assert len(modules()) <= 380
     folders = Counter(path.parent for path in modules().values())
     crowded = {str(folder.relative_to(SOURCE)): n for folder, n in folders.items() if n > 30}
     assert crowded == {}

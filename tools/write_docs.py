@@ -102,7 +102,7 @@ def _help_of(command: click.Command, name: str, parent: click.Context, level: st
 API_GROUPS = {
     "Run agents": ("run", "arun", "open_store"),
     "Read logs and tables": ("read",),
-    "Report": ("report", "Report"),
+    "Report": ("report", "Report", "why", "Explanation"),
     "Estimate": (
         *("estimate", "estimate_all", "diagnose", "exact", "metric"),
         *("pass_at_k", "pass_hat_k", "g_pass_at_k", "Estimate", "Diagnosis", "Metric"),

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from passhat.api import read as read
     from passhat.api import report as report
     from passhat.api import run as run
+    from passhat.api import why as why
     from passhat.errors import PasshatError as PasshatError
     from passhat.protocol import Protocol as Protocol
     from passhat.protocol import Question as Question
     from passhat.readers import Reader as Reader
+    from passhat.reporting.public import Explanation as Explanation
     from passhat.reporting.public import Report as Report
     from passhat.stats.compare import Comparison as Comparison
     from passhat.stats.compare import Comparisons as Comparisons
@@ -67,6 +69,7 @@ _HOME = {
     "Diagnosis": "passhat.stats.estimate",
     "Episode": "passhat.suites",
     "Estimate": "passhat.stats.estimate",
+    "Explanation": "passhat.reporting.public",
     "Forecast": "passhat.stats.forecast",
     "GateResult": "passhat.stats.gate",
     "Judgement": "passhat.suites",
@@ -105,6 +108,7 @@ _HOME = {
     "read": "passhat.api",
     "report": "passhat.api",
     "run": "passhat.api",
+    "why": "passhat.api",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -21,7 +21,7 @@ from passhat import _statistics
 from passhat.errors import InvalidValue
 from passhat.readers import reading as _reading
 from passhat.reporting import public as _public
-from passhat.reporting.public import Report
+from passhat.reporting.public import Explanation, Report
 from passhat.stats import plan as _plan
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.coercion import kind_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from passhat.suites import Judgement, Suite, Task
 
 __all__ = [
+    "Explanation",
     "Report",
     "allocate",
     "arun",
@@ -51,6 +52,7 @@ __all__ = [
     "read",
     "report",
     "run",
+    "why",
 ]
 
 AgentLike: TypeAlias = "str | Agent | Callable[..., Any]"
@@ -91,6 +93,7 @@ compare = _with_known_keywords(_statistics.compare)
 compare_all = _with_known_keywords(_statistics.compare_all)
 gate = _with_known_keywords(_statistics.gate)
 forecast = _with_known_keywords(_statistics.forecast)
+why = _with_known_keywords(_public.why)
 plan_tasks = _with_known_keywords(_plan.plan_tasks)
 plan_attempts = _with_known_keywords(_plan.plan_attempts)
 allocate = _with_known_keywords(_plan.allocate)
@@ -391,6 +394,8 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
     """The stored run with its headline estimates; one in a temporary store names no place."""
     from contextlib import nullcontext
 
+    from passhat.readers import Needs
+    from passhat.readers.base import FEW_ATTEMPTS
     from passhat.readers.store import run_from_store
     from passhat.stats.estimate import default_ks, estimate_all
     from passhat.stats.estimate.metrics import PassHat
@@ -399,7 +404,10 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
 
     opening = open_place(spec.store) if isinstance(spec.store, str) else nullcontext(spec.store)
     with opening as place:
-        run = run_from_store(place, place.find(result.id))
+        stored = place.find(result.id)
+        # A temporary store is gone afterwards: passhat.why needs the conversations.
+        with_talk = not kept and stored.attempts <= FEW_ATTEMPTS
+        run = run_from_store(place, stored, Needs(conversations=with_talk))
     if not kept:
         run = replace(run, name=run.agent, source="passhat.run")
     ks = default_ks(run.outcomes)

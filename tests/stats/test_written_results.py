@@ -27,6 +27,7 @@ from passhat.stats.sequential import ConfidenceSequence
 from passhat.stats.temperature import Point, fit_law, fit_log_logit, fit_temperatures
 from passhat.stats.temperature.laws import Study
 from passhat.stats.temperature.temperature_result import Exponent
+from passhat.stats.why import Step, Trace, Why, explain_failures, explain_task
 
 
 def _plain_classes() -> list[type[Plain]]:
@@ -124,8 +125,21 @@ def _results() -> Mapping[str, object]:
             "run": a,
             "attempt": next(iter(a.attempts or ())),
             "histogram": a.outcomes.histogram(),
+            "why": _why(),
         }
     )
+
+
+def _why() -> Why:
+    """Two tasks with a wrong call that always fails, and the tree of one of them."""
+    traces = [
+        Trace(task, number, number % 2 == 0, (Step("find"), Step("ok" if number % 2 else "bad")))
+        for task in "ab"
+        for number in range(1, 9)
+    ]
+    events = explain_failures(traces)
+    task = explain_task("a", traces[:8])
+    return Why("r", 2, 16, 8, 8, 0, 0, 16, ("a", "b"), 0.95, events, task)
 
 
 def _inside(value: object) -> Iterator[object]:

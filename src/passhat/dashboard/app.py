@@ -4,6 +4,7 @@
     /runs/RUN                           a run                    /history    a suite over time
     /runs/RUN/attempts                  its attempts             /forecast   beyond n
     /runs/RUN/grid                      tasks by attempts
+    /runs/RUN/why                       what goes with failure
     /runs/RUN/task/TASK                 one of its tasks         /plan       before it is paid for
     /runs/RUN/attempt/TASK/NUMBER       one attempt              /start      with --allow-run
     /runs/RUN/attempt/TASK/NUMBER/calls its calls to models
@@ -57,6 +58,7 @@ from passhat.dashboard.views.history import history
 from passhat.dashboard.views.run import run
 from passhat.dashboard.views.runs import regrade_command, runs, show_commands, start_command
 from passhat.dashboard.views.task_table import task
+from passhat.dashboard.views.why import why
 from passhat.errors import InvalidValue, PasshatError, StoreUnavailable
 from passhat.store import open_reading
 
@@ -77,6 +79,7 @@ _PAGES: tuple[tuple[str, View], ...] = (
     ("/start", show_commands),
     ("/runs/{run}/attempts", attempts),
     ("/runs/{run}/grid", grid),
+    ("/runs/{run}/why", why),
     ("/runs/{run}/attempt/{task:path}/{number:int}/calls", calls),
     ("/runs/{run}/attempt/{task:path}/{number:int}", attempt),
     ("/runs/{run}/task/{task:path}", task),

@@ -20,6 +20,7 @@ from passhat.errors import PasshatError, ReadError
 from passhat.readers.store import run_from_counts, run_from_store
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.view import SCHEMA, RunReport
+from passhat.reporting.why import NEEDS, AttemptTrace, read_traces
 from passhat.stats.estimate import Estimate, estimate_all
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run, Verdict
@@ -74,6 +75,7 @@ class RunSnapshots:
         self._work = ThreadPoolExecutor(2, "estimates")
         self._whole: ResultCache[RunSnapshot] = ResultCache(_MOST_TASKS)
         self._loaded: ResultCache[Run] = ResultCache(_MOST_TASKS)
+        self._traces: ResultCache[list[AttemptTrace]] = ResultCache(_MOST_TASKS)
         self._headlines: ResultCache[tuple[Estimate, Estimate]] = ResultCache(_MOST_TASKS)
         self._rests: dict[str, float] = {}
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
@@ -87,6 +89,16 @@ class RunSnapshots:
         self._refuse_empty(summary)
         work = partial(self._load, summary)
         return self._future(self._loaded, summary, work).result()
+
+    def traces(self, summary: Summary) -> list[AttemptTrace]:
+        """The tool calls of every attempt of a run that is read one by one."""
+        self._refuse_empty(summary)
+        work = partial(self._read_traces, summary)
+        return self._future(self._traces, summary, work).result()
+
+    def _read_traces(self, summary: Summary) -> list[AttemptTrace]:
+        with open_store(self._place, must_exist=True, read_only=True) as store:
+            return read_traces(run_from_store(store, summary.stored, NEEDS))
 
     def estimate(self, summary: Summary, word: str) -> Estimate:
         """The estimate of a metric of a run, for new tasks."""

@@ -12,7 +12,7 @@ import inspect
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
+from passhat.readers.conversations import conversation_text
 from passhat.readers.parsing import LONGEST_DETAIL, number_or_none
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss, Outcomes, Run, ScoreRange, Tally
@@ -82,6 +83,9 @@ class Needs:
         The judge's words, retries and answers of single attempts in a store.
     one_by_one : bool
         Read every attempt, in spite of the memory that takes.
+    conversations : bool
+        What each attempt said and which tools it called, as ``extras["conversation"]``: JSON of
+        (role, text) pairs. Only of sources that have it.
     growing : bool
         The file is still being written: the last line counts once it has ended.
     """
@@ -94,6 +98,7 @@ class Needs:
     spread: bool = False
     growing: bool = False
     details: bool = False
+    conversations: bool = False
 
 
 COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)
@@ -352,10 +357,12 @@ class LogBuilder:
         self._names += [*_NUMBERS, *(SLICE_PREFIX + name for name in slices)]
         # The reader's columns have passhat's own names: nothing is left to guess.
         columns = ColumnMap.resolve(self._names)
+        talk = ("conversation",) if options.needs.conversations else ()
+        extra_names = (*_EXTRAS, *extras, *talk)
         self._gatherer = AttemptGatherer(
-            columns, options.pass_at, (*_EXTRAS, *extras), score_range=options.score_range
+            columns, options.pass_at, extra_names, score_range=options.score_range
         )
-        self._names += (*_EXTRAS, *extras)
+        self._names += extra_names
         self._buffer: list[tuple[object, ...]] = []
 
     # -- taking ------------------------------------------------------------------------------
@@ -381,6 +388,7 @@ class LogBuilder:
         source_id: object = None,
         score: object = None,
         extras: Sequence[object] = (),
+        conversation: Iterable[tuple[str, str]] = (),
     ) -> None:
         """Take one attempt; ``reward`` is a bool, a number, or ``None`` for missing.
 
@@ -388,6 +396,8 @@ class LogBuilder:
         lost. ``absent`` marks an attempt that was planned and has no row. ``source_id`` is the id
         that the source itself gave to the attempt: the same one again is the same attempt, and is
         skipped. ``score`` is the graded result beside a verdict; a graded reward needs none.
+        ``conversation`` are (role, text) pairs in the form of
+        :mod:`passhat.readers.conversations`; it is only looked at where it is needed.
         """
         name = "" if task is None else str(task).strip()
         if not name or not isinstance(task, _TASK_TYPES):
@@ -414,6 +424,7 @@ class LogBuilder:
         self._read += not absent
         self._absent += absent
         key = self._keys.setdefault(run, len(self._keys))
+        talk = (conversation_text(conversation),) if self.options.needs.conversations else ()
         self._buffer.append(
             (
                 *(key, name, label, value, why[:LONGEST_DETAIL], answer),
@@ -421,6 +432,7 @@ class LogBuilder:
                 *labels,
                 *("" if seed is None else str(seed), transcript, own_id),
                 *map(_label, extras),
+                *talk,
             )
         )
         if len(self._buffer) >= _CHUNK_ROWS:

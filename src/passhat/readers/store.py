@@ -13,7 +13,14 @@ from passhat._display import counted, percent
 from passhat.errors import ReadError
 from passhat.judging import is_code_judge
 from passhat.readers import base
-from passhat.readers.base import Needs, Reader, ReadOptions, is_counted, note_counted
+from passhat.readers.base import (
+    Needs,
+    Reader,
+    ReadOptions,
+    is_counted,
+    note_counted,
+)
+from passhat.readers.conversations import conversation_text
 from passhat.readers.sources import Source
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict
@@ -44,6 +51,8 @@ _KEPT = ("seed",)
 """Columns kept with an attempt that no statistic uses."""
 _DETAILS = ("retries", "answer", "expected")
 """Further columns kept where details are needed."""
+_CONVERSATIONS = ("conversation", "number", "cut")
+"""Further columns kept where conversations are needed."""
 
 
 class StoreReader(Reader):
@@ -78,17 +87,24 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         return replace(run, aggregates=aggregates)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
-    extras = (*_KEPT, *_DETAILS) if needs.details else _KEPT
+    wants_more = needs.details or needs.conversations
+    extras = (
+        *_KEPT,
+        *(_DETAILS if needs.details else ()),
+        *(_CONVERSATIONS if needs.conversations else ()),
+    )
     gatherer = AttemptGatherer(columns, extras=extras, first_trial=1)
     labels_of: dict[str, dict[str, str]] = {}
-    for rows in store.rows(stored.id, details=needs.details):
+    for rows in store.rows(stored.id, details=wants_more):
         cells: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
         task, number, verdict, *others, label = cells[:12]
         labels_of |= {text: json.loads(text) for text in set(label) - labels_of.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
         if needs.details:
-            block |= _details(block["failure"], *cells[12:])
+            block |= _details(block["failure"], *cells[12:15])
+        if needs.conversations:
+            block |= _conversations(number, *cells[14:])
         block |= {
             SLICE_PREFIX + name: [labels_of[text].get(name) for text in label] for name in labels
         }
@@ -112,6 +128,19 @@ def _details(
         "retries": [str(count or 0) for count in retries],
         "answer": [texts.get("agent") for texts in last_texts],
         "expected": [texts.get(EXPECTED) for texts in last_texts],
+    }
+
+
+def _conversations(numbers: list[Any], talk: list[Any], cut: list[Any]) -> dict[str, list[object]]:
+    """Conversations, and the number of each attempt, which its row alone does not tell."""
+    texts: list[object] = []
+    for body in talk:
+        entries = () if body is None else unpack_transcript(bytes(body))
+        texts.append(conversation_text((entry["role"], entry["text"]) for entry in entries))
+    return {
+        "conversation": texts,
+        "number": [str(number) for number in numbers],
+        "cut": ["" if count is None else str(count) for count in cut],
     }
 
 

@@ -21,8 +21,11 @@ __all__ = [
     "Heading",
     "Level",
     "Listing",
+    "Mark",
     "NextStep",
     "Note",
+    "Outline",
+    "OutlineItem",
     "Properties",
     "Section",
     "Sentence",
@@ -137,8 +140,45 @@ class Figure(_Leveled):
     points: tuple[tuple[int, float, float], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An attempt in an outline; ``link`` is where it is shown, if anywhere."""
+
+    number: int
+    passed: bool
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineItem:
+    """A line of an outline with its attempts; ``strong`` lines stand out."""
+
+    text: str
+    detail: str
+    marks: tuple[Mark, ...] = ()
+    items: tuple[OutlineItem, ...] = ()
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outline(_Leveled):
+    """A tree, drawn from left to right or as nested lists."""
+
+    items: tuple[OutlineItem, ...]
+
+
 Block = (
-    Heading | Sentence | Note | NextStep | Table | Facts | Properties | Listing | Finding | Figure
+    Heading
+    | Sentence
+    | Note
+    | NextStep
+    | Table
+    | Facts
+    | Properties
+    | Listing
+    | Finding
+    | Figure
+    | Outline
 )
 
 

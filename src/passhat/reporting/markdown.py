@@ -16,6 +16,8 @@ from passhat.reporting.document import (
     Listing,
     NextStep,
     Note,
+    Outline,
+    OutlineItem,
     Properties,
     Sentence,
     Table,
@@ -91,6 +93,16 @@ def _render(block: Block) -> Iterator[str]:
         if block.caption:
             yield from (f"**{escape(block.caption)}**", "")
         yield from table(block.header, block.rows)
+    elif isinstance(block, Outline):
+        yield from (*_outline_lines(block.items), "")
+
+
+def _outline_lines(items: Iterable[OutlineItem], depth: int = 0) -> Iterator[str]:
+    for item in items:
+        text = f"**{escape(item.text)}**" if item.strong else escape(item.text)
+        numbers = " ".join(f"#{mark.number}" for mark in item.marks)
+        yield f"{'  ' * depth}- {text}: {escape(item.detail)} {escape(f'({numbers})')}"
+        yield from _outline_lines(item.items, depth + 1)
 
 
 def _render_items(block: Block) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``passhat.report``: a report as an object that can be printed and saved."""
+"""``passhat.report`` and ``passhat.why``: results as objects that can be printed and saved."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from passhat.stats.outcomes.run import Run
 
 if TYPE_CHECKING:
     from passhat.reporting import view
+    from passhat.stats.why import Why
 
-__all__ = ["Report", "report"]
+__all__ = ["Explanation", "Report", "report", "why"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +142,74 @@ def report(
         with_details=True,
     )
     return Report(build_report(sides, report_options))
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Events that go with failure in a run; ``print`` it, or take it in another form.
+
+    Attributes
+    ----------
+    facts : Why
+        Every number that it shows.
+    """
+
+    facts: Why
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from passhat.reporting.documents.why import why_document
+        from passhat.reporting.terminal import render_terminal
+
+        console = Console(width=80, color_system=None)
+        return render_terminal(why_document(self.facts), console).rstrip()
+
+    def markdown(self) -> str:
+        """The explanation as Markdown."""
+        from passhat.reporting.documents.why import why_document
+        from passhat.reporting.markdown import render_markdown
+
+        return render_markdown(why_document(self.facts))
+
+    def html(self) -> str:
+        """A single self-contained HTML page."""
+        from passhat.reporting.documents.why import why_document
+        from passhat.reporting.html.page import why_page
+
+        return why_page(self.facts, why_document(self.facts))
+
+    def json(self) -> str:
+        """Every number as JSON."""
+        from passhat._serialize import as_json
+
+        return as_json(self.facts)
+
+
+def why(
+    run: Run | str | PathLike[str], task: str | None = None, *, level: float = 0.95
+) -> Explanation:
+    """Find what goes with failure: what failing attempts do and passing ones do not.
+
+    Parameters
+    ----------
+    run : Run or path
+        A run with conversations: of ``run``, of a store, or read from a log of inspect,
+        tau2-bench, tau-bench or promptfoo.
+    task : str, optional
+        Also look within this task: the tree of its tool calls, the decisive step where one is
+        shown, and the passing and failing attempts that are closest to each other.
+    level : float
+        Confidence of intervals; one minus it is the chance to name any event where none matters.
+
+    Examples
+    --------
+    >>> tasks = [{"id": "sum", "prompt": "2+2?", "answer": "4"}]
+    >>> import passhat
+    >>> explanation = passhat.why(passhat.run(lambda prompt: "4", tasks, n=3))
+    >>> explanation.facts.passed, explanation.facts.shown
+    (3, ())
+    """
+    from passhat.reporting.why import build_why, read_conversations
+
+    return Explanation(build_why(read_conversations(run), task, level))

@@ -22,6 +22,8 @@ from passhat.reporting.document import (
     Listing,
     NextStep,
     Note,
+    Outline,
+    OutlineItem,
     Properties,
     Sentence,
     Table,
@@ -156,10 +158,17 @@ def _render(block: Block, level: Level) -> Iterator[RenderableType]:
         yield plain(_fit(block.title, block.items, level))
     elif isinstance(block, Table):
         yield from _render_table(block)
-    elif isinstance(block, Finding):
+    else:
+        yield from _render_drawing(block)
+
+
+def _render_drawing(block: Block) -> Iterator[RenderableType]:
+    if isinstance(block, Finding):
         yield from _render_finding(block)
     elif isinstance(block, Figure):
         yield from _render_figure(block)
+    elif isinstance(block, Outline):
+        yield from _render_outline(block.items)
 
 
 def _render_table(block: Table) -> Iterator[RenderableType]:
@@ -174,6 +183,29 @@ def _render_finding(block: Finding) -> Iterator[RenderableType]:
     verdict = plain(f"{block.sign} {block.verdict}", f"bold {_SIGN_COLORS.get(block.sign, '')}")
     yield _indent(Text.assemble(verdict, "  ", plain(block.text, "bold")), 2)
     yield from (_indent(plain(line), 6) for line in block.details)
+
+
+_MOST_NUMBERS = 8
+
+
+def _render_outline(items: Sequence[OutlineItem], before: str = "") -> Iterator[RenderableType]:
+    for place, item in enumerate(items):
+        is_last = place == len(items) - 1
+        numbers = [f"#{mark.number}" for mark in item.marks[:_MOST_NUMBERS]]
+        numbers += ["…"] if len(item.marks) > _MOST_NUMBERS else []
+        # Without a hanging indent a long line would break the drawing of the branches.
+        line = Grid.grid(padding=(0, 0))
+        line.add_column(no_wrap=True)
+        line.add_column(overflow="fold")
+        line.add_row(
+            plain(f"{before}{'└' if is_last else '├'}─ "),
+            Text.assemble(
+                plain(item.text, "bold" if item.strong else ""),
+                plain(f"  {item.detail}  {' '.join(numbers)}", _GREY),
+            ),
+        )
+        yield line
+        yield from _render_outline(item.items, f"{before}{' ' if is_last else '│'}  ")
 
 
 def _indent(text: Text, spaces: int) -> Padding:

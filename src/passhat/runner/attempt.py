@@ -42,7 +42,7 @@ from passhat.suites.base import (
     Turn,
     WorldFault,
 )
-from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.tool_calls import RESPOND, TOOL_ERROR, Unreadable, read_call, write_call
 
 __all__ = [
     "AttemptLimits",
@@ -467,7 +467,8 @@ class Attempter:
     async def _tool_step(self, call: ModelCall) -> list[dict[str, str]]:
         """A tool that the agent called by itself, and its result, as entries of the transcript."""
         text = write_call(call.name, call.request if isinstance(call.request, dict) else {})
-        result = call.reply if call.reply is not None or not call.error else call.error
+        failed = call.error and call.reply is None
+        result = f"{TOOL_ERROR}{call.error}" if failed else call.reply
         return [
             {"role": "agent", "text": await self._clean_text(text)},
             {"role": "tool", "text": await self._clean_text(str(result))},

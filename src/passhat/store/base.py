@@ -450,13 +450,15 @@ class Store(ABC):
         """Finished attempts in order of tasks and attempts, some at a time.
 
         (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, score, labels), and
-        with ``details`` the judge's words, retries and the packed transcript as well.
+        with ``details`` the judge's words, retries, the packed transcript and the number of answers
+        that were cut, if any calls are recorded.
         """
-        extra_columns = ", a.detail, a.retries, x.body" if details else ""
-        talk = (
-            "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
+        extra_columns = ", a.detail, a.retries, x.body, c.cut" if details else ""
+        talk = "".join(
+            f"LEFT JOIN {table} {x} ON {x}.run = a.run AND {x}.task = a.task "
+            f"AND {x}.number = a.number "
+            for table, x in (("transcripts", "x"), ("calls", "c"))
             if details
-            else ""
         )
         yield from self._stream(
             "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "

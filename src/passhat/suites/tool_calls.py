@@ -7,10 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["RESPOND", "Call", "Unreadable", "read_call", "write_call"]
+__all__ = ["RESPOND", "TOOL_ERROR", "Call", "Unreadable", "read_call", "write_call"]
 
 RESPOND = "respond"
 """The name that talks to the user, with ``{"content": ...}``."""
+
+TOOL_ERROR = "Tool error: "
+"""How the result of a tool begins in a transcript where the tool failed."""
 
 _TAGGED = re.compile(r"<json>(.*?)</json>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)

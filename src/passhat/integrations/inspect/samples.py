@@ -14,17 +14,15 @@ import msgspec
 
 from passhat.agents.base import ModelCall
 from passhat.agents.provider_tables import stop_reason
+from passhat.readers.conversations import message_text, transcript_entries
 from passhat.readers.zip_members import BrokenMember, Members
 from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor
 from passhat.store import AttemptRecord
-from passhat.suites.tool_calls import write_call
 
 __all__ = ["load_sample", "with_conversation"]
 
 _LONGEST_DETAIL = 500
-_ROLES = {"assistant": "agent", "user": "user", "system": "system", "tool": "tool"}
-_ATTACHMENT = "attachment://"
 _SCORING = ("scorer", "scorers")
 
 
@@ -50,11 +48,11 @@ def with_conversation(
     attachments = _mapping(sample.get("attachments"))
     score = _mapping(_mapping(sample.get("scores")).get(scorer.partition("/")[0]))
     answer, output = score.get("answer"), _mapping(sample.get("output")).get("completion")
-    words = _text(answer if isinstance(answer, str) else output, attachments)
+    words = message_text(answer if isinstance(answer, str) else output, attachments)
     calls = list(_calls(sample, attachments))
     judgement = record.judgement
     if not judgement.detail and isinstance(score.get("explanation"), str):
-        judgement = replace(judgement, detail=_text(score["explanation"], attachments))
+        judgement = replace(judgement, detail=message_text(score["explanation"], attachments))
     judgement = explain_failure(judgement, calls)
     retry_causes = [
         _mapping(error).get("message", "") for error in _list(sample.get("error_retries"))
@@ -67,24 +65,10 @@ def with_conversation(
         retry_reason=redact(str(retry_causes[-1]))[:80] if retry_causes else "",
         transcript=[
             {"role": role, "text": redact.shorten(text)}
-            for role, text in _transcript(sample.get("messages"), attachments)
+            for role, text in transcript_entries(sample.get("messages"), attachments)
         ],
         calls=call_records(calls, redact),
     )
-
-
-def _transcript(messages: Any, attachments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The messages as entries; every tool call of a message is an entry of its own."""
-    for message in map(_mapping, _list(messages)):
-        role = _ROLES.get(str(message.get("role")), "other")
-        text = _text(message.get("content"), attachments)
-        calls = list(map(_mapping, _list(message.get("tool_calls"))))
-        if role == "tool" and (error := _mapping(message.get("error")).get("message")):
-            text = text or str(error)
-        if text or not calls:
-            yield role, text
-        for call in calls:
-            yield role, write_call(str(call.get("function")), _mapping(call.get("arguments")))
 
 
 def _calls(sample: Mapping[str, Any], attachments: Mapping[str, Any]) -> Iterator[ModelCall]:
@@ -105,7 +89,7 @@ def _calls(sample: Mapping[str, Any], attachments: Mapping[str, Any]) -> Iterato
                 started=_when(event.get("timestamp")),
                 error=str(_mapping(event.get("error")).get("message") or ""),
                 request=_mapping(event.get("arguments")),
-                reply=_text(result, attachments) if isinstance(result, str) else result,
+                reply=message_text(result, attachments) if isinstance(result, str) else result,
             )
 
 
@@ -130,7 +114,7 @@ def _model_call(
     usage = _mapping(output.get("usage"))
     stop = str(choice.get("stop_reason") or "")
     message = _mapping(choice.get("message"))
-    reply = _text(message.get("content"), attachments)
+    reply = message_text(message.get("content"), attachments)
     limit, retries = _number(config.get("max_tokens")), _number(event.get("retries"))
     messages = _list(event.get("input"))
     for first, last in (pair for pair in _list(event.get("input_refs")) if len(pair) == 2):
@@ -154,21 +138,6 @@ def _model_call(
         error=str(event.get("error") or output.get("error") or ""),
         request={"messages": messages, "tools": _list(event.get("tools")), "config": config},
         reply=_list(output.get("choices")) or None,
-    )
-
-
-def _text(content: Any, attachments: Mapping[str, Any]) -> str:
-    """The text of a message: a string, or parts; long ones are kept beside the sample."""
-    if isinstance(content, str):
-        if content.startswith(_ATTACHMENT):
-            return str(attachments.get(content.removeprefix(_ATTACHMENT), content))
-        return content
-    parts = [_mapping(part) for part in _list(content)]
-    return "\n".join(
-        _text(part.get("text"), attachments)
-        if part.get("type") == "text"
-        else f"[{part.get('type')}]"
-        for part in parts
     )
 
 

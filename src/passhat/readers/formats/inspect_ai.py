@@ -16,6 +16,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.conversations import transcript_entries
 from passhat.readers.json_records import BROKEN, decode, open_document, open_list, read_bytes
 from passhat.readers.parsing import error_message, number_or_none, scalars, sum_numbers, why_missing
 from passhat.readers.sources import Source
@@ -58,6 +59,8 @@ class _Sample(msgspec.Struct):
     total_time: Any = None
     message_count: Any = None
     uuid: Any = None
+    messages: msgspec.Raw = msgspec.Raw(b"[]")
+    attachments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Config(msgspec.Struct):
@@ -132,9 +135,9 @@ class InspectReader(Reader):
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "inspect_ai log", options, order="trial")
         if is_zip(source.head):
-            head, samples, places = _from_zip(source, log)
+            head, samples, members = _from_zip(source, log)
         else:
-            head, samples, places = _from_json(source, log)
+            head, samples, members = _from_json(source, log)
         scores = [sample.scores for sample in samples if sample.scores]
         task = head.eval.task if head.eval else None
         _refuse_header_only(head, samples, source)
@@ -146,7 +149,7 @@ class InspectReader(Reader):
                 log.skip("an earlier try of a sample that was run again")
             else:
                 with log.row(f"sample {sample.id}"):
-                    _take(log, sample, scorer, places)
+                    _take(log, sample, scorer, members)
         _add_absent(log, head, latest)
         facts = _facts(head, samples, scorer, source)
         return log.runs(facts)
@@ -180,7 +183,7 @@ def _refuse_categories(scores: list[dict[str, _Score]], scorer: str, source: Sou
         )
 
 
-def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
+def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], Members | None]:
     document = open_document(
         read_bytes(source, log),
         log,
@@ -190,10 +193,10 @@ def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bo
         paths=[("samples",)],
         noun="sample",
     )
-    return document.head, [sample for _, sample in document.items], False
+    return document.head, [sample for _, sample in document.items], None
 
 
-def _from_zip(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
+def _from_zip(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], Members | None]:
     members = Members(source)
     if members.cut_off:
         log.lose("the end", "the zip file is cut off or its table of contents is broken", 0)
@@ -201,13 +204,13 @@ def _from_zip(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], boo
     if _SUMMARIES in members:
         samples = _summaries(members, _SUMMARIES, log)
         if samples is not None:
-            return head, samples, True
+            return head, samples, members
     # A run that crashed leaves summaries in its journal, and perhaps samples not yet in there.
     journal = sorted(members.names(_JOURNAL), key=_number)
     samples = [s for name in journal for s in _summaries(members, name, log) or ()]
     members_in_journal = {_member(sample) for sample in samples}
     samples += _whole_samples(members, members_in_journal, log)
-    return head, samples, True
+    return head, samples, members
 
 
 def _head(members: Members, name: str, log: LogBuilder) -> _Log | None:
@@ -239,7 +242,7 @@ def _whole_samples(members: Members, known: set[str], log: LogBuilder) -> Iterat
             log.lose(name, f"cannot be read ({error})")
 
 
-def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
+def _take(log: LogBuilder, sample: _Sample, scorer: str, members: Members | None) -> None:
     value = score_of(sample.scores or {}, scorer) if scorer else None
     reward = value_of(value)
     why = ""
@@ -263,8 +266,22 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
         tokens=sum_numbers(model.total_tokens for model in usage),
         cost=sum_numbers(model.total_cost for model in usage),
         source_id=sample.uuid,
-        transcript=_member(sample) if in_zip else f"sample {sample.id}, epoch {sample.epoch}",
+        transcript=f"sample {sample.id}, epoch {sample.epoch}"
+        if members is None
+        else _member(sample),
+        conversation=_conversation(sample, members),
     )
+
+
+def _conversation(sample: _Sample, members: Members | None) -> Iterator[tuple[str, str]]:
+    """The messages of a sample; those of a zip file are in a member of their own."""
+    if members is not None and (name := _member(sample)) in members:
+        try:
+            sample = decode(members.read(name), _Sample)
+        except (BrokenMember, *BROKEN):
+            return
+    messages = decode(bytes(sample.messages), list)
+    yield from transcript_entries(messages, decode(bytes(sample.attachments), dict))
 
 
 def _add_absent(log: LogBuilder, head: _Log, present: dict[tuple[str, str], int]) -> None:

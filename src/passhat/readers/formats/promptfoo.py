@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.conversations import transcript_entries
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.parsing import as_dict, number_or_none, why_missing
 from passhat.readers.rows import CsvRows
@@ -239,7 +241,23 @@ def _take(
         answer=answer.output if isinstance(answer.output, str) else None,
         source_id=row.id,
         score=row.score,
+        conversation=_conversation(row, answer),
     )
+
+
+def _conversation(row: _Row, answer: _Response) -> Iterator[tuple[str, str]]:
+    """Messages that a provider recorded, else the prompt and the answer or its tool calls."""
+    messages = as_dict(row.metadata).get("messages")
+    if isinstance(messages, list):
+        yield from transcript_entries(messages)
+        return
+    prompt = (row.prompt or _Prompt()).raw
+    if isinstance(prompt, str):
+        yield "user", prompt
+    is_calls = isinstance(answer.output, list)
+    content = {"tool_calls": answer.output} if is_calls else {"content": answer.output}
+    if answer.output is not None:
+        yield from transcript_entries([{"role": "assistant", **content}])
 
 
 def _cached(answer: _Response) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.conversations import transcript_entries
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.parsing import scalars
 from passhat.readers.sources import Source
@@ -145,7 +146,12 @@ def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
         seed=row.seed,
         source_id=row.id,
         transcript=where if row.id is None else f"simulation {row.id}",
+        conversation=_conversation(row),
     )
+
+
+def _conversation(row: _Simulation) -> Iterator[tuple[str, str]]:
+    yield from transcript_entries([decode(bytes(raw), dict) for raw in row.messages or ()])
 
 
 def _facts(head: _Results, source: Source) -> RunFacts:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.conversations import transcript_entries
 from passhat.readers.identity import from_name
-from passhat.readers.json_records import open_list, read_bytes
+from passhat.readers.json_records import decode, open_list, read_bytes
 from passhat.readers.parsing import why_missing
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -80,7 +82,12 @@ def _take(log: LogBuilder, number: int, row: _Row) -> None:
         why=why if reward != 1 else "",
         steps=None if row.traj is None else len(row.traj),
         transcript=f"row {number}",
+        conversation=_conversation(row),
     )
+
+
+def _conversation(row: _Row) -> Iterator[tuple[str, str]]:
+    yield from transcript_entries([decode(bytes(raw), dict) for raw in row.traj or ()])
 
 
 def _suite(source: Source) -> str | None:

@@ -15,8 +15,11 @@ from passhat.reporting.document import (
     Finding,
     Heading,
     Listing,
+    Mark,
     NextStep,
     Note,
+    Outline,
+    OutlineItem,
     Properties,
     Section,
     Sentence,
@@ -77,6 +80,10 @@ def _render(block: Block, table_class: str) -> Markup:
         return Markup('<p class="more"><b>{}</b> {}{}</p>').format(block.title, items, rest_text)
     if isinstance(block, Table):
         return _render_table(block, table_class)
+    return _render_list(block)
+
+
+def _render_list(block: Block) -> Markup:
     if isinstance(block, Facts):
         groups = groupby(block.entries, lambda entry: entry[0])
         return _definitions(
@@ -89,7 +96,46 @@ def _render(block: Block, table_class: str) -> Markup:
         return Markup('<div class="finding"><p><b>{} {}</b> {}</p><ul>{}</ul></div>').format(
             block.sign, block.verdict, block.text, lines
         )
+    if isinstance(block, Outline):
+        return Markup('<div class="scroll"><ul class="outline">{}</ul></div>').format(
+            _outline_lines(block.items)
+        )
     return Markup("")
+
+
+def _outline_lines(items: Iterable[OutlineItem]) -> Markup:
+    """Nested lists; every line leads to its first failed attempt, every mark to its own."""
+    lines = []
+    for item in items:
+        failed = [mark.link for mark in item.marks if mark.link and not mark.passed]
+        links = failed or [mark.link for mark in item.marks if mark.link]
+        text = Markup('<a href="{}">{}</a>').format(links[0], item.text) if links else item.text
+        below = _outline_lines(item.items)
+        lines.append(
+            Markup(
+                '<li><div class="node{}"><span class="steps">{}</span> <span class="small">{}'
+                '</span> <span class="dots">{}</span></div>{}</li>'
+            ).format(
+                " strong" if item.strong else "",
+                text,
+                item.detail,
+                Markup("").join(map(_attempt_dot, item.marks)),
+                Markup("<ul>{}</ul>").format(below) if below else "",
+            )
+        )
+    return Markup("").join(lines)
+
+
+def _attempt_dot(mark: Mark) -> Markup:
+    kind, sign = ("p", "●") if mark.passed else ("f", "○")
+    label = f"attempt {mark.number} {'passed' if mark.passed else 'failed'}"
+    if not mark.link:
+        return Markup('<span class="{}" role="img" aria-label="{}">{}</span>').format(
+            kind, label, sign
+        )
+    return Markup('<a class="{}" href="{}" aria-label="{}">{}</a>').format(
+        kind, mark.link, label, sign
+    )
 
 
 def _definitions(groups: Iterable[tuple[str, list[str]]], kind: str = "") -> Markup:

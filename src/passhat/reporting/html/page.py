@@ -40,7 +40,9 @@ from passhat.stats.terms import Terms
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report", "template"]
+    from passhat.stats.why import Why
+
+__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report", "template", "why_page"]
 
 PAGE_SCHEMA = "passhat.page/1"
 MOST_ON_CARDS = 3
@@ -304,4 +306,14 @@ def versions() -> str:
     return (
         f"passhat {__version__}, Python {platform.python_version()}, "
         f"NumPy {numpy.__version__}, SciPy {scipy.__version__}"
+    )
+
+
+def why_page(why: Why, document: Document, command: str = "") -> str:
+    """A single HTML file with the document of :func:`passhat.reporting.documents.why`."""
+    return template("why.html.j2").render(
+        title=f"Why {why.run} passes and fails",
+        document_sections=document.sections,
+        command=command,
+        data=script_json(to_data(why)),
     )

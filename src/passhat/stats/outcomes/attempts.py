@@ -63,7 +63,8 @@ class Attempt(Plain):
             "reason": self.why if self.verdict is Verdict.MISSING else None,
             "detail": self.detail,
             **{name: self.measures.get(name) for name in MEASURES},
-            **self.extras,
+            # A conversation has forms of its own, and would outweigh everything else.
+            **{name: text for name, text in self.extras.items() if name != "conversation"},
         }
 
 

@@ -1,0 +1,260 @@
+"""Events that go with failure over tasks, and the decisive step within one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from passhat._serialize import Plain
+from passhat.errors import InvalidValue
+from passhat.stats.compare.significance import holm
+from passhat.stats.why.events import Event, Trace, list_events
+from passhat.stats.why.stratified import Stratified, Stratum, choose_testable
+from passhat.stats.why.tree import (
+    Branch,
+    ClosestPair,
+    DecisiveStep,
+    build_tree,
+    find_closest_pair,
+    find_decisive_step,
+    smallest_p_value,
+)
+
+__all__ = ["EventFinding", "TaskWhy", "Why", "explain_failures", "explain_task"]
+
+_FEWEST_TASKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EventFinding(Plain):
+    """An event that was tested.
+
+    Parameters
+    ----------
+    event : Event
+    same, opposite : tuple of Event
+        Events of exactly the same attempts, and of exactly all others.
+    tasks : int
+        Tasks where it could be seen: they passed and failed, with the event and without.
+    attempts, failed : int
+        Attempts with the event at these tasks, and those of them that failed.
+    others, others_failed : int
+        Attempts without it.
+    odds_ratio, low, high : float, optional
+        How much larger the odds to fail are with the event, with its exact interval; ``None`` is
+        without bound.
+    p_value, p_holm : float
+        Of the exact conditional test, and corrected for all events that were tested.
+    is_shown : bool
+        Whether the corrected p-value is small enough.
+    """
+
+    event: Event
+    same: tuple[Event, ...]
+    opposite: tuple[Event, ...]
+    tasks: int
+    attempts: int
+    failed: int
+    others: int
+    others_failed: int
+    odds_ratio: float | None
+    low: float
+    high: float | None
+    p_value: float
+    p_holm: float
+    is_shown: bool
+
+    @property
+    def goes_with_failure(self) -> bool:
+        return self.odds_ratio is None or self.odds_ratio > 1
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWhy(Plain):
+    """One task: the tree of its calls, the step that decides, and the closest pair.
+
+    ``can_show`` is whether any step could be shown to be decisive with these passes and failures.
+    """
+
+    task: str
+    passed: int
+    failed: int
+    missing: int
+    without_calls: int
+    without_conversation: int
+    tree: Branch | None
+    decisive: DecisiveStep | None
+    can_show: bool
+    pair: ClosestPair | None
+
+
+@dataclass(frozen=True, slots=True)
+class Why(Plain):
+    """Events that go with failure in a run, and one of its tasks.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run.
+    tasks, attempts, passed, failed, missing : int
+        Counts over the run.
+    without_conversation : int
+        Judged attempts of which no conversation is kept; they are left out.
+    with_calls : int
+        Attempts that called a tool.
+    mixed : tuple of str
+        Tasks that passed and failed, of attempts with a conversation: the only ones that tell.
+    level : float
+        Confidence of intervals; one minus it is the chance to name any event where none matters.
+    events : tuple of EventFinding
+        Events that were tested, the clearest first.
+    task : TaskWhy, optional
+        The task that was asked about.
+    """
+
+    SCHEMA: ClassVar[str] = "passhat.why/1"
+
+    run: str
+    tasks: int
+    attempts: int
+    passed: int
+    failed: int
+    missing: int
+    without_conversation: int
+    with_calls: int
+    mixed: tuple[str, ...]
+    level: float
+    events: tuple[EventFinding, ...]
+    task: TaskWhy | None = None
+
+    @property
+    def shown(self) -> tuple[EventFinding, ...]:
+        """The events that chance does not explain."""
+        return tuple(finding for finding in self.events if finding.is_shown)
+
+
+def explain_failures(traces: Sequence[Trace], level: float = 0.95) -> tuple[EventFinding, ...]:
+    """Events that go with failure or with passing, tested within tasks; the clearest first.
+
+    Every attempt is compared with the other attempts at its own task, so that hard tasks do not
+    make their events look guilty. Events of exactly the same attempts are one test, and events
+    that no verdicts could show are not tested.
+    """
+    if not 0 < level < 1:
+        raise InvalidValue(f"level should be between 0 and 1, not {level}.")
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, trace in enumerate(traces):
+        places[trace.task].append(place)
+    failed = frozenset(place for place, trace in enumerate(traces) if not trace.passed)
+    mixed = [group for group in places.values() if 0 < len(failed.intersection(group)) < len(group)]
+    if len(mixed) < _FEWEST_TASKS:
+        return ()
+    groups = _merge(list_events(traces), mixed)
+    tests = [(group, _strata(group.places, failed, mixed)) for group in groups]
+    tests = [(group, strata) for group, strata in tests if len(strata) >= _FEWEST_TASKS]
+    stratified = [Stratified(strata) for _, strata in tests]
+    testable = choose_testable([test.smallest_p_value for test in stratified], 1 - level)
+    corrected = holm([stratified[place].p_value for place in testable])
+    findings = [
+        _finding(tests[place][0], stratified[place], float(p_holm), level)
+        for place, p_holm in zip(testable, corrected, strict=True)
+    ]
+    return tuple(sorted(findings, key=lambda finding: finding.p_value))
+
+
+@dataclass(frozen=True, slots=True)
+class _EventGroup:
+    events: tuple[Event, ...]
+    opposite: tuple[Event, ...]
+    places: frozenset[int]
+
+
+def _merge(
+    events: dict[Event, frozenset[int]], mixed: Sequence[Sequence[int]]
+) -> list[_EventGroup]:
+    """Events that split the attempts of every mixed task alike, together."""
+    groups: dict[frozenset[int], list[list[Event]]] = {}
+    for event, happened in events.items():
+        one: set[int] = set()
+        other: set[int] = set()
+        for group in mixed:
+            inside = happened.intersection(group)
+            if 0 < len(inside) < len(group):  # elsewhere it tells nothing
+                one |= inside
+                other |= set(group) - inside
+        if one and (mirrored := groups.get(frozenset(other))) is not None:
+            mirrored[1].append(event)
+        elif one:
+            groups.setdefault(frozenset(one), [[], []])[0].append(event)
+    return [
+        _EventGroup(tuple(same), tuple(opposite), places)
+        for places, (same, opposite) in groups.items()
+    ]
+
+
+def _strata(
+    happened: frozenset[int], failed: frozenset[int], mixed: Sequence[Sequence[int]]
+) -> tuple[Stratum, ...]:
+    strata = (
+        Stratum(
+            len(group),
+            len(failed.intersection(group)),
+            len(happened.intersection(group)),
+            len(failed & happened.intersection(group)),
+        )
+        for group in mixed
+    )
+    return tuple(stratum for stratum in strata if stratum.is_informative)
+
+
+def _finding(group: _EventGroup, test: Stratified, p_holm: float, level: float) -> EventFinding:
+    ratio = test.odds_ratio
+    if group.opposite and ratio is not None and ratio < 1:
+        # Both sides have a name: the one that fails more often is the one to look at.
+        group = _EventGroup(group.opposite, group.events, frozenset())
+        test = Stratified(tuple(stratum.without_event() for stratum in test.strata))
+    with_event = sum(stratum.with_event for stratum in test.strata)
+    low, high = test.interval(level)
+    return EventFinding(
+        group.events[0],
+        group.events[1:],
+        group.opposite,
+        len(test.strata),
+        with_event,
+        test.total,
+        sum(stratum.attempts for stratum in test.strata) - with_event,
+        sum(stratum.failed for stratum in test.strata) - test.total,
+        test.odds_ratio,
+        low,
+        high,
+        test.p_value,
+        p_holm,
+        p_holm <= 1 - level,
+    )
+
+
+def explain_task(
+    task: str,
+    traces: Sequence[Trace],
+    *,
+    level: float = 0.95,
+    missing: int = 0,
+    without_conversation: int = 0,
+) -> TaskWhy:
+    """The tree of a task's calls, the decisive step where one is shown, and the closest pair."""
+    failed = sum(not trace.passed for trace in traces)
+    has_calls = any(trace.calls for trace in traces)
+    return TaskWhy(
+        task,
+        len(traces) - failed,
+        failed,
+        missing,
+        sum(not trace.calls for trace in traces),
+        without_conversation,
+        build_tree(traces) if has_calls else None,
+        find_decisive_step(traces, 1 - level) if has_calls else None,
+        bool(traces) and smallest_p_value(len(traces), failed) <= 1 - level,
+        find_closest_pair(traces),
+    )

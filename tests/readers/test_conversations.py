@@ -1,0 +1,138 @@
+"""Conversations in logs of other tools: read where they are needed, in the form of the store."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import read
+from passhat.readers import Needs
+from passhat.readers.conversations import transcript_entries
+from passhat.reporting.why import read_traces
+from passhat.stats.why import Step
+
+WANTED = (Step("find", {"id": 7}, failed=True), Step("pay", {"sum": 2}))
+
+
+def messages(style: str) -> list[dict[str, Any]]:
+    """The same conversation as each tool writes it."""
+
+    def call(name: str, arguments: dict[str, object]) -> dict[str, Any]:
+        if style == "tau2":
+            return {"id": "1", "name": name, "arguments": arguments}
+        if style == "inspect":
+            return {"id": "1", "function": name, "arguments": arguments}
+        return {"type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+    failure: dict[str, Any] = {"role": "tool", "content": "not found", "error": True}
+    if style == "inspect":
+        failure |= {"error": {"type": "unknown", "message": "not found"}}
+    if style == "openai":
+        failure = {"role": "tool", "content": "Error: not found"}
+    return [
+        {"role": "user", "content": "Pay it."},
+        {"role": "assistant", "content": None, "tool_calls": [call("find", {"id": 7})]},
+        failure,
+        {"role": "assistant", "content": "Paying.", "tool_calls": [call("pay", {"sum": 2})]},
+        {"role": "tool", "content": "ok"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+    ]
+
+
+def write_tau2(folder: Path) -> Path:
+    simulations = [
+        {"id": "a", "task_id": "1", "trial": 0, "termination_reason": "agent_stop",
+         "reward_info": {"reward": 1.0}, "messages": messages("tau2")},
+    ]  # fmt: skip
+    info = {"environment_info": {"domain_name": "d"}, "agent_info": {"llm": "m"}}
+    path = folder / "tau2.json"
+    path.write_text(json.dumps({"info": info, "tasks": [], "simulations": simulations}))
+    return path
+
+
+def write_tau(folder: Path) -> Path:
+    row = {"task_id": 1, "reward": 1.0, "trial": 0, "info": {}, "traj": messages("openai")}
+    path = folder / "tau.json"
+    path.write_text(json.dumps([row]))
+    return path
+
+
+def inspect_log() -> dict[str, Any]:
+    score = {"match": {"value": "C"}}
+    sample = {"id": "1", "epoch": 1, "scores": score, "messages": messages("inspect")}
+    about = {"task": "t", "task_id": "x", "model": "m", "config": {"epochs": 1}, "dataset": {}}
+    return {"version": 2, "status": "success", "eval": about, "plan": {}, "samples": [sample]}
+
+
+def write_inspect_json(folder: Path) -> Path:
+    path = folder / "log.json"
+    path.write_text(json.dumps(inspect_log()))
+    return path
+
+
+def write_inspect_zip(folder: Path) -> Path:
+    log = inspect_log()
+    (sample,) = log.pop("samples")
+    path = folder / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(log))
+        summary = {name: sample[name] for name in ("id", "epoch", "scores")}
+        archive.writestr("summaries.json", json.dumps([summary]))
+        archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
+    return path
+
+
+def write_promptfoo(folder: Path) -> Path:
+    result = {
+        "provider": {"id": "p"}, "prompt": {"raw": "Pay it."}, "vars": {"a": 1}, "success": True,
+        "response": {"output": "Done."}, "metadata": {"messages": messages("openai")},
+    }  # fmt: skip
+    path = folder / "promptfoo.json"
+    path.write_text(json.dumps({"results": {"version": 3, "results": [result], "stats": {}}}))
+    return path
+
+
+@pytest.mark.parametrize(
+    "write", [write_tau2, write_tau, write_inspect_json, write_inspect_zip, write_promptfoo]
+)
+def test_calls_of_a_log(tmp_path: Path, write: Any) -> None:
+    path = write(tmp_path)
+    (run,) = read(path, needs=Needs(conversations=True))
+    (attempt,) = read_traces(run)
+    assert attempt.trace is not None
+    assert attempt.trace.calls == WANTED
+    assert attempt.trace.messages == 2
+    assert attempt.trace.passed
+    (without,) = read(path)
+    assert without.attempts is not None
+    assert "conversation" not in without.attempts.extras
+    assert run.attempts is not None
+    (one,) = run.attempts
+    assert "conversation" not in one.to_dict()
+
+
+def test_tools_of_a_simulated_user_are_not_the_agents() -> None:
+    talk = [
+        {
+            "role": "user",
+            "tool_calls": [{"name": "reboot", "arguments": {}}],
+            "content": "one moment",
+        },
+        {"role": "tool", "requestor": "user", "content": "ok"},
+    ]
+    assert list(transcript_entries(talk)) == [("user", "one moment"), ("other", "ok")]
+
+
+def test_what_is_no_message_is_left_out() -> None:
+    odd = [
+        3,
+        {"role": "assistant", "tool_calls": ["x", {"function": {"name": "a", "arguments": "{"}}]},
+    ]
+    ((role, text),) = transcript_entries(odd)
+    assert role == "agent"
+    assert '"name": "a"' in text
+    assert list(transcript_entries(None)) == []
