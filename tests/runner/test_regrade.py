@@ -36,7 +36,7 @@ def judge(folder: Path) -> Iterator[Callable[[str], None]]:
 
 
 def run_of(passhat: Passhat, agent: str, *more: object) -> str:
-    command = ["run", "-s", "jsonl:tasks.jsonl", "-a", agent, "-n", "2", *more]
+    command = ["run", "-s", "jsonl:tasks.jsonl", "-a", agent, "-n", "2", "--keep-going", *more]
     assert passhat(*command).code in (0, 4)  # 4: attempts are missing
     runs = json.loads(passhat("runs", "--json").out)["runs"]
     return str(runs[-1]["id"])

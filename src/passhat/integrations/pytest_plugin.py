@@ -241,6 +241,7 @@ def _reports(
     is_not_run = attempts[0].ended == "missing" and hasattr(attempts[0].reports[0], "wasxfail")
     if attempts[0].ended == "skipped" or is_not_run:  # xfail(run=False)
         return list(attempts[0].reports)
+    causes = _causes(attempts)
     counts = {
         "n": sum(attempt.ended in ("passed", "failed") for attempt in attempts),
         "c": sum(attempt.ended == "passed" for attempt in attempts),
@@ -251,6 +252,7 @@ def _reports(
         outcome, text = _one_task_outcome(item, options, counts)
     worst = next((attempt for attempt in attempts if attempt.ended != "passed"), None)
     if outcome == "failed" and worst is not None:
+        text += f"\n{_summarize_causes([causes], counts['n'])}"
         text += f"\n\nattempt {worst.number} ({worst.ended}):\n{worst.failing_report.longreprtext}"
     setup = _report(item, "setup", "passed")
     call = _report(
@@ -263,7 +265,8 @@ def _reports(
     )
     if options.suite is None:
         _apply_xfail(item, call)
-    call.user_properties.append((_PROPERTY, json.dumps(_record(item, options, counts))))
+    record = {**_record(item, options, counts), "causes": causes}
+    call.user_properties.append((_PROPERTY, json.dumps(record)))
     broken = [
         report
         for attempt in attempts
@@ -271,6 +274,36 @@ def _reports(
         if report.when == "teardown" and report.failed
     ]
     return [setup, call, *(broken[:1] or [_report(item, "teardown", "passed")])]
+
+
+def _causes(attempts: Sequence[_Attempt]) -> dict[str, dict[str, int]]:
+    """How often each message came with a category: a failed assertion is a wrong answer."""
+    causes: dict[str, dict[str, int]] = {}
+    for attempt in attempts:
+        if attempt.ended == "failed":
+            crash = getattr(attempt.failing_report.longrepr, "reprcrash", None)
+            message = "" if crash is None else str(crash.message).partition("\n")[0]
+            is_assertion = not message or message.startswith(
+                ("assert ", "AssertionError", "Failed")
+            )
+            messages = causes.setdefault("wrong_answer" if is_assertion else "exception", {})
+            messages[message] = messages.get(message, 0) + 1
+    return causes
+
+
+def _summarize_causes(causes: Sequence[dict[str, dict[str, int]]], attempts: int) -> str:
+    """The failures of all tests by cause, in a line; empty where none failed."""
+    from passhat.stats.outcomes.causes import group_failures
+
+    messages: dict[str, dict[str, int]] = {}
+    for cause in causes:
+        for category, texts in cause.items():
+            total = messages.setdefault(category, {})
+            for text, count in texts.items():
+                total[text] = total.get(text, 0) + count
+    counts = {category: sum(texts.values()) for category, texts in messages.items()}
+    sentence = group_failures(counts, messages, attempts).sentence()
+    return f"failures: {sentence}" if sentence else ""
 
 
 def _apply_xfail(item: pytest.Item, call: pytest.TestReport) -> None:
@@ -394,6 +427,9 @@ class _Gatherer:
             self._suites.lines.append(f"suite {name}: {error}")
             return "failed"
         self._suites.lines += f"suite {result}".splitlines()
+        scored = sum(task["n"] for task in tasks)
+        if causes := _summarize_causes([task["causes"] for task in tasks], scored):
+            self._suites.lines.append(f"  {causes}")
         outcome = _passes(result, allow_unsettled=allow)
         if outcome == "passed" and result.exit_code:
             self._suites.lines.append("  (not settled is allowed by the mark)")

@@ -22,7 +22,7 @@ from passhat.reporting.document import (
     Table,
     first_warning,
 )
-from passhat.reporting.documents.causes import label_failures
+from passhat.reporting.documents.causes import failure_lines, failure_table, label_failures
 from passhat.reporting.documents.report import label_warnings
 from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cells
 from passhat.reporting.view import run_labels, short_labels
@@ -349,6 +349,7 @@ def _ranking_document(comparisons: Comparisons, runs: Sequence[Run]) -> Document
     sections = {
         "lead": _ranking_lead(comparisons, runs),
         "screen": _ranking_screen(comparisons, labels),
+        "failures": label_failures(short, runs) if runs else (),
         "results": _ranking_tables(comparisons),
         "evidence": _ranking_evidence(comparisons),
     }
@@ -478,5 +479,8 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
         advice = () if rule.advice is None else (str(rule.advice),)
         details = (rule.evidence, *advice, *rule.notes)
         yield Finding(rule.verdict.sign, rule.outcome, str(rule.rule), details)
+    if result.failures is not None:
+        yield from failure_lines(result.failures)
+        yield from failure_table(result.failures)
     yield from (Sentence(text) for text in result.fresh_sentences)
     yield from (Note(note) for note in result.notes)

@@ -26,7 +26,7 @@ from passhat.stats.gate.confirm import Suspects, choose_suspects
 from passhat.stats.gate.gate_result import GateResult, Rule
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
-from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes import Outcomes, Run, summarize_failures
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["find_suspects", "gate", "judge"]
@@ -114,6 +114,7 @@ def judge(
         losses = replace(losses, limit=1.0)
     case = Case(named_run, base, absent, options)
     questions = parsed_rules or [NoRegression(parse_metric(options.metric), options.margin)]
+    failures = summarize_failures(named_run)
     base_name, name = (None, named_run.name) if base is None else pair_names(named_run, base)
     return GateResult(
         name=name,
@@ -125,6 +126,7 @@ def judge(
         unsettled=options.unsettled or (None if parsed_rules else "warn"),
         losses=losses,
         confirmation=options.confirmation,
+        failures=failures if failures.groups else None,
     )
 
 

@@ -14,6 +14,7 @@ from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, Losses, Unsettled
 from passhat.stats.gate.confirm import Confirmation, FreshRun, describe_runs
+from passhat.stats.outcomes import Failures
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
@@ -261,6 +262,8 @@ class GateResult(Plain):
         Fresh attempts at the tasks that looked broken.
     settling : tuple of FreshRun
         Runs of further attempts at undecided tasks, which the verdicts count.
+    failures : Failures or None
+        The failed attempts of the run by cause, where the causes are known.
     """
 
     SCHEMA = SCHEMA
@@ -280,6 +283,7 @@ class GateResult(Plain):
         "order_seed",
         "confirmation",
         "settling",
+        "failures",
         "notes",
     )
 
@@ -294,6 +298,7 @@ class GateResult(Plain):
     losses: Losses | None = None
     confirmation: Confirmation | None = None
     settling: tuple[FreshRun, ...] = ()
+    failures: Failures | None = None
 
     @property
     def fresh_sentences(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from passhat._serialize import Plain
 from passhat.stats.outcomes.run import Run
 from passhat.stats.outcomes.vocabulary import FailureCategory
 
-__all__ = ["FailureGroup", "FailureKind", "Failures", "summarize_failures"]
+__all__ = ["FailureGroup", "FailureKind", "Failures", "group_failures", "summarize_failures"]
 
 
 class FailureKind(StrEnum):
@@ -122,14 +122,19 @@ class Failures(Plain):
 
 def summarize_failures(run: Run) -> Failures:
     """Summarize the failed attempts of a run by cause, the most frequent category first."""
-    messages = run.failure_messages
+    return group_failures(run.failures_by_category, run.failure_messages, run.outcomes.scored)
+
+
+def group_failures(
+    counts: Mapping[str, int], messages: Mapping[str, Mapping[str, int]], attempts: int
+) -> Failures:
+    """Failures from counts by category, and how often each message came with a category."""
     groups = [
-        _group(category, count, messages.get(category, {}))
-        for category, count in run.failures_by_category.items()
+        _group(category, count, messages.get(category, {})) for category, count in counts.items()
     ]
     order = list(FailureKind)
     groups.sort(key=lambda group: (order.index(group.kind), -group.count, group.category))
-    return Failures(tuple(groups), run.outcomes.scored)
+    return Failures(tuple(groups), attempts)
 
 
 def _group(category: str, count: int, messages: Mapping[str, int]) -> FailureGroup:
