@@ -51,6 +51,7 @@ def test_attempts_that_fail_refute_it_with_a_readable_message(pytester: pytest.P
         [
             "*refuted: pass^4 >= 0.9; pass^4 is 0.014, at least 0.001 and at most 0.424*",
             "*4 of 8 attempts passed; Clopper-Pearson bounds*",
+            "*failures: 4 wrong answers (AssertionError: odd one out)*",
             "*attempt 1 (failed):*",
             "*odd one out*",
             "*to be seen*",
@@ -206,6 +207,8 @@ def test_a_suite_is_judged_together(pytester: pytest.Pytester, passes: str, code
     assert result.ret == code
     word = "Shown" if code == 0 else "Refuted"
     result.stdout.fnmatch_lines([f"suite refunds: {word}*", "*40 attempted*"])
+    told = "failures: 160 wrong answers (assert False)" in result.stdout.str()
+    assert told == (code == 1)
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "xdist"])
