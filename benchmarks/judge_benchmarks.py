@@ -76,18 +76,18 @@ def main() -> None:
     for path in options.files:
         tasks = list(read_tasks(path))[: options.limit]
         work = [(task, task.program(task.canonical)) for task in tasks]
-        plain = judge(work, "plain")
-        right = [one for at, one in enumerate(work) if plain[at].verdict is Verdict.PASSED]
-        verdicts = judge(right, "both")
+        verdicts = judge(work, "both")
         counts = Counter(map(name_verdict, verdicts.values()))
-        print(f"{Path(path).name}: {len(tasks)} tasks, plain passes {len(right)}: {dict(counts)}")
+        print(f"{Path(path).name}: {len(tasks)} reference solutions: {dict(counts)}", flush=True)
         if options.details:
-            for at, verdict in sorted(plain.items()):
-                if verdict.verdict is not Verdict.PASSED:
-                    print(f"  plain, {work[at][0].id}: {verdict.words[:200]}")
             for at, verdict in sorted(verdicts.items()):
                 if name_verdict(verdict) != "confirmed":
-                    print(f"  {right[at][0].id}: {verdict.words[:200]}")
+                    print(f"  {work[at][0].id}: {verdict.words[:200]}")
+        right = [
+            work[at]
+            for at, verdict in sorted(verdicts.items())
+            if name_verdict(verdict) in ("confirmed", "unconfirmed")
+        ]
         wrong = [
             (task, mutant)
             for task, program in right

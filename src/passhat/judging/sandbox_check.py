@@ -62,6 +62,7 @@ ATTACKS = {
     "threads": "start any number of threads",
     "rights": "keep the rights of root",
     "note": "leave a note for the next program",
+    "namespaces": "make a namespace in which it has all rights",
     "swarm": "start any number of processes",
 }
 """The attacks of the self-test, in words. Every one must fail."""
@@ -198,6 +199,18 @@ def note(facts):
                 leave()
             except (OSError, ValueError):
                 pass
+    raise OSError
+
+def namespaces(facts):
+    import ctypes
+    call = ctypes.CDLL(None).syscall
+    clone = {"x86_64": 56}.get(os.uname().machine, 220)
+    for number, flags in ((clone, 0x10000000 | 17), (97 if clone == 220 else 272, 0x10000000)):
+        child = call(number, flags, 0, 0, 0, 0)
+        if child == 0 and number == clone:
+            os._exit(0)
+        if child >= 0:
+            return
     raise OSError
 
 def swarm(facts):
