@@ -11,7 +11,8 @@ from passhat.stats.gate.decision import find_suspects, gate, judge
 from passhat.stats.gate.each_task import EachTaskRule
 from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
-from passhat.stats.gate.regression import GatePower, NoRegression, simulate_power
+from passhat.stats.gate.power import GatePower, simulate_power
+from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import (
     LimitRule,
     RuleText,
