@@ -258,6 +258,7 @@ def command(
         None if margin is None else margin / 100,
         unsettled,
         max_missing=max_missing / 100,
+        power=True,
     )
 
     needs = Needs(

@@ -52,7 +52,7 @@ def test_one_broken_task_of_sixty_is_confirmed_by_fresh_attempts_of_both_sides()
     assert result.exit_code == 1
     assert [task.task for task in result.results[0].broken] == ["t59"]
     assert "t59 (8 of 8 passed, now 0 of 8)" in result.headline
-    text = " ".join(result.fresh_sentences)
+    text = " ".join(result.remarks)
     assert "Confirmed by fresh attempts: t59" in text
     assert "16 fresh attempts, $1.00" in text
 
@@ -65,7 +65,7 @@ def test_fresh_attempts_that_pass_acquit_also_a_task_that_the_first_runs_show() 
     confirmation = confirm_suspects(suspects, *both)
     result = judge(new, (), base, GateOptions(confirmation=confirmation))
     assert result.results[0].broken == ()
-    assert "Suspected, not confirmed: t9" in " ".join(result.fresh_sentences)
+    assert "Suspected, not confirmed: t9" in " ".join(result.remarks)
 
 
 def test_missing_fresh_attempts_count_against_the_confirmation() -> None:

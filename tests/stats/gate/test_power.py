@@ -7,8 +7,8 @@ import pytest
 
 from passhat import Outcomes
 from passhat.stats.estimate.metrics import PassHat
-from passhat.stats.gate import simulate_power
-from passhat.stats.gate.regression import GatePower, _lower_rates
+from passhat.stats.gate import GateOptions, judge, simulate_power
+from passhat.stats.gate.power import GatePower, _lower_rates, simulate_curve
 
 RNG = np.random.default_rng(3)
 BASE = Outcomes.from_counts(8, RNG.binomial(8, RNG.beta(2.2, 0.7, 30)))
@@ -56,5 +56,43 @@ def test_where_nothing_can_be_said() -> None:
 
 def test_in_words() -> None:
     assert str(GatePower(0.1, 16, 20)) == (
-        "power: this gate would have caught a drop of 10 points in 16 of 20 simulated runs"
+        "this gate would have caught a drop of 10 points in 16 of 20 simulated runs"
     )
+
+
+def test_a_gate_says_how_often_it_would_have_caught_a_drop() -> None:
+    result = judge(BASE, (), BASE, GateOptions(power=True))
+    assert result.power is not None
+    assert next(power.drop for power in result.power.powers) == 0.1
+    assert result.power.sentence in str(result)
+    data = result.to_dict()["power"]
+    assert data["powers"][0]["runs"] == 20
+    assert data["detectable"] == result.power.detectable
+    assert judge(BASE, (), BASE, GateOptions()).power is None
+
+
+def test_a_weak_gate_names_the_drop_that_it_catches_and_a_strong_one_looks_below() -> None:
+    weak = simulate_curve(Outcomes.from_counts(4, [3] * 8), np.full(8, 4), PassHat(1))
+    assert not weak.powers[0].is_likely
+    assert weak.powers[-1].drop > 0.1
+    assert f"one of {weak.powers[-1].size} points in" in weak.sentence
+    strong = simulate_curve(Outcomes.from_counts(40, [36] * 60), np.full(60, 40), PassHat(1))
+    assert [power.drop for power in strong.powers] == [0.1, 0.05]
+    assert strong.detectable == 0.05
+
+
+@pytest.mark.parametrize(
+    ("base", "metric", "reason"),
+    [
+        (Outcomes.from_counts(1, [1, 0, 1]), PassHat(1), "one attempt per task"),
+        (Outcomes.from_counts(8, [0] * 5), PassHat(1), "below 10 points"),
+        (Outcomes.from_counts(3_000, [9] * 5), PassHat(1), "up to 3,000 attempts"),
+        (BASE, "first^2", "order of attempts"),
+    ],
+)
+def test_a_power_that_is_not_simulated_has_a_reason(
+    base: Outcomes, metric: object, reason: str
+) -> None:
+    curve = simulate_curve(base, base.n, metric)
+    assert curve.detectable is None
+    assert reason in curve.sentence

@@ -482,5 +482,5 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
     if result.failures is not None:
         yield from failure_lines(result.failures)
         yield from failure_table(result.failures)
-    yield from (Sentence(text) for text in result.fresh_sentences)
+    yield from (Sentence(text) for text in result.remarks)
     yield from (Note(note) for note in result.notes)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from passhat.errors import Hint, InvalidValue
+from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import (
@@ -24,9 +25,10 @@ from passhat.stats.gate.cases import (
 )
 from passhat.stats.gate.confirm import Suspects, choose_suspects
 from passhat.stats.gate.gate_result import GateResult, Rule
+from passhat.stats.gate.power import PowerCurve, simulate_curve
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
-from passhat.stats.outcomes import Outcomes, Run, summarize_failures
+from passhat.stats.outcomes import Completion, Outcomes, Run, summarize_failures
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["find_suspects", "gate", "judge"]
@@ -127,16 +129,27 @@ def judge(
         losses=losses,
         confirmation=options.confirmation,
         failures=failures if failures.groups else None,
+        power=None if parsed_rules or not options.power else _simulate(case),
     )
 
 
 def find_suspects(run: Run, against: Run, options: GateOptions) -> Suspects:
     """The tasks that the gate without a rule finds most suspicious."""
     absent, _, _ = find_losses(run, against, options)
-    case = Case(run, against, absent, options)
-    terms = replace(options.terms, cluster=None)
-    paired = case.pair(case.completed_run, against, parse_metric(options.metric), terms)
-    return choose_suspects(paired.pairing, terms.missing, terms.level)
+    pairing = _pair(Case(run, against, absent, options))
+    return choose_suspects(pairing, options.terms.missing, options.terms.level)
+
+
+def _pair(case: Case) -> Pairing:
+    terms, metric = replace(case.options.terms, cluster=None), parse_metric(case.options.metric)
+    return case.pair(case.completed_run, case.baseline("the gate"), metric, terms).pairing
+
+
+def _simulate(case: Case) -> PowerCurve:
+    pairing = _pair(case)
+    attempts, _ = pairing.b.counts(Completion.AS_FAILED)
+    metric = parse_metric(case.options.metric)
+    return simulate_curve(pairing.a, attempts, metric, case.options.terms.level)
 
 
 def _as_run(source: Run | Outcomes, name: str) -> Run:

@@ -15,6 +15,7 @@ from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, Losses, Unsettled
 from passhat.stats.gate.confirm import Confirmation, FreshRun, describe_runs
 from passhat.stats.outcomes import Failures
+from passhat.stats.gate.power import PowerCurve
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
@@ -264,6 +265,8 @@ class GateResult(Plain):
         Runs of further attempts at undecided tasks, which the verdicts count.
     failures : Failures or None
         The failed attempts of the run by cause, where the causes are known.
+    power : PowerCurve or None
+        How often the gate without a rule would have caught a drop.
     """
 
     SCHEMA = SCHEMA
@@ -284,6 +287,7 @@ class GateResult(Plain):
         "confirmation",
         "settling",
         "failures",
+        "power",
         "notes",
     )
 
@@ -299,13 +303,15 @@ class GateResult(Plain):
     confirmation: Confirmation | None = None
     settling: tuple[FreshRun, ...] = ()
     failures: Failures | None = None
+    power: PowerCurve | None = None
 
     @property
-    def fresh_sentences(self) -> tuple[str, ...]:
-        """Results and cost of fresh attempts, where a gate made some."""
+    def remarks(self) -> tuple[str, ...]:
+        """Results and cost of fresh attempts, where a gate made some, and the power of the gate."""
         confirmed = () if self.confirmation is None else self.confirmation.sentences
         settled = (f"{describe_runs('Settling', self.settling)}.",) if self.settling else ()
-        return (*confirmed, *settled)
+        power = () if self.power is None else (self.power.sentence,)
+        return (*confirmed, *settled, *power)
 
     @property
     def incomplete(self) -> bool:
@@ -383,7 +389,7 @@ class GateResult(Plain):
         for result in self.results:
             lines.append(f"  {result.verdict.sign} {result.sentence}")
             lines += [f"      {note}" for note in result.notes]
-        return "\n".join([*lines, *(f"  {note}" for note in (*self.fresh_sentences, *self.notes))])
+        return "\n".join([*lines, *(f"  {note}" for note in (*self.remarks, *self.notes))])
 
     def _repr_html_(self) -> str:
         rows = [
