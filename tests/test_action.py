@@ -1,4 +1,4 @@
-"""The GitHub Action, executed as far as a shell can: real passhat, and a stand-in for ``gh``."""
+"""The GitHub Action: its scripts with stand-ins for passhat and gh, its steps with passhat."""
 
 from __future__ import annotations
 
@@ -14,151 +14,305 @@ from typing import Any
 import pytest
 import yaml
 
+from passhat.cli import init
+
 ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
-WORKFLOW = yaml.safe_load((ROOT / "docs/examples/github-actions.yml").read_text())
-
+WORKFLOWS = {
+    "example": yaml.safe_load((ROOT / "docs/examples/github-actions.yml").read_text()),
+    "init": yaml.safe_load(init._WORKFLOW),
+}
 HERE = str(Path(sys.executable).parent)
+
 GH = """#!/usr/bin/env python3
-import json, pathlib, sys
+import json, os, pathlib, sys
+if os.environ.get("READ_ONLY") == "1" and ("POST" in sys.argv or "PATCH" in sys.argv):
+    sys.exit("HTTP 403: Resource not accessible by integration")
+if os.environ.get("READ_ONLY") == "2":
+    sys.exit("HTTP 401: Bad credentials")
 log = pathlib.Path("comments.json")
 comments = json.loads(log.read_text()) if log.exists() else []
 arguments = sys.argv[1:]
 assert arguments[0] == "api", arguments
-bodies = [one.partition("=")[2] for one in arguments if one.startswith("body=")]
+bodies = [one.partition("=@")[2] for one in arguments if one.startswith("body=@")]
+body = pathlib.Path(bodies[0]).read_text() if bodies else ""
 if "POST" in arguments:
-    comments.append({"id": 100 + len(comments), "body": bodies[0]})
+    comments.append({"id": 100 + len(comments), "body": body})
 elif "PATCH" in arguments:
     number = int(next(one for one in arguments if "comments/" in one).rpartition("/")[2])
-    next(one for one in comments if one["id"] == number)["body"] = bodies[0]
+    next(one for one in comments if one["id"] == number)["body"] = body
 else:
     print("\\n".join(str(one["id"]) for one in comments if one["body"].startswith("<!-- passhat")))
 log.write_text(json.dumps(comments))
 """
 
-AGENT = """
-import os, random
+# Notes how it was called, writes what it is asked to, and ends with $CODE_run, $CODE_gate ...
+PASSHAT = """#!/bin/bash
+echo "$@" >> calls.txt
+if [ "$1" = gate ]; then
+  if [ "${CODE_gate:-0}" = 2 ]; then echo "passhat: baseline.jsonl: holds no row." >&2; exit 2; fi
+  echo "new against old  ${VERDICT:-No regression.}"
+  echo "# ${VERDICT:-No regression.}" > passhat-gate.md
+fi
+[ "$1" != export ] || echo "{}" > "${@: -1}"
+code="CODE_$1"
+exit "${!code:-0}"
+"""
 
-def answer(prompt, attempt):
+AGENT = """
+import os
+
+def answer(prompt):
     if os.environ.get("BROKEN") == "1" and prompt.startswith("easy"):
         return "no"
-    return "yes" if random.Random(attempt.seed).random() < 0.9 else "no"
+    return "yes"
 """
 
 
 class Runner:
-    """Runs the steps of the action in a folder, as the GitHub runner would."""
+    """A folder in which the action's scripts and steps run, as the GitHub runner runs them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, stub: bool) -> None:
         self.folder = folder
         (folder / "bin").mkdir()
-        (folder / "bin/gh").write_text(GH)
-        (folder / "bin/gh").chmod(0o755)
-        # Nothing is installed here: passhat is.
-        (folder / "bin/python").write_text("#!/bin/sh\nexit 0\n")
-        (folder / "bin/python").chmod(0o755)
+        programs = {"gh": GH, "python": "#!/bin/sh\nexit 0\n"}  # nothing is installed here
+        if stub:
+            programs["passhat"] = PASSHAT
+        for name, text in programs.items():
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
         (folder / "agent.py").write_text(AGENT)
         tasks = [
             {"id": f"{kind}{i}", "prompt": f"{kind} question {i}", "answer": "yes"}
             for kind in ("easy", "hard")
-            for i in range(5)
+            for i in range(3)
         ]
         (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, tasks)))
 
-    def run(self, inputs: Mapping[str, str], **environment: str) -> dict[str, str]:
-        """Run all steps whose condition holds; return the outputs of the gate."""
+    def execute(self, command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
+            cwd=self.folder,
+            env={
+                **os.environ,
+                **environment,
+                "PATH": ":".join([str(self.folder / "bin"), HERE, os.environ["PATH"]]),
+                "GITHUB_OUTPUT": str(self.folder / "output.txt"),
+                "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
+                "GITHUB_ACTION_PATH": str(ROOT),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def outputs(self) -> dict[str, str]:
+        path = self.folder / "output.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return dict(line.split("=", 1) for line in lines)
+
+    def calls(self, word: str) -> list[str]:
+        path = self.folder / "calls.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line for line in lines if line.startswith(word)]
+
+    def run(self, inputs: Mapping[str, str], number: int = 1, **environment: str) -> dict[str, str]:
+        """Run all steps whose condition holds; outputs, and how the job ended as ``result``."""
         given = {name: one.get("default", "") for name, one in ACTION["inputs"].items()}
         given |= {"token": "t", **inputs}
-        output = self.folder / "output.txt"
-        output.write_text("")
-        outputs: dict[str, str] = {}
+        (self.folder / "output.txt").unlink(missing_ok=True)
         for step in ACTION["runs"]["steps"]:
-            if not self._holds(step.get("if", ""), given, outputs):
+            values = self._values(given, number)
+            if "uses" in step or not _evaluate(step.get("if", "true"), values):
                 continue
-            done = subprocess.run(
-                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-                cwd=self.folder,
-                env={
-                    **os.environ,
-                    **environment,
-                    **{k: self._filled(v, given, outputs) for k, v in step.get("env", {}).items()},
-                    "PATH": ":".join([str(self.folder / "bin"), HERE, os.environ["PATH"]]),
-                    "GITHUB_OUTPUT": str(output),
-                    "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
-                    "COLUMNS": "80",
-                },
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
-            if step["name"] == "Result":
-                outputs["result"] = str(done.returncode)
-            else:
-                assert done.returncode == 0, f"{step['name']}: {done.stdout}{done.stderr}"
-        return outputs
+            filled = {name: _fill(str(text), values) for name, text in step.get("env", {}).items()}
+            done = self.execute(step["run"], **environment, **filled)
+            if done.returncode:
+                return {**self.outputs(), "result": str(done.returncode), "step": step["name"]}
+        return {**self.outputs(), "result": "0"}
 
-    def _filled(self, text: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> str:
-        def value(found: re.Match[str]) -> str:
-            word = found[1].strip()
-            if " || " in word:
-                first, other = word.split(" || ")
-                return self._filled(f"${{{{ {first} }}}}", inputs, outputs) or other.strip("'")
-            known = {
-                "github.repository": "o/r",
-                "github.event.pull_request.number": "7",
-                "steps.gate.outputs.exit-code": outputs.get("exit-code", ""),
-            }
-            return known[word] if word in known else inputs[word.removeprefix("inputs.")]
+    def _values(self, inputs: Mapping[str, str], number: int) -> dict[str, str]:
+        values = {f"inputs.{name}": value for name, value in inputs.items()}
+        outputs = self.outputs()
+        for name in ("exit-code", "verdict", "gated"):
+            values[f"steps.gate.outputs.{name}"] = outputs.get(name, "")
+        values["steps.run.outputs.run-exit-code"] = outputs.get("run-exit-code", "")
+        github = {"event_name": "pull_request", "repository": "o/r", "server_url": "https://x"}
+        github |= {"run_id": str(number), "run_attempt": "1", "event.pull_request.number": "7"}
+        return values | {f"github.{name}": value for name, value in github.items()}
 
-        return re.sub(r"\$\{\{(.+?)\}\}", value, str(text))
 
-    def _holds(self, condition: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> bool:
-        names: dict[str, str] = {f"inputs.{name}": value for name, value in inputs.items()}
-        names |= {"steps.gate.outputs.exit-code": outputs.get("exit-code", "")}
-        names |= {"github.event_name": "pull_request"}
-        text = condition.replace("&&", " and ").replace("||", " or ")
-        for name in sorted(names, key=len, reverse=True):
-            text = text.replace(name, repr(names[name]))
-        return bool(eval(text)) if text else True
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\$\{\{(.+?)\}\}", lambda match: str(_evaluate(match[1], values)), text)
+
+
+def _evaluate(expression: str, values: Mapping[str, str]) -> object:
+    """The value of a workflow expression, of the few forms that the action uses."""
+    text = expression.strip()
+    for name in sorted(values, key=len, reverse=True):
+        text = text.replace(name, repr(values[name]))
+    text = text.replace("&&", " and ").replace("||", " or ").replace("true", "True", 1)
+    text = re.sub(r"'True'", "'true'", text)
+    return eval(text, {"format": lambda form, *words: form.format(*words)})
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    return Runner(tmp_path)
+def stub(tmp_path: Path) -> Runner:
+    return Runner(tmp_path, stub=True)
 
 
-INPUTS = {"agent": "python:agent:answer", "suite": "jsonl:tasks.jsonl", "attempts": "8"}
+BOTH = {"baseline": "baseline.jsonl", "save-baseline": "baseline.jsonl"}
 
 
-def test_a_baseline_is_made_then_a_change_without_effect_is_green_and_a_break_is_red(
-    runner: Runner,
+def test_without_a_baseline_the_job_is_green_says_so_and_the_first_one_is_saved(
+    stub: Runner,
 ) -> None:
-    assert runner.run({**INPUTS, "save-baseline": "baseline.jsonl"}) == {}
-    assert len((runner.folder / "baseline.jsonl").read_text().splitlines()) == 80
-
-    other_seeds = {**INPUTS, "baseline": "baseline.jsonl", "run-options": "--seed 5"}
-    green = runner.run({**other_seeds, "store": "second.db"})
-    assert green["result"] == green["exit-code"] == "0"
-
-    red = runner.run({**other_seeds, "store": "third.db"}, BROKEN="1")
-    assert red["result"] == red["exit-code"] == "1"
-    (comment,) = json.loads((runner.folder / "comments.json").read_text())
-    assert "easy0" in comment["body"]
-    assert "easy0" in (runner.folder / "summary.md").read_text()
-    assert (runner.folder / "passhat-gate.xml").read_text().startswith("<testsuites")
-
-
-def test_rules_and_results_made_elsewhere(runner: Runner) -> None:
-    (runner.folder / "mine.csv").write_text(
-        "task,n,c\n" + "".join(f"t{i},8,8\n" for i in range(40))
-    )
-    ended = runner.run({"results": "mine.csv", "rules": "pass^4 >= 0.6\nmissing <= 2%\n"})
+    ended = stub.run(BOTH)
     assert ended["result"] == "0"
+    assert ended["gated"] == "false"
+    assert ended["verdict"].startswith("No baseline yet (baseline.jsonl does not exist)")
+    assert stub.calls("gate") == []
+    assert (stub.folder / "baseline.jsonl").exists()
+    assert "No baseline yet" in (stub.folder / "summary.md").read_text()
 
 
-def test_the_example_workflow_uses_inputs_the_action_has() -> None:
-    steps: list[dict[str, Any]] = WORKFLOW["jobs"]["gate"]["steps"]
+def test_the_gate_comes_before_the_save_and_a_red_one_leaves_the_baseline_alone(
+    stub: Runner,
+) -> None:
+    baseline = stub.folder / "baseline.jsonl"
+    baseline.write_text("the last good one\n")
+    red = stub.run(BOTH, CODE_gate="1", VERDICT="Regression: 1 task broke.")
+    assert (red["result"], red["step"], red["exit-code"]) == ("1", "Result", "1")
+    assert red["verdict"] == "new against old  Regression: 1 task broke."
+    assert baseline.read_text() == "the last good one\n"
+    assert stub.calls("export") == []
+    assert stub.run(BOTH)["result"] == "0"
+    assert baseline.read_text() == "{}\n"
+    words = [line.split()[0] for line in stub.calls("")]
+    assert words.index("gate") < words.index("export")
+
+
+@pytest.mark.parametrize("code", ["3", "4"])
+def test_codes_of_the_gate_are_the_codes_of_the_job(stub: Runner, code: str) -> None:
+    (stub.folder / "baseline.jsonl").write_text("{}\n")
+    ended = stub.run({**BOTH, "unsettled": "fail"}, CODE_gate=code)
+    assert ended["result"] == ended["exit-code"] == code
+    assert stub.calls("export") == []
+
+
+def test_missing_attempts_are_never_swallowed(stub: Runner) -> None:
+    alone = stub.run(BOTH, CODE_run="4")
+    assert alone["result"] == alone["run-exit-code"] == "4"
+    assert alone["verdict"].startswith("Incomplete: passhat run ended with 4")
+    assert not (stub.folder / "baseline.jsonl").exists()  # half a run is no baseline
+    (stub.folder / "baseline.jsonl").write_text("{}\n")
+    judged = stub.run(BOTH, CODE_run="4", CODE_gate="4", VERDICT="Incomplete: 3 of 6.")
+    assert judged["result"] == "4"
+    (comment,) = json.loads((stub.folder / "comments.json").read_text())
+    assert "passhat run ended with 4" in comment["body"]
+
+
+def test_a_run_that_fails_ends_the_job_with_its_code(stub: Runner) -> None:
+    ended = stub.run(BOTH, CODE_run="130")
+    assert (ended["result"], ended["step"]) == ("130", "Run the agent")
+    assert stub.calls("gate") == stub.calls("export") == []
+
+
+def test_a_baseline_that_cannot_be_read_is_red_and_says_why(stub: Runner) -> None:
+    (stub.folder / "baseline.jsonl").write_text("")
+    ended = stub.run(BOTH, CODE_gate="2")
+    assert ended["result"] == "2"
+    assert ended["verdict"] == "passhat: baseline.jsonl: holds no row."
+    (comment,) = json.loads((stub.folder / "comments.json").read_text())
+    assert "holds no row" in comment["body"]
+
+
+@pytest.mark.parametrize("token", ["1", "2"])
+@pytest.mark.parametrize("code", ["0", "1"])
+def test_a_comment_that_cannot_be_written_changes_no_verdict(
+    stub: Runner, token: str, code: str
+) -> None:
+    (stub.folder / "baseline.jsonl").write_text("{}\n")
+    ended = stub.run(BOTH, CODE_gate=code, READ_ONLY=token)
+    assert ended["result"] == code
+    comments = stub.folder / "comments.json"
+    assert not comments.exists() or json.loads(comments.read_text()) == []
+
+
+def test_one_comment_is_kept_up_to_date(stub: Runner) -> None:
+    (stub.folder / "baseline.jsonl").write_text("{}\n")
+    stub.run(BOTH, CODE_gate="1", VERDICT="Regression.")
+    stub.run(BOTH, VERDICT="No regression.")
+    (comment,) = json.loads((stub.folder / "comments.json").read_text())
+    assert "# No regression." in comment["body"]
+    assert "https://x/o/r/actions/runs/1#artifacts" in comment["body"]
+
+
+def test_inputs_become_options(stub: Runner) -> None:
+    (stub.folder / "base.csv").write_text("x")
+    stub.run(
+        {
+            "agent": "python:a:b",
+            "suite": "jsonl:t.jsonl",
+            "attempts": "8",
+            "run-options": "--jobs 2",
+            "baseline": "base.csv",
+            "margin": "5",
+            "max-missing": "2",
+            "confirm": "16",
+        },
+        number=9,
+    )
+    (run,), (gate,) = stub.calls("run"), stub.calls("gate")
+    assert run == (
+        "run --name candidate-9-1 --agent python:a:b --suite jsonl:t.jsonl --attempts 8 --jobs 2"
+    )
+    assert gate.startswith(
+        "gate candidate-9-1 --against base.csv --margin 5 --max-missing 2 --confirm 16 "
+        "--again --jobs 2 --unsettled warn -o passhat-gate.xml"
+    )
+
+
+def test_rules_without_their_baseline_are_judged_as_far_as_they_can_be(stub: Runner) -> None:
+    rules = "pass^4 >= 0.6\n\npass^1 >= base - 0.05\n"
+    stub.run({"results": "mine.csv", "rules": rules, "baseline": "none.jsonl"})
+    assert stub.calls("run") == []
+    (gate,) = stub.calls("gate")
+    assert gate.startswith("gate mine.csv pass^4 >= 0.6 --unsettled")
+
+
+def test_with_passhat_itself(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, stub=False)
+    inputs = {"agent": "python:agent:answer", "suite": "jsonl:tasks.jsonl", "attempts": "6"}
+    first = runner.run({**inputs, **BOTH}, 1)
+    assert (first["result"], first["gated"]) == ("0", "false"), first
+    baseline = (tmp_path / "baseline.jsonl").read_text()
+    assert len(baseline.splitlines()) == 36
+
+    red = runner.run({**inputs, **BOTH}, 2, BROKEN="1")
+    assert red["result"] == red["exit-code"] == "1", red
+    assert "Regression" in red["verdict"]
+    assert (tmp_path / "baseline.jsonl").read_text() == baseline
+    (comment,) = json.loads((tmp_path / "comments.json").read_text())
+    for text in ("Confirmed by fresh attempts: easy", "Before and after", "caught a drop of"):
+        assert text in comment["body"], comment["body"]
+    assert "easy0" in (tmp_path / "summary.md").read_text()
+    assert (tmp_path / "passhat-gate.xml").read_text().startswith("<testsuites")
+    assert (tmp_path / "passhat-report.html").exists()
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_workflows_use_inputs_the_action_has(name: str) -> None:
+    workflow = WORKFLOWS[name]
+    steps: list[dict[str, Any]] = workflow["jobs"]["gate"]["steps"]
     (ours,) = [step for step in steps if step.get("uses", "").startswith("passhat/")]
     assert set(ours["with"]) <= set(ACTION["inputs"])
-    assert WORKFLOW["permissions"]["pull-requests"] == "write"
+    assert ours["with"]["baseline"] == "baseline.jsonl"
+    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
+    caches = [step["uses"] for step in steps if "cache" in step.get("uses", "")]
+    assert caches == ["actions/cache/restore@v4", "actions/cache/save@v4"]
+
+
+def test_every_script_of_the_action_is_used() -> None:
+    used = set(re.findall(r"\.github/action/(\w+\.sh)", (ROOT / "action.yml").read_text()))
+    assert used == {path.name for path in (ROOT / ".github/action").iterdir()}

@@ -258,12 +258,12 @@ def command(
         None if margin is None else margin / 100,
         unsettled,
         max_missing=max_missing / 100,
-        power=True,
+        details=True,
     )
 
     needs = Needs(
         attempts=look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
-        measures=any(rule.measure is not None for rule in parsed_rules),
+        measures=watch is None,
         answers=False,
     )
     labels = (terms.cluster,)

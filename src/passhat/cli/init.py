@@ -46,25 +46,54 @@ attempts = 8
 """
 
 _WORKFLOW = """\
-# Runs the agent on every pull request and compares it with the committed baseline.
-# Make the baseline once:  passhat run && passhat export latest > baseline.jsonl
+# Runs the agent on every pull request, compares it with the main branch, and
+# fails on a regression. Agent, suite and attempts are those of passhat.toml.
 name: passhat
-on: [pull_request]
+
+on:
+  pull_request:
+  push:
+    branches: [main]
 
 permissions:
   contents: read
+  pull-requests: write
+
+concurrency:
+  group: passhat-${{ github.ref }}
+  cancel-in-progress: true
 
 jobs:
   gate:
     runs-on: ubuntu-latest
+    timeout-minutes: 60
     steps:
       - uses: actions/checkout@v4
+
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
 {install}
-      - run: passhat run
-      - run: passhat gate latest --against baseline.jsonl
+
+      # The main branch's attempts, as its last green run kept them.
+      - uses: actions/cache/restore@v4
+        with:
+          path: baseline.jsonl
+          key: passhat-baseline-${{ github.run_id }}-${{ github.run_attempt }}
+          restore-keys: passhat-baseline-
+
+      - uses: passhat/passhat@v0.2
+        with:
+          install: "" # the step above did
+          baseline: baseline.jsonl
+          # The first run on the main branch makes it; pull requests leave it alone.
+          save-baseline: ${{ github.ref == 'refs/heads/main' && 'baseline.jsonl' || '' }}
+
+      - uses: actions/cache/save@v4
+        if: github.ref == 'refs/heads/main'
+        with:
+          path: baseline.jsonl
+          key: passhat-baseline-${{ github.run_id }}-${{ github.run_attempt }}
 """
 
 _FROM_FOLDER = """\

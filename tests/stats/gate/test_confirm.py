@@ -92,6 +92,15 @@ def test_without_the_baselines_agent_the_correction_is_over_all_tasks() -> None:
     assert "gone." in enough.sentences[-1]
 
 
+def test_a_baseline_that_no_longer_passes_is_not_the_baseline() -> None:
+    base, new = outcomes([8] * 10, 8), outcomes([8] * 9 + [0], 8)
+    suspects = find_suspects(run_of(new, "new"), run_of(base, "old"), GateOptions())
+    both = fresh(suspects.names, [0]), fresh(suspects.names, [0], side="baseline")
+    confirmation = confirm_suspects(suspects, *both)
+    assert [task.task for task in confirmation.confirmed] == ["t9"]
+    assert "its agent is not what it was, t9 (8 of 8 passed, now 0 of 8)" in confirmation.kept
+
+
 def test_false_names_are_rare_without_a_change() -> None:
     rng = np.random.default_rng(5)
     named = [0, 0]

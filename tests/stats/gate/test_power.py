@@ -61,7 +61,7 @@ def test_in_words() -> None:
 
 
 def test_a_gate_says_how_often_it_would_have_caught_a_drop() -> None:
-    result = judge(BASE, (), BASE, GateOptions(power=True))
+    result = judge(BASE, (), BASE, GateOptions(details=True))
     assert result.power is not None
     assert next(power.drop for power in result.power.powers) == 0.1
     assert result.power.sentence in str(result)

@@ -103,6 +103,7 @@ class Again:
             shard=None,
             stop_when=(),
             only_missing=False,
+            keep_going=True,  # a task that raises every time is what may be confirmed
         )
 
         def check(plan: RunPlan, store: Store, freed: int) -> None:  # noqa: ARG001
@@ -193,8 +194,9 @@ def _repeat_baseline(
     """Fresh attempts of the baseline's agent; or none, and why."""
     if base.agent_guessed or base.protocol.suite is None:
         return None, "its agent and suite are not recorded."
-    if base.agent == run.agent and AGENT_CODE not in base.protocol.decoding:
-        return None, f"both runs name {run.agent}, and nothing tells its versions apart."
+    if base.agent == run.agent:
+        # Its files may be the same, and still not its prompts, packages or what it calls.
+        return None, f"both runs name {run.agent}, and what runs now is the new one."
     try:
         return again.make(base, suspects.names, attempts, "confirm", is_base=True), ""
     except PasshatError as error:

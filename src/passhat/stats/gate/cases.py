@@ -53,7 +53,8 @@ class GateOptions:
     rule, ``unsettled`` is how a gate ends that is not settled, ``max_missing`` the share of planned
     attempts that may have no verdict. With a ``confirmation``, the gate without a rule calls only
     confirmed tasks broken. ``anytime`` judges each task so that it may be looked at again after
-    further attempts. ``power`` simulates how often a drop would have been caught.
+    further attempts. ``details`` estimates both runs and simulates how often a drop
+    would have been caught.
     """
 
     terms: Terms = field(default_factory=Terms)
@@ -66,7 +67,7 @@ class GateOptions:
     max_missing: float = MAX_MISSING
     confirmation: Confirmation | None = None
     anytime: bool = False
-    power: bool = False
+    details: bool = False
 
     def __post_init__(self) -> None:
         if not 0.5 < self.terms.level < 1:

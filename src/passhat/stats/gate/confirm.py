@@ -40,6 +40,8 @@ __all__ = [
 MOST_SUSPECTS = 5
 FRESH_ATTEMPTS = 8
 _MOST_FRESH_ATTEMPTS = 32
+_DRIFT = 0.001
+"""Suspects passed more often than usual in the baseline; so small a p-value is no such luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +203,23 @@ def describe_runs(what: str, runs: Sequence[FreshRun]) -> str:
 def confirm_suspects(
     suspects: Suspects, fresh: FreshRun, fresh_base: FreshRun | None, kept: str = ""
 ) -> Confirmation:
-    """Test the suspects on fresh attempts; without a fresh baseline, against its kept counts."""
+    """Test the suspects on fresh attempts; without a fresh baseline, against its kept counts.
+
+    So too where the baseline's agent now fails where it passed: then it is not what it was.
+    """
     runs = (fresh,) if fresh_base is None else (fresh_base, fresh)
     others = 0
+    first = pick_tasks(suspects.pairing.a, suspects.names)
+    if fresh_base is not None:
+        drifts = find_changed_tasks(
+            pair(first, fresh_base.outcomes), suspects.policy, _DRIFT, "less"
+        )
+        if drifts:
+            fresh_base, kept = (
+                None,
+                f"its agent is not what it was, {some(list(map(str, drifts)))}.",
+            )
     if fresh_base is None:
-        first = pick_tasks(suspects.pairing.a, suspects.names)
         second = add_attempts(pick_tasks(suspects.pairing.b, suspects.names), [fresh.outcomes])
         others = len(suspects.pairing) - len(suspects.tasks)
     else:

@@ -24,7 +24,7 @@ from passhat.stats.gate.cases import (
     pair_names,
 )
 from passhat.stats.gate.confirm import Suspects, choose_suspects
-from passhat.stats.gate.gate_result import GateResult, Rule
+from passhat.stats.gate.gate_result import GateResult, Rule, RunSide
 from passhat.stats.gate.power import PowerCurve, simulate_curve
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
@@ -130,6 +130,8 @@ def judge(
         confirmation=options.confirmation,
         failures=failures if failures.groups else None,
         power=None if parsed_rules or not options.power else _simulate(case),
+        power=None if parsed_rules or not options.details else _simulate(case),
+        sides=() if parsed_rules or not options.details else _estimate_sides(case),
     )
 
 
@@ -143,6 +145,32 @@ def find_suspects(run: Run, against: Run, options: GateOptions) -> Suspects:
 def _pair(case: Case) -> Pairing:
     terms, metric = replace(case.options.terms, cluster=None), parse_metric(case.options.metric)
     return case.pair(case.completed_run, case.baseline("the gate"), metric, terms).pairing
+
+
+def _estimate_sides(case: Case) -> tuple[RunSide, ...]:
+    """Both runs on the tasks of both, with intervals about these tasks."""
+    pairing, metric = _pair(case), parse_metric(case.options.metric)
+    terms = replace(case.options.terms, population=Population.THESE_TASKS, cluster=None)
+    sides = []
+    runs = (case.baseline("the gate"), case.run)
+    for run, outcomes, name in zip(runs, (pairing.a, pairing.b), pairing.names, strict=True):
+        if outcomes.total_missing == outcomes.attempts:
+            continue  # nothing judged is no number
+        estimate = case.options.tools.estimate(outcomes, metric, terms)
+        cost, seconds = run.measured("cost"), run.measured("seconds")
+        sides.append(
+            RunSide(
+                name,
+                estimate.value,
+                estimate.low,
+                estimate.high,
+                outcomes.attempts,
+                outcomes.total_missing,
+                None if cost is None else cost.total,
+                None if seconds is None else seconds.total,
+            )
+        )
+    return tuple(sides)
 
 
 def _simulate(case: Case) -> PowerCurve:

@@ -25,6 +25,7 @@ __all__ = [
     "GateVerdict",
     "Rule",
     "RuleResult",
+    "RunSide",
     "TaskVerdict",
     "Unsettled",
 ]
@@ -60,6 +61,23 @@ class Advice:
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class RunSide:
+    """One of the two runs of a gate: its value with an interval, and what it took.
+
+    ``cost`` and ``seconds`` are sums over all attempts; ``None`` where they are not recorded.
+    """
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    attempts: int
+    missing: int
+    cost: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +285,8 @@ class GateResult(Plain):
         The failed attempts of the run by cause, where the causes are known.
     power : PowerCurve or None
         How often the gate without a rule would have caught a drop.
+    sides : tuple of RunSide
+        The baseline and the run, each by itself, on the tasks of both.
     """
 
     SCHEMA = SCHEMA
@@ -288,6 +308,7 @@ class GateResult(Plain):
         "settling",
         "failures",
         "power",
+        "sides",
         "notes",
     )
 
@@ -304,6 +325,7 @@ class GateResult(Plain):
     settling: tuple[FreshRun, ...] = ()
     failures: Failures | None = None
     power: PowerCurve | None = None
+    sides: tuple[RunSide, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
