@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 WORKFLOWS = {
     "example": yaml.safe_load((ROOT / "docs/examples/github-actions.yml").read_text()),
-    "init": yaml.safe_load(init._WORKFLOW),
+    "init": yaml.safe_load(init._WORKFLOW.replace("{install}", init._install_step())),
 }
 HERE = str(Path(sys.executable).parent)
 

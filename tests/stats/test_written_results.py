@@ -21,6 +21,14 @@ from passhat.stats.compare import compare_all
 from passhat.stats.estimate import estimate_all
 from passhat.stats.estimate.diagnostics import diagnose
 from passhat.stats.forecast import keeps, reaches
+from passhat.stats.gate import (
+    Confirmation,
+    FreshRun,
+    GateOptions,
+    confirm_suspects,
+    find_suspects,
+    judge,
+)
 from passhat.stats.outcomes import Attempts, FailureGroup, FailureKind, Failures
 from passhat.stats.plan import Allocation
 from passhat.stats.sequential import ConfidenceSequence
@@ -81,6 +89,12 @@ def _run(name: str, passes: list[int], **settings: object) -> Run:
 STEADY, FLAKY, WEAK = ([4, 0] * 12, [3, 3] * 12, [1, 0] * 12)
 
 
+def _confirm(run: Run, base: Run) -> Confirmation:
+    suspects = find_suspects(run, base, GateOptions())
+    counts = Outcomes.from_counts(8, [1] * len(suspects.tasks), suspects.names)
+    return confirm_suspects(suspects, FreshRun("id", "new", counts, 0.5), None, "gone.")
+
+
 @cache
 def _results() -> Mapping[str, object]:
     """One of every result, with its optional parts filled in."""
@@ -112,6 +126,7 @@ def _results() -> Mapping[str, object]:
             "comparisons": compare_all([a, b, c]),
             "gate": gate(b, ["pass^1 >= 0.5", "pass^1 >= base", "cost <= 1"], a),
             "regression": gate(c, (), a),
+            "confirmed": judge(c, (), a, GateOptions(confirmation=_confirm(c, a), details=True)),
             "plan": plan_tasks(a, metric="pass^2", detect=0.2),
             "allocation": allocate(_run("e", [4, 0, 2, 3, 1, 2] * 6), budget=180),
             "forecast": forecast(b.outcomes, "pass^16"),
