@@ -129,7 +129,6 @@ def judge(
         losses=losses,
         confirmation=options.confirmation,
         failures=failures if failures.groups else None,
-        power=None if parsed_rules or not options.power else _simulate(case),
         power=None if parsed_rules or not options.details else _simulate(case),
         sides=() if parsed_rules or not options.details else _estimate_sides(case),
     )

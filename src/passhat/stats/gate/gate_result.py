@@ -14,8 +14,8 @@ from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, Losses, Unsettled
 from passhat.stats.gate.confirm import Confirmation, FreshRun, describe_runs
-from passhat.stats.outcomes import Failures
 from passhat.stats.gate.power import PowerCurve
+from passhat.stats.outcomes import Failures
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
