@@ -9,7 +9,7 @@ help:
 	@echo "make demo    two agents, 24 tasks, 8 attempts each: a comparison and a report"
 	@echo "make test    the whole test suite"
 	@echo "make test-fast   the quick tests: no browser, database server, cluster or sandbox"
-	@echo "make test-deep   property tests with many new random examples; before a release"
+	@echo "make test-deep   property tests with many new random examples, 100,000 steps of simulated runners"
 	@echo "make lint    ruff, mypy --strict, import-linter and the check of names"
 	@echo "make lock    write requirements.lock again: versions and hashes that CI installs"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
@@ -35,6 +35,7 @@ test-fast:
 test-deep:
 	@tools/setup dev
 	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m hypothesis
+	$(BIN)/python benchmarks/simulation.py
 
 lint:
 	@tools/setup dev

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from passhat.cli.shared.commands import set_option, setting
 from passhat.cli.shared.configuring import Configured, print_configuration, store_option
+from passhat.cli.shared.engines import ray_address, ray_workers
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import full_option, suite_settings, this_command
 from passhat.cli.shared.run_settings import (
@@ -21,13 +20,12 @@ from passhat.cli.shared.run_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine
 
     from passhat.protocol import Question
     from passhat.reporting.run_summary import Summary
     from passhat.runner import Progress, RunPlan
-    from passhat.runner.run import Work
-    from passhat.runner.run_spec import Loaded, RunResult, RunSpec
+    from passhat.runner.run_spec import RunResult, RunSpec
     from passhat.stats.outcomes import Run
     from passhat.stats.plan import Allocation
     from passhat.store import Store
@@ -167,6 +165,7 @@ def _is_typed(name: str) -> bool:
 @click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
 @click.option("--keep-going", is_flag=True, help="Go on when the first attempts all raise.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
+@click.option("--wait", is_flag=True, help="Stay until other runners of this run have finished.")
 @click.option(
     "--on",
     metavar="ENGINE",
@@ -290,6 +289,7 @@ def command(
     timeouts_are: str | None,
     only_missing: bool,
     keep_going: bool,
+    wait: bool,
     otlp: str | None,
     otlp_port: int | None,
     on: str | None,
@@ -353,6 +353,7 @@ def command(
         timeouts_are=timeouts_are,
         only_missing=only_missing,
         keep_going=keep_going,
+        wait=wait,
         otlp=otlp,
         otlp_port=otlp_port,
         spending=money.spending(),
@@ -366,7 +367,7 @@ def command(
         return ExitCode.OK
     if k is not None and isinstance(spec.attempts, int) and not _is_typed("k"):
         k = min(k, spec.attempts)  # a file's k, with fewer attempts on the command line
-    address = None if on is None else _ray_address(on)
+    address = None if on is None else ray_address(on)
     result = _run(spec, address, baseline, k, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget
     if progress.settled is not None and progress.settled.settled:
@@ -415,23 +416,6 @@ def _print_settled(progress: Progress) -> None:
         f"settled after {look.used:,} of {look.tasks:,} tasks; {rest:,} attempts were not needed",
         err=True,
     )
-
-
-def _ray_address(on: str) -> str:
-    from passhat.integrations.ray.ray_runner import OnRay
-
-    return OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
-
-
-@contextmanager
-def _ray_workers(
-    spec: RunSpec, address: str, plan: RunPlan, loaded: Loaded
-) -> Iterator[Work | None]:
-    from passhat.integrations.ray.ray_runner import OnRay
-
-    with OnRay(plan, spec, loaded.models, address) as engine:
-        click.echo(f"{engine.workers} Ray workers", err=True)
-        yield engine.work
 
 
 def _run(
@@ -489,7 +473,7 @@ def _run(
                 tell=display.say,
                 stop=stop,
                 before=before,
-                engine=None if address is None else partial(_ray_workers, spec, address),
+                engine=None if address is None else partial(ray_workers, spec, address),
             )
 
         result = _until_stopped(whole, plans, store_path=str(spec.store))

@@ -12,7 +12,8 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from passhat.errors import ReadError, StoreUnavailable
+from passhat.errors import PasshatError, ReadError, RunStopped, StoreUnavailable
+from passhat.runner.redaction import Redactor
 from passhat.stats.gate.sequential_gate import Look, Watcher
 from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.store import AttemptRecord
@@ -24,6 +25,9 @@ __all__ = [
     "StopRule",
     "StoreRetry",
     "StoreThread",
+    "cancel_until_done",
+    "raise_first_error",
+    "take_exception",
     "wait_in_steps",
 ]
 
@@ -99,6 +103,7 @@ _CALL_SECONDS = 30.0
 _INTERRUPTED_SECONDS = 15.0
 """Longer than the store tries to connect: that cannot be interrupted."""
 _STEP_SECONDS = 0.5
+_CANCEL_SECONDS = 1.0
 
 
 async def wait_in_steps(
@@ -114,6 +119,35 @@ async def wait_in_steps(
         if done:
             return True
     return False
+
+
+def take_exception(future: asyncio.Future[Any]) -> None:
+    """Mark an error as seen: asyncio prints one that nobody awaited, in the middle of a run."""
+    if not future.cancelled():
+        future.exception()
+
+
+def cancel_until_done(task: asyncio.Future[None]) -> None:
+    """Cancel again and again: an agent may swallow the first cancellation."""
+    if not task.done():
+        task.cancel()
+        task.get_loop().call_later(_CANCEL_SECONDS, cancel_until_done, task)
+
+
+def raise_first_error(workers: asyncio.Task[None], redact: Redactor) -> None:
+    """Raise a single error for a run that cannot go on, however many workers met it."""
+    try:
+        workers.result()
+    except BaseExceptionGroup as group:
+        errors = group.subgroup(PasshatError)
+        if errors is None:
+            raise
+        first: BaseException = errors
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        if isinstance(first, RunStopped):  # it quotes the message of a server
+            first = RunStopped(redact(first.message), hint=first.hint)
+        raise first from None
 
 
 class StoreThread:
@@ -212,6 +246,7 @@ class StoreRetry:
     async def _call(self, work: Callable[[], T], announce: Callable[[str], None]) -> T:
         future = self._thread.submit(work)
         call = asyncio.wrap_future(future)
+        call.add_done_callback(take_exception)  # whoever waits may be canceled
         done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
         if not done:
             announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")
@@ -283,6 +318,7 @@ class Claims:
         self._refill = refill
         self.refused = 0
         """Attempts that another runner had claimed before."""
+        self.handed_out = 0
         self._claiming = asyncio.Lock()
         self._claimed: list[AttemptKey] = []
         self._time = asyncio.get_running_loop().time
@@ -304,7 +340,14 @@ class Claims:
                     if attempts is None:
                         return None
                     self._todo = attempts
-        return self._claimed.pop() if self._claimed and self.more_wanted() else None
+        if not self._claimed or not self.more_wanted():
+            return None
+        self.handed_out += 1
+        return self._claimed.pop()
+
+    def add(self, attempts: Iterator[AttemptKey]) -> None:
+        """Go on with these attempts, after there were none."""
+        self._todo = attempts
 
     async def _find_more(self) -> Iterator[AttemptKey] | None:
         """Attempts that other runners left; queried once for all workers that run out together."""

@@ -29,6 +29,9 @@ from passhat.runner.queues import (
     StopRule,
     StoreRetry,
     StoreThread,
+    cancel_until_done,
+    raise_first_error,
+    take_exception,
     wait_in_steps,
 )
 from passhat.runner.redaction import Redactor
@@ -67,7 +70,7 @@ _HURRIED_SECONDS = 1.0
 _LOCKED_SECONDS = 1.0
 """A SQLite file that is locked for longer is announced."""
 _LOOK_SECONDS = 0.5
-_CANCEL_SECONDS = 1.0
+_WAIT_SECONDS = 2.0
 
 
 def silent(_text: str) -> None:
@@ -86,6 +89,8 @@ class RunPlan:
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     give_up_after : int
         Stop when so many attempts in a row got no answer at all; 0 never stops.
+    wait : bool
+        Stay until other runners of the run have finished; make what they leave.
     keep_going : bool
         Go on when the first attempts all end by the same exception or unusable answer.
     canary : bool
@@ -109,6 +114,7 @@ class RunPlan:
     stop_when: tuple[str, ...] = ()
     give_up_after: int = 8
     keep_going: bool = False
+    wait: bool = False
     canary: bool = False
     timeouts_are_missing: bool = False
     telemetry: Telemetry | None = None
@@ -234,8 +240,6 @@ class Stop:
 
 Seen = Callable[[AttemptRecord, Progress], None]
 """Called after every finished attempt."""
-
-
 Call = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Makes a call of the store, perhaps in a thread."""
 Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
@@ -313,28 +317,17 @@ class _Execution:
 
     async def run(self, work: Work) -> Progress:
         """Make the remaining attempts with ``work``."""
-        plan, stop = self._plan, self._stop
-        claims = self._claims = await self._begin()
-        workers = asyncio.ensure_future(work(plan, claims, self._outbox))
-        writer = asyncio.create_task(self._write())
+        self._claims = await self._begin()
         watching = asyncio.create_task(self._watched.keep())
-
-        def give_up() -> None:
-            _cancel_until_done(workers)
-            self._retry.hurry()
-
-        stop.when_impatient(give_up)
+        watching.add_done_callback(take_exception)
         try:
-            await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
-            if writer.done():
-                workers.cancel()  # a store that cannot be written makes further attempts pointless
-                await asyncio.wait({workers})
-            self._outbox.close()
-            await writer
-            if self._fault is not None:
-                raise self._fault
-            if not workers.cancelled():
-                _raise_first_error(workers, plan.redact)
+            while True:
+                claimed, written = self._claims.handed_out, self._progress.done
+                await self._make(work)
+                # A cap may keep this runner from making what it claims: another round is no use.
+                idle = self._claims.handed_out > claimed and self._progress.done == written
+                if idle or not await self._find_left():
+                    break
         except StoreUnavailable:
             self._retry.hurry()  # it was waited for long enough
             raise
@@ -344,10 +337,59 @@ class _Execution:
         self._progress.settled = self._rule.look
         return self._progress
 
+    async def _make(self, work: Work) -> None:
+        """Make attempts until there are none to claim, and write their results."""
+        self._outbox = Outbox()
+        workers = asyncio.ensure_future(work(self._plan, self._claims, self._outbox))
+        writer = asyncio.create_task(self._write())
+        for task in (workers, writer):
+            task.add_done_callback(take_exception)  # the first error is raised, and only that
+
+        def give_up() -> None:
+            cancel_until_done(workers)
+            self._retry.hurry()
+
+        self._stop.when_impatient(give_up)
+        await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
+        if writer.done():
+            workers.cancel()  # a store that cannot be written makes further attempts pointless
+            await asyncio.wait({workers})
+        self._outbox.close()
+        await writer
+        if self._fault is not None:
+            raise self._fault
+        if not workers.cancelled():
+            raise_first_error(workers, self._plan.redact)
+
+    async def _find_left(self) -> bool:
+        """Whether other runners left attempts to make; waits for those runners if the plan says so.
+
+        Workers end when there is nothing to claim. A result that was dropped since, or a runner
+        that ended since, leaves attempts that nobody makes.
+        """
+        is_announced = False
+        while not self._stop.asked:
+            attempts = await self._reclaim()
+            if attempts is not None:
+                self._claims.add(attempts)
+                return True
+            if not self._plan.wait:
+                return False
+            claims_of_others = await self._retry(partial(self._store.list_claims, self._run))
+            if not claims_of_others:
+                return False
+            if not is_announced:
+                is_announced = True
+                how_many = counted(sum(held.claims for held in claims_of_others), "attempt")
+                self._plan.tell(f"Waiting for other runners, which are making {how_many}.")
+            await asyncio.sleep(_WAIT_SECONDS)
+        return False
+
     async def _begin(self) -> Claims:
         """Count the attempts in the store, check that the agent is reachable, store the run."""
         plan, store = self._plan, self._store
         # Before and after: a claim that comes or goes in between is seen in one of them.
+        generation = await self._retry(partial(store.load_generation, self._run))
         claims_before = await self._retry(partial(store.list_claims, self._run))
         stored_attempts = await self._retry(partial(store.load_attempts, self._run))
         self._others = bool(
@@ -360,7 +402,10 @@ class _Execution:
             is_watching=not plan.keep_going and not await self._retry(self._has_answers)
         )
         store.wait_at_most(_LOCKED_SECONDS)
-        await self._retry(partial(store.begin, plan.record, plan.attempts))
+        if generation != await self._retry(partial(store.begin, plan.record, plan.attempts)):
+            # New, or removed since it was looked at: what was stored then is not there any more.
+            stored_attempts = await self._retry(partial(store.load_attempts, self._run))
+            self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
         if plan.stop_when:
             self._order_seed = await self._thread(partial(plan.order_seed, store))
             self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, self._order_seed)
@@ -388,7 +433,8 @@ class _Execution:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
         plan = self._plan
         # Looking through a million attempts takes a while, so not where there is no other runner.
-        if not (self._others or self._claims.refused or self._progress.dropped):
+        claims = self._claims
+        if not (self._others or claims.refused or self._progress.dropped or plan.wait):
             return None
         await expire_leases(self._store, self._run, self._stop, plan.tell, self._retry)
         stored_attempts = await self._retry(partial(self._store.load_attempts, self._run))
@@ -448,19 +494,13 @@ class _Execution:
         releasing = asyncio.wrap_future(
             self._thread.submit(partial(self._store.release, self._run))
         )
+        releasing.add_done_callback(take_exception)
         patience = _HURRIED_SECONDS if self._retry.hurried else _RELEASE_SECONDS
         if not await wait_in_steps(releasing, patience):
             self._store.interrupt()
             return
         with suppress(PasshatError):
             releasing.result()
-
-
-def _cancel_until_done(task: asyncio.Future[None]) -> None:
-    """Cancel again and again: an agent may swallow the first cancellation."""
-    if not task.done():
-        task.cancel()
-        task.get_loop().call_later(_CANCEL_SECONDS, _cancel_until_done, task)
 
 
 async def expire_leases(
@@ -548,19 +588,3 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 f"{some(names, 5)}. --isolate runs every Python agent in a process of its own, "
                 "which is killed."
             )
-
-
-def _raise_first_error(workers: asyncio.Task[None], redact: Redactor) -> None:
-    """Raise a single error for a run that cannot go on, however many workers met it."""
-    try:
-        workers.result()
-    except BaseExceptionGroup as group:
-        errors = group.subgroup(PasshatError)
-        if errors is None:
-            raise
-        first: BaseException = errors
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        if isinstance(first, RunStopped):  # it quotes the message of a server
-            first = RunStopped(redact(first.message), hint=first.hint)
-        raise first from None

@@ -122,6 +122,8 @@ class RunSpec:
     keep_going : bool
         Go on, and count such attempts, when the first three all raise the same exception, return
         the same unusable answer, or meet a judge that raises. By default that stops the run.
+    wait : bool
+        Stay until other runners of the run have finished, and make what they leave.
     only_missing : bool
         Make attempts without a verdict again.
     timeouts_are : {"missing", "failed"}, optional
@@ -172,6 +174,7 @@ class RunSpec:
     stop_when: tuple[str, ...] = ()
     give_up_after: int = 8
     keep_going: bool = False
+    wait: bool = False
     only_missing: bool = False
     timeouts_are: str | None = None
     spending: Spending = field(default_factory=Spending)
@@ -296,6 +299,7 @@ class RunSpec:
             stop_when=self.stop_when,
             give_up_after=self.give_up_after,
             keep_going=self.keep_going,
+            wait=self.wait,
             canary=suite.takes_reference if self.canary is None else self.canary,
             timeouts_are_missing=self.timeouts_are_missing(agent),
             tell=tell,

@@ -74,6 +74,9 @@ class Store(ABC):
     _heart: Heartbeat
     _BEGIN: ClassVar[str] = "BEGIN"
     _SNAPSHOT: ClassVar[str] = "BEGIN"
+    _KEEP_RUN: ClassVar[str] = ""
+    _LOCK_RUN: ClassVar[str] = ""
+    """End of a query of a run that nobody removes, or claims from, until the transaction ends."""
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
@@ -185,10 +188,11 @@ class Store(ABC):
 
     # -- writing -------------------------------------------------------------------------------
 
-    def begin(self, run: RunRecord, planned: int | PlannedAttempts) -> None:
+    def begin(self, run: RunRecord, planned: int | PlannedAttempts) -> str:
         """Write a run down before its first attempt, or note that more attempts are planned.
 
-        A run whose attempts differ by task keeps the numbers that it was begun with.
+        Returns its generation: see :meth:`load_generation`. A run whose attempts differ by task
+        keeps the numbers that it was begun with.
         """
         if isinstance(planned, int):
             planned = PlannedAttempts(planned)
@@ -226,6 +230,12 @@ class Store(ABC):
             )
             self._tell(run.id)
         self._generations[run.id] = generation
+        return str(generation)
+
+    def load_generation(self, run: str) -> str | None:
+        """Which beginning of a run this is: another one after it was removed and begun again."""
+        row = self._db.execute("SELECT generation FROM runs WHERE id = ?", (run,)).fetchone()
+        return None if row is None else row[0]
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
         """Write the results of claimed attempts, all of them in one transaction.
@@ -235,20 +245,20 @@ class Store(ABC):
         already there from an earlier call (its answer was lost with the connection) is kept.
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        key, tasks = self._own_key(run), self._tasks(run)
         records = list(attempts)
-        rows = [
-            (
-                *(int(record.judgement.verdict), *_word_and_detail(record)),
-                *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
-                *(record.retries, record.answer_hash, now, record.leak or None),
-                record.judgement.score,
-                *(key, tasks[record.task], record.number),
-                pack_transcript(record.transcript) if record.transcript else None,
-            )
-            for record in records
-        ]
+        bodies = [pack_transcript(one.transcript) if one.transcript else None for one in records]
         with self._transaction():
+            key, tasks = self._own_key(run), self._tasks(run)
+            rows = [
+                (
+                    *(int(record.judgement.verdict), *_word_and_detail(record)),
+                    *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
+                    *(record.retries, record.answer_hash, now, record.leak or None),
+                    record.judgement.score,
+                    *(key, tasks[record.task], record.number, body),
+                )
+                for record, body in zip(records, bodies, strict=True)
+            ]
             lost_keys = self._write(rows)
             with_calls = [
                 (record, record.calls)
@@ -356,14 +366,15 @@ class Store(ABC):
             A runner is making attempts of it. With ``force`` it is deleted all the same; the
             runner then ends, and nothing of it is mixed with a run that is begun later.
         """
-        claims = sum(held.claims for held in self.list_claims(run) if not held.expired)
-        if claims and not force:
-            raise InvalidValue(
-                f"run {run} is being made: another runner has claimed "
-                f"{counted(claims, 'attempt')}.",
-                hint="Stop that runner first, or delete the run all the same with --force.",
-            )
         with self._transaction():
+            self._db.execute(f"SELECT key FROM runs WHERE id = ?{self._LOCK_RUN}", (run,))
+            claims = sum(held.claims for held in self.list_claims(run) if not held.expired)
+            if claims and not force:
+                raise InvalidValue(
+                    f"run {run} is being made: another runner has claimed "
+                    f"{counted(claims, 'attempt')}.",
+                    hint="Stop that runner first, or delete the run all the same with --force.",
+                )
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
             self._tell(run)
         self._task_keys.pop(run, None)
@@ -547,12 +558,16 @@ class Store(ABC):
         return key
 
     def _own_key(self, run: str) -> int:
-        """The key of the run that this store has begun; refuses a run that was begun anew."""
+        """The key of the run that this store has begun; refuses a run that was begun anew.
+
+        In a transaction the run cannot be removed before its end.
+        """
         generation = self._generations.get(run)
         if generation is None:
             return self._key(run)
         row = self._db.execute(
-            "SELECT key FROM runs WHERE id = ? AND generation = ?", (run, generation)
+            f"SELECT key FROM runs WHERE id = ? AND generation = ?{self._KEEP_RUN}",
+            (run, generation),
         ).fetchone()
         if row is None:
             raise RunStopped(

@@ -16,8 +16,10 @@ __all__ = ["PostgresStore"]
 
 _NOW = "extract(epoch FROM clock_timestamp())"
 """The server's clock: those of the machines need not agree."""
+# The first number of beats is drawn: see passhat.store.sqlite.
 _RENEW = (
-    f"INSERT INTO leases (token, clock, seen, seconds, beats) VALUES (?, '', {_NOW}, ?, 0) "
+    "INSERT INTO leases (token, clock, seen, seconds, beats) "
+    f"VALUES (?, '', {_NOW}, ?, floor(random() * 1000000000)::integer) "
     "ON CONFLICT (token) DO UPDATE SET seen = excluded.seen, beats = leases.beats + 1"
 )
 # The lease is renewed, and its row locked, by the statement that claims: no claim is without one.
@@ -84,6 +86,8 @@ class PostgresStore(Store):
     judged_attempts = JUDGED_BY_JOIN
     _db: PostgresConnection
     _SNAPSHOT: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    _KEEP_RUN: ClassVar[str] = " FOR KEY SHARE"
+    _LOCK_RUN: ClassVar[str] = " FOR UPDATE"
 
     def __init__(
         self,
@@ -115,11 +119,11 @@ class PostgresStore(Store):
         self._db.interrupt()
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        # Keys are never used twice here: a run removed after this look-up breaks a foreign key.
-        key, tasks = self._own_key(run), self._tasks(run)
-        rows = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
-        values = (self._token, self._lease_seconds, key, *rows)
-        got = set(self._db.execute(_CLAIM, values).fetchall())
+        with self._transaction():
+            key, tasks = self._own_key(run), self._tasks(run)
+            rows = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
+            values = (self._token, self._lease_seconds, key, *rows)
+            got = set(self._db.execute(_CLAIM, values).fetchall())
         self._heart.start()
         if run not in self._going:
             # Dashboards see that the run goes on; from now on results notify them.

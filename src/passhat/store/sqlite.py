@@ -45,8 +45,11 @@ _OURS = (
 _TALK = "INSERT OR REPLACE INTO transcripts (run, task, number, body) VALUES (?, ?, ?, ?)"
 _NO_TALK = "DELETE FROM transcripts WHERE run = ? AND task = ? AND number = ?"
 _CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)"
+# The first number of beats is drawn: a lease that was deleted as expired, and is begun again, must
+# not count up to the number that another runner remembers.
 _RENEW = (
-    "INSERT INTO leases (token, clock, seen, seconds, beats) VALUES (?, ?, ?, ?, 0) "
+    "INSERT INTO leases (token, clock, seen, seconds, beats) "
+    "VALUES (?, ?, ?, ?, abs(random() % 1000000000)) "
     "ON CONFLICT (token) DO UPDATE SET seen = excluded.seen, beats = leases.beats + 1"
 )
 
@@ -129,15 +132,14 @@ class SqliteStore(Store):
             key, tasks = self._own_key(run), self._tasks(run)
             rows = [(key, tasks[task], number, self._token) for task, number in attempts]
             self._renew(self._db)
+            self._db.execute("SAVEPOINT one_by_one")
             before = self._db.total_changes
             self._db.executemany(_CLAIM, rows)
             if self._db.total_changes - before == len(rows):
                 ours = [1] * len(rows)
             else:
                 # Another runner is here: undo, and see which are still free.
-                self._db.execute("ROLLBACK")
-                self._db.execute("BEGIN IMMEDIATE")
-                self._renew(self._db)
+                self._db.execute("ROLLBACK TO one_by_one")
                 ours = [
                     self._db.execute(_CLAIM, row).rowcount or self._is_ours(row) for row in rows
                 ]
@@ -261,14 +263,14 @@ class SqliteStore(Store):
 
     def _write(self, rows: Sequence[Row]) -> set[tuple[int, int]]:
         self._db.refuse_replaced()
+        self._db.execute("SAVEPOINT one_by_one")
         before = self._db.total_changes
         self._db.executemany(_FINISH, [(*row[:-1], self._token) for row in rows])
         write_count = self._db.total_changes - before
         lost_keys: set[tuple[int, int]] = set()
         if write_count != len(rows):
             # Some claims are gone. Undo, and write one by one those that are ours.
-            self._db.execute("ROLLBACK")
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("ROLLBACK TO one_by_one")
             own_rows = []
             for row in rows:
                 place = (*row[-4:-1], self._token)
