@@ -122,7 +122,7 @@ async def wait_in_steps(
 
 
 def take_exception(future: asyncio.Future[Any]) -> None:
-    """Mark an error as seen: asyncio prints one that nobody awaited, in the middle of a run."""
+    """Mark an error as seen: asyncio prints one that was never awaited, in the middle of a run."""
     if not future.cancelled():
         future.exception()
 
@@ -246,7 +246,7 @@ class StoreRetry:
     async def _call(self, work: Callable[[], T], announce: Callable[[str], None]) -> T:
         future = self._thread.submit(work)
         call = asyncio.wrap_future(future)
-        call.add_done_callback(take_exception)  # whoever waits may be canceled
+        call.add_done_callback(take_exception)  # its caller may be canceled
         done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
         if not done:
             announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")

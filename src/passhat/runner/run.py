@@ -365,7 +365,7 @@ class _Execution:
         """Whether other runners left attempts to make; waits for those runners if the plan says so.
 
         Workers end when there is nothing to claim. A result that was dropped since, or a runner
-        that ended since, leaves attempts that nobody makes.
+        that ended since, leaves attempts that no runner makes.
         """
         is_announced = False
         while not self._stop.asked:

@@ -74,9 +74,8 @@ class Store(ABC):
     _heart: Heartbeat
     _BEGIN: ClassVar[str] = "BEGIN"
     _SNAPSHOT: ClassVar[str] = "BEGIN"
-    _KEEP_RUN: ClassVar[str] = ""
-    _LOCK_RUN: ClassVar[str] = ""
-    """End of a query of a run that nobody removes, or claims from, until the transaction ends."""
+    # End of a query of a run: until the transaction ends it is not removed, or not claimed from.
+    _KEEP_RUN, _LOCK_RUN = "", ""
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
@@ -234,8 +233,8 @@ class Store(ABC):
 
     def load_generation(self, run: str) -> str | None:
         """Which beginning of a run this is: another one after it was removed and begun again."""
-        row = self._db.execute("SELECT generation FROM runs WHERE id = ?", (run,)).fetchone()
-        return None if row is None else row[0]
+        rows = self.read("SELECT generation FROM runs WHERE id = ?", (run,))
+        return rows[0][0] if rows else None
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
         """Write the results of claimed attempts, all of them in one transaction.
@@ -246,7 +245,6 @@ class Store(ABC):
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         records = list(attempts)
-        bodies = [pack_transcript(one.transcript) if one.transcript else None for one in records]
         with self._transaction():
             key, tasks = self._own_key(run), self._tasks(run)
             rows = [
@@ -255,9 +253,10 @@ class Store(ABC):
                     *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
                     *(record.retries, record.answer_hash, now, record.leak or None),
                     record.judgement.score,
-                    *(key, tasks[record.task], record.number, body),
+                    *(key, tasks[record.task], record.number),
+                    pack_transcript(record.transcript) if record.transcript else None,
                 )
-                for record, body in zip(records, bodies, strict=True)
+                for record in records
             ]
             lost_keys = self._write(rows)
             with_calls = [

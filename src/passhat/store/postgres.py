@@ -86,8 +86,7 @@ class PostgresStore(Store):
     judged_attempts = JUDGED_BY_JOIN
     _db: PostgresConnection
     _SNAPSHOT: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    _KEEP_RUN: ClassVar[str] = " FOR KEY SHARE"
-    _LOCK_RUN: ClassVar[str] = " FOR UPDATE"
+    _KEEP_RUN, _LOCK_RUN = " FOR KEY SHARE", " FOR UPDATE"
 
     def __init__(
         self,
