@@ -34,6 +34,7 @@ from passhat.store.rows import (
     StoredJudgement,
     StoredRun,
     pack_transcript,
+    split_reason,
 )
 
 __all__ = ["FINISHED_COLUMNS", "Store"]
@@ -43,7 +44,6 @@ FINISHED_COLUMNS = (
     *("retries", "answer", "finished", "leak", "score"),
 )
 """Columns of a finished attempt, in the order in which they are written."""
-_LONGEST_WORD = 200
 _POLL_SECONDS = 0.1
 
 Row = tuple[Any, ...]
@@ -249,7 +249,7 @@ class Store(ABC):
             key, tasks = self._own_key(run), self._tasks(run)
             rows = [
                 (
-                    *(int(record.judgement.verdict), *_word_and_detail(record)),
+                    *(int(record.judgement.verdict), *split_reason(record)),
                     *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
                     *(record.retries, record.answer_hash, now, record.leak or None),
                     record.judgement.score,
@@ -593,9 +593,3 @@ class Store(ABC):
                 with suppress(PasshatError):  # the first error has the cause
                     self._db.execute("ROLLBACK")
             raise
-
-
-def _word_and_detail(attempt: AttemptRecord) -> tuple[str, str]:
-    """Category and detail; a long category is cut for the index and continued in the detail."""
-    why, detail = attempt.judgement.why, attempt.judgement.detail
-    return (why, detail) if len(why) <= _LONGEST_WORD else (why[:_LONGEST_WORD], f"{why} {detail}")

@@ -42,6 +42,7 @@ __all__ = [
     "damage_reported",
     "pack_transcript",
     "protocol_from",
+    "split_reason",
     "summarize_run",
     "unpack_transcript",
 ]
@@ -496,3 +497,12 @@ def unpack_transcript(body: bytes) -> Sequence[Mapping[str, str]]:
             source="store",
             hint="Run passhat store check for details. Verdicts are stored separately.",
         ) from None
+
+
+_LONGEST_WORD = 200
+
+
+def split_reason(attempt: AttemptRecord) -> tuple[str, str]:
+    """Category and detail; a long category is cut for the index and continued in the detail."""
+    why, detail = attempt.judgement.why, attempt.judgement.detail
+    return (why, detail) if len(why) <= _LONGEST_WORD else (why[:_LONGEST_WORD], f"{why} {detail}")
