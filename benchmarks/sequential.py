@@ -81,8 +81,8 @@ def study(form: str, difficulty: str, tasks: int, repetitions: int, seed: int = 
     shown, refuted, to_show, to_refute = [], [], [], []
     for _ in range(repetitions):
         values = task_values(rng, difficulty, tasks)
-        total = tasks if form == "these tasks" else None
-        truth = float(values.mean()) if form == "these tasks" else new_tasks_mean
+        total = tasks if form == "this run" else None
+        truth = float(values.mean()) if form == "this run" else new_tasks_mean
         # "above the truth" is false and "at least the truth" is true: each can err one way.
         # In a fixed suite the last task settles it rightly, so only earlier verdicts can be wrong.
         shown.append(looks(values, truth, strict=True, total=total)[0] == "shown")
@@ -211,7 +211,7 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
     )
     yield ""
     yield (
-        '"These tasks" draws without replacement and asks what all its tasks would read; "new '
+        '"This run" draws without replacement and asks what all its tasks would read; "new '
         'tasks" asks about tasks like these. Wrong verdicts are counted with the threshold on the '
         f"truth itself, the worst place; the share used with the threshold {AWAY:g} away. A run "
         "that stays open to the end counts as the whole suite. Suites whose truth is less than "
@@ -247,7 +247,7 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
 def main() -> None:
     options = study_parser(__doc__, 1000).parse_args()
     cells = []
-    for form in ("these tasks", "new tasks"):
+    for form in ("this run", "new tasks"):
         for tasks in (24, 164, 500):
             for difficulty in DIFFICULTY:
                 cells.append(study(form, difficulty, tasks, options.repetitions))

@@ -42,8 +42,7 @@ RUNS: tuple[tuple[Sizes, CountMetric], ...] = (
 LIFTS: tuple[tuple[Sizes, Sizes, CountMetric], ...] = (
     ((2,) * 5, (2,) * 5, PassHat(1)),
     ((2,) * 5, (2,) * 5, PassHat(2)),
-    ((3,) * 5, (3,) * 5, PassHat(1)),
-    ((2,) * 5, (4,) * 5, PassHat(2)),
+    ((2,) * 4, (4,) * 4, PassHat(2)),
     ((1, 1, 3, 3), (1, 1, 3, 3), PassHat(1)),
     ((1, 1, 4, 4), (2, 2, 2, 2), PassHat(1)),
 )

@@ -175,7 +175,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     help={
         "level": "One-sided confidence of a rule.",
         "about": "The tasks verdicts are about.  [default: new-tasks; these-tasks against a "
-        "baseline and with --watch]",
+        "baseline; with --watch and no baseline this run]",
     },
 )
 @source_options
@@ -262,7 +262,9 @@ def command(
     )
 
     needs = Needs(
-        attempts=look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
+        # A watch about these tasks takes attempts in rounds, for which it needs their order.
+        attempts=watch is not None
+        or look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
         measures=watch is None,
         answers=False,
     )

@@ -31,7 +31,8 @@ H. E. Daniels (1954), Saddlepoint approximations in statistics, Ann. Math. Stati
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,6 +45,9 @@ from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
 from passhat.stats.terms import Terms
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["METHOD", "bound_lift", "find_count_twin", "lift_on_these_tasks"]
 
@@ -62,17 +66,20 @@ _STEEPNESS = np.geomspace(0.05, 40, 14)
 
 _ROOM = 1e-9
 _MOST_LIMITS = 200
+_FEWEST_LIMITS = 8
+"""Limits on counts in both directions, over all n and for each n."""
 _MOST_ATTEMPTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """An agent: grid weights per number of attempts, and linear functions of them."""
+class _Group:
+    """The tasks of an agent with the same n: functions of the weights of its grid of rates."""
 
+    share: float  # of all tasks; the sum of the weights
     value: FloatArray
     cumulants: FloatArray
-    equalities: list[tuple[FloatArray, float]]
-    limits: list[tuple[FloatArray, float]]
+    rows: FloatArray
+    limits: FloatArray
     point: float
     step: float
 
@@ -101,17 +108,17 @@ def lift_on_these_tasks(
         raise InvalidValue("both sides need the same tasks.")
     count_tail = min(_COUNT_SHARE * tail, _LARGEST_COUNT_TAIL)
     steepness = np.concatenate([-_STEEPNESS[::-1], _STEEPNESS]) / (metric.highest - metric.lowest)
-    sides = (
-        _side(_thin(a, metric.k), metric, -steepness, -1.0, count_tail),
-        _side(_thin(b, metric.k), metric, steepness, 1.0, count_tail),
-    )
-    near = sides[0].point + sides[1].point
+    groups = [
+        *_groups(_thin(a, metric.k), metric, -steepness, -1.0, count_tail),
+        *_groups(_thin(b, metric.k), metric, steepness, 1.0, count_tail),
+    ]
+    near = sum(group.point for group in groups)
     lift = _mean(b, metric) - _mean(a, metric)
     low, high = -1.0, 1.0
     if sign >= 0:
-        low = max(-1.0, _end(sides, steepness, near, tasks, tail, 1.0) + lift - near)
+        low = max(-1.0, _end(groups, steepness, near, tasks, tail, 1.0) + lift - near)
     if sign <= 0:
-        high = min(1.0, -_end(sides, steepness, near, tasks, tail, -1.0) + lift - near)
+        high = min(1.0, -_end(groups, steepness, near, tasks, tail, -1.0) + lift - near)
     return Interval(min(low, lift), max(high, lift))
 
 
@@ -136,7 +143,7 @@ def _thin(cells: Histogram, k: int) -> Histogram:
 
 
 def _end(
-    sides: Sequence[_Side],
+    groups: Sequence[_Group],
     steepness: FloatArray,
     lift: float,
     tasks: int,
@@ -144,54 +151,54 @@ def _end(
     direction: float,
 ) -> float:
     """The smallest ``direction`` times lift that the data allow."""
+    from scipy.sparse import block_diag
+
     calibration = Calibration.at(1 - 2 * tail, tasks)
     room = calibration.surprise / tasks
-    step = calibration.step * max(side.step for side in sides) / tasks
-    rows = list(-np.hstack([side.cumulants for side in sides]))
-    limits = list(room - steepness * lift + np.abs(steepness) * step)
-    firm = len(rows)
-    zeros = [np.zeros(len(side.value)) for side in sides]
-    equal_rows, equal_values = [], []
-    for index, side in enumerate(sides):
-        for row, limit in side.limits:
-            rows.append(np.concatenate([row if i == index else zeros[i] for i in range(2)]))
-            limits.append(limit)
-        for row, value in side.equalities:
-            equal_rows.append(np.concatenate([row if i == index else zeros[i] for i in range(2)]))
-            equal_values.append(value)
+    step = calibration.step * max(group.step for group in groups) / tasks
     program = _Program(
-        np.array(rows), np.array(limits) + _ROOM, np.array(equal_rows), np.array(equal_values), firm
+        -np.hstack([group.cumulants for group in groups]),
+        room - steepness * lift + np.abs(steepness) * step + _ROOM,
+        # A limit is about one group: with many different n, nearly all entries are zero.
+        block_diag([group.rows for group in groups], "csr"),
+        np.concatenate([group.limits for group in groups]) + _ROOM,
+        block_diag([np.ones((1, len(group.value))) for group in groups], "csr"),
+        np.array([group.share for group in groups]),
     )
-    return program.smallest(direction * np.concatenate([side.value for side in sides]))
+    return program.smallest(direction * np.concatenate([group.value for group in groups]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Linear constraints on the weights; those after the first ``firm`` rows may be dropped."""
+    """Linear constraints on the weights; the limits on counts may be dropped."""
 
-    rows: FloatArray
+    firm_rows: FloatArray
+    firm_limits: FloatArray
+    rows: csr_array
     limits: FloatArray
-    equal_rows: FloatArray
+    equal_rows: csr_array
     equal_values: FloatArray
-    firm: int
 
     def smallest(self, objective: FloatArray) -> float:
         """The smallest value of the objective; -1, the least that any lift can be, if none is."""
-        value = self._solve(objective, self.limits)
+        from scipy.sparse import csr_array, vstack
+
+        firm_rows = csr_array(self.firm_rows)
+        limits = np.concatenate([self.firm_limits, self.limits])
+        value = self._solve(objective, vstack([firm_rows, self.rows], "csr"), limits)
         if value is None:
             # Counts less spread than any rates make them, such as 7 of 8 on every task: no limit on
             # them can be trusted, and the constraint on the lift alone carries the level. The rates
             # that come closest gave an interval of 0.1 points for 30 tasks x 8.
-            alone = replace(self, rows=self.rows[: self.firm], limits=self.limits[: self.firm])
-            value = alone._solve(objective, alone.limits)
+            value = self._solve(objective, firm_rows, self.firm_limits)
         return -1.0 if value is None else value
 
-    def _solve(self, objective: FloatArray, limits: FloatArray) -> float | None:
+    def _solve(self, objective: FloatArray, rows: csr_array, limits: FloatArray) -> float | None:
         from scipy.optimize import linprog
 
         result = linprog(
             objective,
-            A_ub=self.rows,
+            A_ub=rows,
             b_ub=limits,
             A_eq=self.equal_rows,
             b_eq=self.equal_values,
@@ -201,42 +208,37 @@ class _Program:
         return None if result.status != 0 or result.fun is None else float(result.fun)
 
 
-def _side(
+def _groups(
     cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: float, count_tail: float
-) -> _Side:
+) -> Iterator[_Group]:
     total = float(cells.tasks.sum())
     sizes = np.unique(cells.n).tolist()
-    rates = _rates(int(max(sizes)))
-    value = np.tile(sign * metric.value_at_rate(rates), len(sizes))
-    cumulants = np.empty((len(steepness), len(rates) * len(sizes)))
-    equalities, limits = [], []
-    point, step = 0.0, 0.0
-    for index, n in enumerate(sizes):
-        block = slice(index * len(rates), (index + 1) * len(rates))
+    most = max(_FEWEST_LIMITS, _MOST_LIMITS // len(sizes))
+    for n in sizes:
+        rates = _rates(n)
         log_chance = _log_binomial(n, rates)
         u = metric.values(np.full(n + 1, n), np.arange(n + 1))
         here = cells.n == n
         counts = np.zeros(n + 1)
         counts[cells.c[here]] = cells.tasks[here]
-        point += sign * float(counts @ u) / total
-        step = max(step, float(np.abs(np.diff(u)).max()))
-        # At most e^40 with chances of at least e^-700: nothing over- or underflows in the sum.
-        cumulants[:, block] = np.log(np.exp(np.outer(steepness, u)) @ np.exp(log_chance).T)
-        share = np.zeros(len(value))
-        share[block] = 1.0
-        equalities.append((share, float(counts.sum()) / total))
+        share = float(counts.sum()) / total
         cumulative = np.cumsum(np.exp(log_chance), axis=1)[:, :-1]
         low, high = _clopper_pearson(np.cumsum(counts)[:-1], counts.sum(), count_tail)
-        scale = counts.sum() / total
-        for j, sign_of_limit, limit in _tightest(cells.c[here], n, low, high):
-            row = np.zeros(len(value))
-            row[block] = sign_of_limit * cumulative[:, j]
-            limits.append((row, sign_of_limit * limit * scale))
-    return _Side(value, cumulants, equalities, limits, point, step)
+        limits = list(_tightest(cells.c[here], n, low, high, most))
+        yield _Group(
+            share,
+            sign * metric.value_at_rate(rates),
+            # At most e^40 with chances of at least e^-700: nothing over- or underflows in the sum.
+            np.log(np.exp(np.outer(steepness, u)) @ np.exp(log_chance).T),
+            np.array([way * cumulative[:, j] for j, way, _ in limits]),
+            np.array([way * limit * share for _, way, limit in limits]),
+            sign * float(counts @ u) / total,
+            float(np.abs(np.diff(u)).max()),
+        )
 
 
 def _tightest(
-    seen: IntArray, n: int, low: FloatArray, high: FloatArray
+    seen: IntArray, n: int, low: FloatArray, high: FloatArray, most: int
 ) -> Iterator[tuple[int, float, float]]:
     """The limits on the share of tasks with at most j passes that imply all others.
 
@@ -245,7 +247,7 @@ def _tightest(
     one at the first. Of very many numbers some are taken; what is left out widens the interval.
     """
     places = np.unique(seen)
-    places = places[np.unique(np.linspace(0, len(places) - 1, _MOST_LIMITS).round().astype(int))]
+    places = places[np.unique(np.linspace(0, len(places) - 1, most).round().astype(int))]
     for j in (places[places > 0] - 1).tolist():
         yield j, 1.0, float(high[j])
     for j in places[places < n].tolist():

@@ -80,29 +80,32 @@ class Factored:
 
     left: FloatArray  # (cells, rank)
     right: FloatArray  # (rank, rates)
+    is_plain: bool = False  # left is 1, and products with it are left out
 
     @classmethod
     def of(cls, b: FloatArray) -> Factored:
         if min(b.shape) <= _SMALL:
-            return cls(np.eye(len(b)), b)
+            return cls(np.eye(len(b)), b, is_plain=True)
         u, sizes, vt = np.linalg.svd(b, full_matrices=False)
         rank = int((sizes > _DIGITS * sizes[0]).sum())
-        if rank == len(b):
-            return cls(np.eye(len(b)), b)
+        if 2 * rank > len(b):  # a product with a full left side costs more than the rank saves
+            return cls(np.eye(len(b)), b, is_plain=True)
         return cls(u[:, :rank] * sizes[:rank], np.ascontiguousarray(vt[:rank]))
 
     def append_columns(self, columns: FloatArray) -> Factored:
         """The matrix with more columns; their share outside the rank is below the last digit."""
         sizes = np.einsum("ij,ij->j", self.left, self.left)
         coefficients = (self.left.T @ columns) / sizes[:, None]
-        return Factored(self.left, np.hstack([self.right, coefficients]))
+        return Factored(self.left, np.hstack([self.right, coefficients]), self.is_plain)
 
     def times(self, g: FloatArray) -> FloatArray:
-        return self.left @ (self.right @ g)
+        inner: FloatArray = self.right @ g
+        return inner if self.is_plain else self.left @ inner
 
     def priced(self, v: FloatArray) -> FloatArray:
         """B'v: the price of each rate at these prices of the cells."""
-        return (v @ self.left) @ self.right
+        inner = v if self.is_plain else v @ self.left
+        return inner @ self.right
 
 
 def minimise(b: Factored, theta: FloatArray, h: FloatArray, tau: float) -> Optimum:
@@ -173,8 +176,7 @@ def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, F
     dual, primal, total = off
     q, w = here.g / here.s, here.v / here.y
     k = (b.right * q) @ b.right.T
-    a = (b.left.T * w) @ b.left
-    system = k @ a
+    system = k * w if b.is_plain else k @ ((b.left.T * w) @ b.left)
     system.ravel()[:: len(system) + 1] += 1
     solve = _solver(system)
     cq = b.right @ q

@@ -268,21 +268,23 @@ class Problem:
         diagonal and C the rows of all constraints, is symmetric and positive definite.
         """
         rows, size, count = self.rows, len(self.rows), len(self.sides)
-        weight = np.zeros((size, size))
         at = 0
         curve, slope = here.v / here.y, self.shares / here.y
+        diagonal, blocks = np.zeros(size), []
         for k, (side, part, cells) in enumerate(
             zip(self.sides, self.parts, self.cells, strict=True)
         ):
             left, rank = side.likelihood.left, len(side.likelihood.right)
-            weight[at : at + rank, at : at + rank] = (left.T * curve[cells]) @ left
+            if side.likelihood.is_plain:
+                diagonal[at : at + rank] = curve[cells]
+            else:
+                blocks.append((at, (left.T * curve[cells]) @ left))
             at += rank
             rows[size - count + k, part] = side.likelihood.priced(slope[cells])
         tilts, slopes = rows[at : size - count], rows[size - count :]
-        diagonal = np.einsum("ii->i", weight)
         diagonal[at : size - count] = here.w / here.t
         diagonal[size - count :] = here.rho / here.q
-        solve = _solver(rows, weight, here.g / here.s)
+        solve = _solver(rows, diagonal, blocks, here.g / here.s)
         columns = solve(self.ones)
         gram = columns @ self.ones.T
         starts = [cells.start for cells in self.cells]
@@ -334,18 +336,28 @@ _Direction = Callable[..., _Point]
 
 
 def _solver(
-    rows: FloatArray, weight: FloatArray, scale: FloatArray
+    rows: FloatArray,
+    diagonal: FloatArray,
+    blocks: Sequence[tuple[int, FloatArray]],
+    scale: FloatArray,
 ) -> Callable[[FloatArray], FloatArray]:
     """Solve (1 / scale + rows' weight rows) x = known for several known.
 
-    On a grid of a few hundred rates by Cholesky after scaling to 1 + S rows' weight rows S, whose
-    eigenvalues are at least 1, so that nothing is lost to rounding. On a larger one (thousands of
-    attempts per task) by Woodbury's formula: less accurate, and the certificate says how much.
+    The weight is diagonal but for some blocks, each given with its first row. On a grid of a few
+    hundred rates, or on any with about as many rows, by Cholesky after scaling to
+    1 + S rows' weight rows S, whose eigenvalues are at least 1, so that nothing is lost to
+    rounding. On a larger one (thousands of attempts per task) by Woodbury's formula: less accurate,
+    and the certificate says how much.
     """
     root = np.sqrt(scale)
-    if len(scale) <= _LARGEST_DENSE:
+    is_symmetric_product = not blocks and len(scale) <= 2 * len(rows)
+    if len(scale) <= _LARGEST_DENSE or is_symmetric_product:
         half = rows * root
-        system = half.T @ (weight @ half)
+        if blocks:
+            system = half.T @ (_with_blocks(diagonal, blocks) @ half)
+        else:
+            half *= np.sqrt(diagonal)[:, None]
+            system = half.T @ half  # half of the work: NumPy sees that the factors are the same
         system.ravel()[:: len(scale) + 1] += 1
         factor, wrong = dpotrf(system)
         if wrong:
@@ -356,6 +368,7 @@ def _solver(
             return solved.T * root
 
         return dense
+    weight = _with_blocks(diagonal, blocks)
     wide_rows = rows * scale
     system = weight @ (wide_rows @ rows.T)
     system.ravel()[:: len(system) + 1] += 1
@@ -368,6 +381,13 @@ def _solver(
         return scale * known - (wide_rows.T @ inner).T
 
     return woodbury
+
+
+def _with_blocks(diagonal: FloatArray, blocks: Sequence[tuple[int, FloatArray]]) -> FloatArray:
+    weight: FloatArray = np.diag(diagonal)
+    for at, block in blocks:
+        weight[at : at + len(block), at : at + len(block)] = block
+    return weight
 
 
 def _reach(value: FloatArray, step: FloatArray) -> float:
