@@ -79,7 +79,7 @@ def command(
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.readers.base import COUNTS_ONLY
+    from passhat.readers.base import Needs
     from passhat.reporting.document import Level
     from passhat.reporting.documents.forecast import (
         default_words,
@@ -89,7 +89,9 @@ def command(
     from passhat.reporting.terminal import render_terminal
     from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
 
-    run = how.read_one(source, run_name, needs=COUNTS_ONLY)
+    # The order of attempts, where it is quickly read: a warning depends on it.
+    needs = Needs(measures=False, answers=False, attempts_up_to=100_000)
+    run = how.read_one(source, run_name, needs=needs)
     words = metrics or (() if reach or keep else default_words(run))
     if curve:
         curves = [forecast_curve(run, word, terms) for word in words]

@@ -97,7 +97,7 @@ def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:
     rows = tuple(
         (
             str(forecast.metric),
-            percent(forecast.observed),
+            _observed_text(forecast, 0),
             percent_range(forecast.low, forecast.high),
         )
         for forecast in _thin(forecasts, limit)
@@ -110,10 +110,16 @@ def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:
     for forecast in forecasts:
         line_values = {_SHORT.get(name, name): value for name, value in forecast.lines.items()}
         cells = [percent(line_values.get(name), 1) for name in models]
-        band = (percent(forecast.observed, 1), percent_range(forecast.low, forecast.high))
+        band = (_observed_text(forecast, 1), percent_range(forecast.low, forecast.high))
         full.append((str(forecast.metric), *band, *cells))
     caption = f"{level} band for new tasks, and lines inside it"
     yield Table(("metric", "seen", "band", *models), tuple(full), caption, level=Level.FULL)
+
+
+def _observed_text(forecast: Forecast, digits: int) -> str:
+    """The observed value; a range where missing attempts may have passed or failed."""
+    low, high = percent(forecast.observed, digits), percent(forecast.observed_if_passed, digits)
+    return low if forecast.observed_if_passed is None or low == high else f"{low} to {high}"
 
 
 def _next_steps(forecasts: Sequence[Forecast]) -> Iterator[Block]:

@@ -14,8 +14,9 @@ from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import task_clusters
+from passhat.stats.estimate.exchangeability import position_warnings
 from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import Delta, Metric, PassHat
+from passhat.stats.estimate.metrics import Delta, Metric, OrderedMetric, PassHat
 from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
@@ -328,6 +329,10 @@ def _as_estimate(
     if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
         notes.append("delta^k may lie outside both ends when only some missing attempts passed")
     notes += gap_notes(view.outcomes, metric)
+    if isinstance(metric, OrderedMetric):
+        notes += position_warnings(
+            view.outcomes, f"{metric} holds for this order, and an interval does not show that"
+        )
     clusters = task_clusters(view.outcomes, terms.cluster)
     if clusters is not None and terms.about() is Population.NEW_TASKS:
         notes += clusters.warnings()

@@ -12,6 +12,7 @@ from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.stats.clusters import task_clusters
 from passhat.stats.digits import DECIMALS
+from passhat.stats.estimate.exchangeability import position_warnings
 from passhat.stats.estimate.metrics import CountMetric, Metric, Rate
 from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.forecast.lines import Lines, lines_of
@@ -41,6 +42,9 @@ class Forecast(Plain):
         The value of each named model; ``None`` where it runs outside the band.
     observed : float or None
         The unbiased estimate, where every task has k attempts.
+    observed_if_passed : float or None
+        The same with all missing attempts counted as passed, where there are any and they are not
+        left out or counted as failed.
     population : Population
         The tasks it is about: always ``new tasks``; JSON calls it ``about``.
     method : str
@@ -60,6 +64,7 @@ class Forecast(Plain):
         "level",
         "lines",
         "observed",
+        "observed_if_passed",
         ("about", "population"),
         "method",
         "tasks",
@@ -75,6 +80,7 @@ class Forecast(Plain):
     level: float
     lines: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
     observed: float | None = None
+    observed_if_passed: float | None = None
     population: Population = Population.NEW_TASKS
     method: str = ""
     tasks: int = 0
@@ -104,7 +110,9 @@ class Forecast(Plain):
     def _repr_html_(self) -> str:
         rows = [("band", self.band_text())]
         if self.observed is not None:
-            rows.append(("observed", number(self.observed)))
+            top = self.observed_if_passed
+            either = "" if top is None else f" to {number(top)} (missing attempts either way)"
+            rows.append(("observed", number(self.observed) + either))
         rows += [(name, _line_text(value)) for name, value in self.lines.items()]
         rows += [("method", self.method), *(("warning", text) for text in self.warnings)]
         rows += [("note", text) for text in self.notes]
@@ -177,6 +185,10 @@ def forecast_all(
     views = Views.of(outcomes, histograms, count_metrics, terms)
     clusters = task_clusters(outcomes, terms.cluster)
     lines = lines_of(histograms[0], count_metrics)
+    order_warnings = position_warnings(
+        outcomes,
+        "a forecast takes any order as equally likely, and counts all attempts alike",
+    )
     missing_notes = (
         ("where attempts are missing, the lines count them as failed",)
         if len(histograms) > 1
@@ -193,6 +205,7 @@ def forecast_all(
                 tasks=int(histograms[0].tasks.sum()),
                 attempts=int(histograms[0].n @ histograms[0].tasks),
                 warnings=(
+                    *order_warnings,
                     *(() if clusters is None else clusters.warnings()),
                     *_distance_warnings(metric, histograms[0]),
                 ),
@@ -251,6 +264,7 @@ def _check_lines(
         low=low,
         high=high,
         observed=values[0],
+        observed_if_passed=values[1] if len(values) > 1 else None,
         lines=MappingProxyType(dict(visible_lines)),
         notes=tuple(notes),
     )
