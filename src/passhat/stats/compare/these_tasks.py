@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +46,8 @@ from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
 from passhat.stats.terms import Terms
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+SparseMatrix = Any
+"""A csr_array; the stubs of SciPy's linprog know dense matrices only."""
 
 __all__ = ["METHOD", "bound_lift", "find_count_twin", "lift_on_these_tasks"]
 
@@ -174,9 +174,9 @@ class _Program:
 
     firm_rows: FloatArray
     firm_limits: FloatArray
-    rows: csr_array
+    rows: SparseMatrix
     limits: FloatArray
-    equal_rows: csr_array
+    equal_rows: SparseMatrix
     equal_values: FloatArray
 
     def smallest(self, objective: FloatArray) -> float:
@@ -193,7 +193,7 @@ class _Program:
             value = self._solve(objective, firm_rows, self.firm_limits)
         return -1.0 if value is None else value
 
-    def _solve(self, objective: FloatArray, rows: csr_array, limits: FloatArray) -> float | None:
+    def _solve(self, objective: FloatArray, rows: SparseMatrix, limits: FloatArray) -> float | None:
         from scipy.optimize import linprog
 
         result = linprog(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat._display import percent
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.outcomes.order import Sequences
 
@@ -90,7 +90,7 @@ def position_effect(outcomes: Outcomes) -> PositionEffect | None:
 
 
 def _permutation_p(
-    sequences: Sequences, centered: FloatArray, varied: FloatArray, total: float
+    sequences: Sequences, centered: FloatArray, varied: BoolArray, total: float
 ) -> float:
     """The share of permutations within tasks that are as far from 0, the data's own included."""
     rng = np.random.default_rng(_SEED)
