@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.readers import read
+from passhat.reporting.answers import find_answers
 from passhat.store import open_store
 
 Call = Callable[..., Any]
@@ -43,6 +44,11 @@ def test_a_good_agent_passes_everything_and_a_forgetful_one_does_not(passhat: Ca
     bad = _verdicts()
     assert bad["add_tea"] == [("0", "wrong_state")]
     assert bad["add_and_tell"] == [("0", "missing_outputs")]
+    with open_store(".passhat/passhat.db") as store:
+        ended = store.attempt(store.runs()[-1].id, "add_tea", 1)
+    assert ended is not None
+    assert ended.detail == "DB: things is [], it should be ['tea']"
+    assert find_answers(ended.transcript).differences == ('things is [], expected ["tea"]',)
 
 
 def test_the_tools_are_reached_by_mcp_as_well(passhat: Call) -> None:

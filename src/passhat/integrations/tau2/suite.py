@@ -119,7 +119,20 @@ def judgement(end: Mapping[str, Any]) -> Judgement:
     if reward >= _PASSES:
         return Judgement.passed()
     failure = _failed(failed_check(end.get("checks")) or "unknown_failure: no reward", detail)
-    return replace(failure, score=float(reward))
+    return _with_rows(replace(failure, score=float(reward)), end.get("rows") or ())
+
+
+def _with_rows(failure: Judgement, rows: Sequence[Sequence[Any]]) -> Judgement:
+    """The failure with the rows of the database that differ from what the gold actions give."""
+    if not rows:
+        return failure
+    path, value, wanted = rows[0]
+    return replace(
+        failure,
+        detail=f"{failure.detail}: {path} is {value!r}, it should be {wanted!r}",
+        expected=json.dumps({path: wanted for path, _, wanted in rows}),
+        got=json.dumps({path: value for path, value, _ in rows}),
+    )
 
 
 def _failed(words: str, detail: str) -> Judgement:

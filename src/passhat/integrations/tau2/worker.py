@@ -20,12 +20,15 @@ import fcntl
 import hashlib
 import importlib
 import importlib.util
+import itertools
 import json
 import os
 import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,7 @@ from typing import Any
 PATIENCE = 5
 """How often the scripted user says yes before leaving."""
 MAX_ERRORS = 10
+MOST_ROWS = 20
 STOP = "###STOP###"
 
 
@@ -326,7 +330,48 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
         str(getattr(name, "value", name)): value
         for name, value in (evaluation.reward_breakdown or {}).items()
     }
-    return {"ended": reason, "fault": "", "reward": evaluation.reward, "checks": checks}
+    end = {"ended": reason, "fault": "", "reward": evaluation.reward, "checks": checks}
+    if checks.get("DB", 1.0) < 1.0:
+        with suppress(Exception):  # the verdict stands without it
+            end["rows"] = rows_that_differ(registry, world, task, job["domain"])
+    return end
+
+
+def rows_that_differ(registry: Any, world: Any, task: Any, domain: str) -> list[list[Any]]:
+    """Places in the databases that differ from the task's gold actions: path, value, gold value."""
+    gold = registry.get_env_constructor(domain)()
+    state = task.initial_state
+    if state is not None and hasattr(gold, "set_state"):
+        gold.set_state(
+            initialization_data=state.initialization_data,
+            initialization_actions=state.initialization_actions,
+            message_history=state.message_history or [],
+        )
+    for action in task.evaluation_criteria.actions or ():
+        with suppress(Exception):  # as tau2 does: a gold action may be refused
+            gold.make_tool_call(action.name, action.requestor, **action.arguments)
+    places = differences(databases_of(world), databases_of(gold))
+    return [list(place) for place in itertools.islice(places, MOST_ROWS)]
+
+
+def databases_of(world: Any) -> dict[str, Any]:
+    """The database of the agent, and the user's under ``user``."""
+    records = world.tools.db.model_dump(mode="json")
+    user = getattr(getattr(world, "user_tools", None), "db", None)
+    return records if user is None else {**records, "user": user.model_dump(mode="json")}
+
+
+def differences(value: Any, wanted: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Every place where two databases differ."""
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        for key in sorted({*value, *wanted}, key=str):
+            path = f"{where}.{key}" if where else str(key)
+            yield from differences(value.get(key), wanted.get(key), path)
+    elif isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
+        for place, (one, other) in enumerate(zip(value, wanted, strict=True)):
+            yield from differences(one, other, f"{where}[{place}]")
+    elif value != wanted:
+        yield where, value, wanted
 
 
 def keep(played: Any, judged: Any, task: Any, world: Any, job: dict[str, Any]) -> None:

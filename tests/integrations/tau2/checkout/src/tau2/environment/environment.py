@@ -21,10 +21,28 @@ class Tool:
         }
 
 
+class Database:
+    def __init__(self) -> None:
+        self.things: list[str] = []
+
+    def model_dump(self, mode: str) -> dict[str, list[str]]:
+        assert mode == "json"
+        return {"things": list(self.things)}
+
+
+class ToolKit:
+    def __init__(self) -> None:
+        self.db = Database()
+
+
 class Environment:
     def __init__(self, domain_name: str, policy: str) -> None:
         self.domain_name, self.policy = domain_name, policy
-        self.things: list[str] = []
+        self.tools = ToolKit()
+
+    @property
+    def things(self) -> list[str]:
+        return self.tools.db.things
 
     def get_policy(self) -> str:
         return self.policy
