@@ -108,7 +108,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         | {
             "found": result,
             "lead": _part(document, "lead", "claims"),
-            "numbers": _part(document, "results", "slices", "curves"),
+            "numbers": _part(document, "results", "failures", "slices", "curves"),
             "steps": _part(document, "next"),
             "agreement": _part(document, "evidence"),
             "beside": rows[:_MOST_TASKS],
