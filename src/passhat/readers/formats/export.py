@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -45,8 +46,6 @@ OUTCOMES_SCHEMA = f"{_SCHEMA_NAME}2"
 """The name and version of the format; a reader refuses versions it does not know."""
 _VERSIONS = (1, 2)
 _ABOUT = ("model", "model_version", "provider")
-_NEW_COLUMNS = ("score", "expected", *_ABOUT, "protocol", "sample_hash", "extension")
-"""Columns that version 1 does not have."""
 _EXTRAS = ("retries", "expected", "sample_hash", "extension")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
@@ -110,81 +109,8 @@ def _with_own_slices(run: Run) -> Run:
 
 def outcomes_json_schema(version: int = 2) -> dict[str, Any]:
     """The JSON Schema of one row of a version of passhat.outcomes."""
-    text, number = {"type": ["string", "null"]}, {"type": ["number", "null"], "minimum": 0}
-    mapping = {"type": ["object", "string", "null"]}
-    described: dict[str, dict[str, Any]] = {
-        "run": {"type": "string", "description": "Name of the run; unique in the file."},
-        "agent": {"type": "string", "description": "What was evaluated."},
-        "task": {"type": "string", "minLength": 1, "description": "Id of the task."},
-        "attempt": {"type": "integer", "minimum": 1, "description": "Which attempt, from 1."},
-        "passed": {"type": ["boolean", "null"], "description": "null: missing."},
-        "category": {**text, "description": "Why it failed; only of a failed attempt."},
-        "reason": {**text, "description": "Why it is missing; only of a missing attempt."},
-        "detail": {**text, "description": "The source's own words."},
-        "score": {
-            **number,
-            "maximum": 1,
-            "description": "Graded result; null where the verdict is all, or it is missing.",
-        },
-        "steps": number,
-        "seconds": number,
-        "tokens": number,
-        "cost": {**number, "description": "US dollars; null is not recorded, never 0."},
-        "retries": {**number, "description": "Calls made again for faults that are not its own."},
-        "seed": text,
-        "answer": {**text, "description": "The last words of the agent."},
-        "expected": {**text, "description": "The answer that the judge compared with."},
-        "transcript": {**text, "description": "Where the conversation is."},
-        "suite": text,
-        "judge": text,
-        "model": {**text, "description": "The model behind the agent, as its provider names it."},
-        "model_version": {**text, "description": "Date, revision or hash of the model."},
-        "provider": {**text, "description": "Who served the model."},
-        "decoding": {
-            **mapping,
-            "description": "Temperature, top_p and other settings; JSON text in CSV and Parquet.",
-        },
-        "protocol": {
-            **mapping,
-            "description": "Further fields of the protocol that are not at their defaults: "
-            "attempts, max_steps, pass_at, user_simulator ...",
-        },
-        "ordered": {"type": "boolean", "description": "Whether attempts are in their order."},
-        "source": {**text, "description": "The file the run was read from."},
-        "source_id": {**text, "description": "The source's own id of the attempt."},
-        "sample_hash": {**text, "description": "Hash of the task's input and reference."},
-        "extension": {**mapping, "description": "Anything else; kept, and used by nothing."},
-        "schema": {"const": f"{_SCHEMA_NAME}{version}"},
-    }
-    if version == 1:
-        described = {name: kind for name, kind in described.items() if name not in _NEW_COLUMNS}
-        described["decoding"] = {
-            **text,
-            "description": "Decoding settings as a JSON object in a string.",
-        }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"{_SCHEMA_NAME}{version}",
-        "description": "One attempt of an agent at a task: one line of a JSON lines file.",
-        "type": "object",
-        "properties": described,
-        "patternProperties": {"^slice:": text},
-        "additionalProperties": False,
-        "required": ["run", "agent", "task", "attempt", "passed", "schema"],
-        "allOf": [
-            {
-                "if": {"properties": {"passed": {"const": True}}},
-                "then": {"properties": {"category": {"type": "null"}, "reason": {"type": "null"}}},
-            },
-            {
-                "if": {"properties": {"passed": {"const": None}}},
-                "then": {
-                    "properties": {"category": {"type": "null"}, "reason": {"type": "string"}},
-                    "required": ["reason"],
-                },
-            },
-        ],
-    }
+    text = (files("passhat.readers") / "schemas" / f"outcomes-{version}.json").read_bytes()
+    return decode(text, dict[str, Any])
 
 
 def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
