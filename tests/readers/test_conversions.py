@@ -147,3 +147,27 @@ def test_a_table_beside_logs_is_not_counted_with_them(tmp_path: Path) -> None:
     reasons = {Path(name).name: why for name, why in reading.passed_over}
     assert "a table beside logs" in reasons["analysis.csv"]
     assert "leaderboard of aider" in reasons["board.yaml"]
+
+
+def test_a_document_that_states_its_model_and_camel_case_names(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    rows = [{"taskId": "a", "isCorrect": True}, {"taskId": "b", "isCorrect": False}]
+    path.write_text(json.dumps({"modelId": "gpt", "tasks": rows}))
+    (run,) = read(path)
+    assert (run.agent, run.agent_guessed, run.outcomes.passes) == ("gpt", False, 1)
+
+
+def test_tables_below_headings_with_a_model_are_runs(tmp_path: Path) -> None:
+    table = "| task_id | success |\n| --- | --- |\n| a | {} |\n| b | false |\n"
+    overview = "| Runs | Average |\n| --- | --- |\n| 1 | 50% |\n"
+    path = tmp_path / "report.md"
+    path.write_text(
+        f"# Report\n\n## Model: `one`\n\n{overview}\n{table.format('true')}\n"
+        f"## Model: `two`\n\n{overview}\n{table.format('false')}\n"
+    )
+    runs = read(path)
+    assert [(run.agent, run.outcomes.passes) for run in runs] == [("one", 1), ("two", 0)]
+    assert "of 4 tables in the text 2 are read" in " ".join(runs[0].decisions)
+    path.write_text(f"{overview}\n{table.format('true')}")
+    (run,) = read(path)
+    assert "of 2 tables in the text the first with tasks is read" in run.decisions

@@ -347,8 +347,9 @@ class LogBuilder:
         self._slices = tuple(slices)
         self._labels: dict[tuple[str, str], tuple[str, ...]] = {}
         self._keys: dict[str, int] = {}
-        self._seen: dict[tuple[str, str], int] = {}
-        self._trials: set[tuple[str, str, str]] = set()
+        # By run first: a pair of names per task would take twice the memory.
+        self._seen: dict[str, dict[str, int]] = {}
+        self._trials: dict[str, dict[str, set[str]]] = {}
         self._ids: set[tuple[str, str, str]] = set()
         self._read = self._absent = self._lost_rows = self._losses_more = 0
         self._skipped: Counter[str] = Counter()
@@ -496,17 +497,18 @@ class LogBuilder:
 
     def _trial(self, run: str, task: str, trial: object) -> str | None:
         """The label of an attempt, or None when the log used it before for the same task."""
-        place = (run, task)
-        count = self._seen[place] = self._seen.get(place, 0) + 1
+        counts = self._seen.setdefault(run, {})
+        count = counts[task] = counts.get(task, 0) + 1
         if not self._numbered:
             return str(count)
         if trial is None:
             # A label that is no number: the order of the attempts is then unknown.
             return f"without number {count}"
         label = str(trial)
-        if (run, task, label) in self._trials:
+        labels = self._trials.setdefault(run, {}).setdefault(task, set())
+        if label in labels:
             return None
-        self._trials.add((run, task, label))
+        labels.add(label)
         return label
 
     def _flush(self) -> None:

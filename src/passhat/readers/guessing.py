@@ -18,7 +18,7 @@ from passhat.readers.records import RecordFile, content_kind, elements, plain_lo
 from passhat.readers.sources import Source
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 
-__all__ = ["describe_structure", "guess_mapping", "suggest_rule", "unknown_format"]
+__all__ = ["describe_structure", "guess_mapping", "stated_model", "suggest_rule", "unknown_format"]
 
 _SAMPLE_ROWS = 200
 _DECIDING = ("model", "suite", "task", "trial", "success", "n", "c", "temperature")
@@ -162,6 +162,16 @@ def _json_containers(data: object) -> list[str]:
             ) == len(data):
                 return [f"*{sign}", *paths]
     return paths or [""]
+
+
+def stated_model(source: Source) -> str | None:
+    """The text under a name for the model at the top of a JSON document."""
+    if not any(fold_name(key) in ALIASES["model"] for key in source.outline.keys):
+        return None
+    whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
+    data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
+    top = {fold_name(str(key)): value for key, value in data.items()}
+    return next((top[a] for a in ALIASES["model"] if isinstance(top.get(a), str) and top[a]), None)
 
 
 def _is_table_by_index(data: object) -> bool:

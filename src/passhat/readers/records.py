@@ -248,9 +248,9 @@ class RecordFile:
 
     def _document_around(self, data: bytes, keys: list[str]) -> dict[str, Any]:
         """The document without its records."""
-        opening = find_container(data, keys)
+        opening = find_container(data, keys) if keys else None
         end = None if opening is None else container_end(data, opening)
-        if not keys or opening is None or end is None:
+        if opening is None or end is None:
             return {}
         whole = self._decode_whole(data[:opening] + b"null" + data[end:])
         return whole if isinstance(whole, dict) else {}

@@ -18,6 +18,7 @@ from passhat.readers.csv_blocks import cut_block
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss
+from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
 
 if TYPE_CHECKING:
@@ -436,20 +437,30 @@ class MarkdownRows:
             for number in range(1, len(texts))
             if _MARKDOWN_RULE.fullmatch(texts[number]) and "|" in texts[number - 1]
         ]
+        headers = [_markdown_cells(texts[start - 1]) for start in starts]
+        first = next((i for i, names in enumerate(headers) if _holds_results(names)), 0)
+        header, models = headers[first], [_heading_model(texts[:start]) for start in starts]
+        chosen = [first]
+        if all(models) and "model" not in ColumnMap.resolve(header).meaning:
+            chosen = [i for i, names in enumerate(headers) if names == header]
         if len(starts) > 1:
-            self.decisions = (f"the first of {len(starts)} tables in the text is read",)
-        header = _markdown_cells(texts[starts[0] - 1])
+            which = "the first with tasks is read" if first else "the first is read"
+            if len(chosen) > 1:
+                which = f"{len(chosen)} are read, each with the model in a heading above it"
+            self.decisions = (f"of {len(starts)} tables in the text {which}",)
         rows, lines = [], []
-        for number in range(starts[0] + 1, len(texts)):
-            if "|" not in texts[number]:
-                break
-            cells = _markdown_cells(texts[number])
-            if len(cells) != len(header):
-                what = f"{counted(len(cells), 'cell')} where the header has {len(header)}"
-                self._losing.lose(f"line {number + 1}", what)
-                continue
-            rows.append(cells)
-            lines.append(number + 1)
+        for place in chosen:
+            for number in range(starts[place] + 1, len(texts)):
+                if "|" not in texts[number]:
+                    break
+                cells = _markdown_cells(texts[number])
+                if len(cells) != len(header):
+                    what = f"{counted(len(cells), 'cell')} where the header has {len(header)}"
+                    self._losing.lose(f"line {number + 1}", what)
+                    continue
+                rows.append([*cells, models[place]] if len(chosen) > 1 else cells)
+                lines.append(number + 1)
+        header = [*header, "model"] if len(chosen) > 1 else header
         self.lines = lines
         if rows:
             columns = map(list, zip(*rows, strict=True))
@@ -457,6 +468,17 @@ class MarkdownRows:
 
     def line_of(self, row: int) -> int:
         return self.lines[row]
+
+
+def _holds_results(names: list[str]) -> bool:
+    columns = ColumnMap.resolve(names)
+    return columns.holds_attempts or columns.holds_counts
+
+
+def _heading_model(above: list[str]) -> str:
+    """The model that a heading above a table names, as in ``## Model: gpt-5``; empty for none."""
+    headings = (_MODEL_HEADING.fullmatch(line) for line in reversed(above))
+    return next((match[1] for match in headings if match), "")
 
 
 def _markdown_cells(line: str) -> list[str]:
@@ -470,6 +492,7 @@ def is_markdown(head: bytes) -> bool:
     return _MARKDOWN_TABLE.search(head) is not None
 
 
+_MODEL_HEADING = re.compile(r"#+\s*(?:model|agent)\s*:\s*[`*]*([^`*]+?)[`*]*\s*", re.IGNORECASE)
 _EMPHASIS = re.compile(r"^(\*\*|\*|`)(.+)\1$")
 """Not the underscore: names of tasks begin and end with it."""
 _MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")

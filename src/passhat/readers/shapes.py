@@ -402,7 +402,7 @@ class RivalVerdicts:
             if len(mine) != len(other) or (mine == other).all():
                 continue
             if is_graded(rival) and not is_graded(self.chosen):
-                kept = "kept as the score" if rival == self.score else "not used"
+                kept = "read as the score" if rival == self.score else "not used"
                 lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {kept}")
                 continue
             passes = [int((each == 1).sum()) for each in (mine, other)]

@@ -12,7 +12,7 @@ from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
-from passhat.readers.guessing import guess_mapping, suggest_rule, unknown_format
+from passhat.readers.guessing import guess_mapping, stated_model, suggest_rule, unknown_format
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.record_map import RecordMap
@@ -65,8 +65,19 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     flat = not any("." in path or "@" in path for path in paths)
     if flat and (certain or _is_table(RecordRows(source, path, Losses(), header), options, source)):
         losses = Losses()
-        return _read_table(source, options, RecordRows(source, path, losses, header), losses)
-    return read_mapped(source, options, _mapping(source, options))
+        runs = _read_table(source, options, RecordRows(source, path, losses, header), losses)
+    else:
+        runs = read_mapped(source, options, _mapping(source, options))
+    return [_name_by_document(runs[0], source)] if len(runs) == 1 else runs
+
+
+def _name_by_document(run: Run, source: Source) -> Run:
+    """The run with the agent that the document states beside its records, where they state none."""
+    model = stated_model(source) if run.agent_guessed else None
+    if model is None:
+        return run
+    reading = tuple(line for line in run.reading if "is named after the file" not in line)
+    return replace(run, name=model, agent=model, agent_guessed=False, reading=reading)
 
 
 def _is_table(rows: Rows, options: ReadOptions, source: Source) -> bool:

@@ -183,8 +183,9 @@ class ColumnMap:
 
 
 def fold_name(name: str) -> str:
-    """The name of a column as aliases are written: ``task_id`` for ``Task ID``."""
-    return re.sub(r"[\s/-]+", "_", name.lower().strip(" \t#?*:")).strip("_")
+    """The name of a column as aliases are written: ``task_id`` for ``Task ID`` and ``taskId``."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
 
 
 def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
