@@ -6,7 +6,7 @@ from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageR
 from passhat.dashboard.formatting import address
 from passhat.dashboard.run_snapshots import READ_ONE_BY_ONE
 from passhat.errors import InvalidValue
-from passhat.reporting.document import Level
+from passhat.reporting.document import Level, NextStep
 from passhat.reporting.documents.why import why_document
 from passhat.reporting.html.blocks import render_blocks
 from passhat.reporting.why import build_why
@@ -45,7 +45,12 @@ def why(state: AppState, request: PageRequest) -> Answer:
     )
     parts = {
         section.name: render_blocks(
-            [block for block in section.blocks if Level.FULL in block.level], "stack"
+            [
+                block
+                for block in section.blocks
+                if Level.FULL in block.level and not isinstance(block, NextStep)
+            ],
+            "stack",
         )
         for section in document.sections
     }

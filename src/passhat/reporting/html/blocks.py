@@ -113,7 +113,7 @@ def _outline_lines(items: Iterable[OutlineItem]) -> Markup:
         below = _outline_lines(item.items)
         lines.append(
             Markup(
-                '<li><div class="node{}"><span class="steps">{}</span> <span class="small">{}'
+                '<li><div class="node{}"><span class="path">{}</span> <span class="small">{}'
                 '</span> <span class="dots">{}</span></div>{}</li>'
             ).format(
                 " strong" if item.strong else "",
