@@ -1,8 +1,9 @@
 """Every sentence that the builders make on generated data: its words agree with its numbers.
 
 Runs of all shapes (one task, one attempt, ties, missing attempts, nothing judged, unequal numbers
-of attempts, all pass, all fail, clusters, other levels) are reported, compared, gated and forecast;
-then each text of each document, short and full, is read.
+of attempts, all pass, all fail, clusters, other levels) are reported, compared, gated and forecast,
+fitted as two temperatures of an agent and held against claims; then each text of each document,
+short and full, is read.
 """
 
 from __future__ import annotations
@@ -41,13 +42,17 @@ from passhat.reporting.document import (
 )
 from passhat.reporting.documents.forecast import default_words, forecast_document, plan_document
 from passhat.reporting.documents.report import report_document, run_document
+from passhat.reporting.documents.review import review_document
+from passhat.reporting.documents.temperature import fit_document
 from passhat.reporting.documents.verdicts import comparison_document, gate_document
+from passhat.reporting.review import review
 from passhat.reporting.task_changes import task_changes
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.forecast import forecast_all
 from passhat.stats.gate import gate
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import plan_tasks
+from passhat.stats.temperature import fit_temperatures
 from passhat.stats.terms import Terms
 
 RANDOM_CASES = max_examples(8)
@@ -151,6 +156,33 @@ def _build(case: Case) -> Iterator[tuple[str, Document]]:
         yield "forecast", forecast_document(case.b, forecasts, [])
     with suppress(PasshatError):  # one attempt per task cannot separate tasks from chance
         yield "plan", plan_document(plan_tasks(case.b, metric="pass^1", half_width=0.1))
+    for sources in ([case.b], runs):
+        yield "review", review_document(review(_CLAIMS, sources, level=case.level))
+    with suppress(PasshatError):  # a run without a verdict has no curve
+        yield "temperature fit", fit_document(fit_temperatures(_temperatures(case), (), terms))
+
+
+_CLAIMS = """The new agent solves 64% of the tasks.
+
+New beats old: pass^2 rose from 50% to 75% on 40 tasks.
+
+All 8 attempts pass on most tasks, so the agent is reliable (pass@8 = 100%).
+"""
+
+
+def _temperatures(case: Case) -> list[Run]:
+    """Both runs as two temperatures of an agent, and of another agent the other way round."""
+    agents = (("first", (case.a, case.b)), ("second", (case.b, case.a)))
+    return [
+        replace(
+            run,
+            name=f"{agent} {temperature}",
+            agent=agent,
+            protocol=replace(run.protocol, decoding={"temperature": temperature}),
+        )
+        for agent, runs in agents
+        for temperature, run in zip((0.2, 0.8), runs, strict=True)
+    ]
 
 
 def _texts(block: Block) -> Iterator[str]:
@@ -318,17 +350,21 @@ _FLAGS = re.compile(r"(?<![\w-])(--[a-z-]+)")
 
 
 COMMANDS = {name: cli.get_command(click.Context(cli), name) for name in NAMES}
+_TEMPERATURE = COMMANDS["temperature"]
+assert isinstance(_TEMPERATURE, click.Group)
+COMMANDS["temperature fit"] = _TEMPERATURE.get_command(click.Context(_TEMPERATURE), "fit")
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_advice_names_commands_and_options_that_exist(case: Case) -> None:
     own = {"report": "report", "run": "run", "compare": "compare", "gate": "gate"}
-    own |= {"forecast": "forecast", "plan": "plan"}
+    own |= {"forecast": "forecast", "plan": "plan", "review": "review"}
+    own |= {"temperature fit": "temperature fit"}
     for command, text in _all_texts(case):
         name = own[command]
         for part in re.split(r"(?=passhat [a-z]+\b)", text):
             if found := re.match(r"passhat ([a-z]+)\b", part):
-                assert found[1] in COMMANDS or found[1] in ("gate", "reports", "refuses"), text
+                assert found[1] in {*COMMANDS, "reports", "refuses", "prints"}, text
                 name = found[1] if found[1] in COMMANDS else name
             click_command = COMMANDS[name]
             assert click_command is not None

@@ -241,7 +241,6 @@ def read_result_verdicts(path: str) -> list[Audited]:
 
 _DEFAULT_STORE = ".passhat/passhat.db"
 _JUDGES = {"plain judge": "plain", "split judge": "split"}
-_OURS = ("sandbox_error", "judge_error")
 
 
 @click.command(
@@ -342,6 +341,7 @@ def command(
 
     from passhat.judging.code_suites import read_code_suite
     from passhat.judging.samples import read_samples
+    from passhat.stats.outcomes import MissingReason
 
     tasks = read_code_suite(suite)
     if mutants:
@@ -355,7 +355,8 @@ def command(
         return show_judged(bench, programs, show)
     run = _judge_run(bench, programs, samples, out, store_path, name)
     _report(run, ks, as_json_text, outputs)
-    lost_count = sum(run.missing_by_reason.get(word, 0) for word in _OURS)
+    ours = (MissingReason.SANDBOX_ERROR, MissingReason.JUDGE_ERROR)
+    lost_count = sum(run.missing_by_reason.get(reason, 0) for reason in ours)
     return ExitCode.INCOMPLETE if lost_count else ExitCode.OK
 
 

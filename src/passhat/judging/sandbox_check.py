@@ -29,7 +29,7 @@ from passhat.judging.sandbox_kinds import (
     SandboxSpec,
 )
 from passhat.judging.tasks import CodeTask
-from passhat.stats.outcomes.vocabulary import Verdict
+from passhat.stats.outcomes.vocabulary import FailureCategory, Verdict
 
 __all__ = [
     "ATTACKS",
@@ -333,7 +333,7 @@ def _run_attack(examiner: Examiner, probe: str, facts: dict[str, Any]) -> list[s
     verdict = examiner.judge(CodeTask("canary", entry_point=probe, tests=tests), _PROBE)
     if verdict.verdict is Verdict.PASSED:
         return []
-    if verdict.why == "wrong_answer" and verdict.detail:
+    if verdict.why == FailureCategory.WRONG_ANSWER and verdict.detail:
         return verdict.detail.split(",")
     raise SandboxFault(f"the self-test ended {verdict.verdict} ({verdict.why}): {verdict.detail}")
 

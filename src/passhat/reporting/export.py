@@ -16,7 +16,7 @@ from passhat.errors import InvalidValue, MissingExtra, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.formats.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
+from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason, Run, Verdict
 from passhat.store.database import private_file
 
 __all__ = [
@@ -232,8 +232,15 @@ def _attempts(run: Run) -> Iterator[Attempt]:
     for task, (n, c, missing) in zip(outcomes.tasks, counts, strict=True):
         verdicts = [Verdict.PASSED] * c + [Verdict.FAILED] * (n - c) + [Verdict.MISSING] * missing
         for number, verdict in enumerate(verdicts, 1):
-            why = {Verdict.FAILED: str(FailureCategory.UNKNOWN_FAILURE), Verdict.PASSED: None}
-            yield Attempt(task, number, verdict, why.get(verdict, "not_recorded"))
+            yield Attempt(task, number, verdict, _UNKNOWN_WHY[verdict])
+
+
+_UNKNOWN_WHY = {
+    Verdict.PASSED: None,
+    Verdict.FAILED: str(FailureCategory.UNKNOWN_FAILURE),
+    Verdict.MISSING: str(MissingReason.NOT_RECORDED),
+}
+"""Category or reason of an attempt that only a count tells of."""
 
 
 def _domain(suite: str) -> str:
@@ -259,9 +266,9 @@ _NOT_TO_BE_REGRADED: dict[str, object] = {
 }
 
 _ENDINGS = {
-    "timeout": "max_steps",
-    "agent_error": "agent_error",
-    "user_error": "user_error",
+    str(FailureCategory.TIMEOUT): "max_steps",
+    str(FailureCategory.AGENT_ERROR): "agent_error",
+    str(MissingReason.USER_ERROR): "user_error",
 }
 """How tau2 calls the end of an attempt with this failure category or missing reason."""
 

@@ -22,13 +22,14 @@ from passhat._display import (
     percent_range,
 )
 from passhat._serialize import Plain
+from passhat.errors import MetricError
 from passhat.judging import is_code_judge
 from passhat.protocol import Protocol
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Diagnosis, Estimate, metric, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Failures, Run, summarize_failures
-from passhat.stats.outcomes.vocabulary import MissingReason
+from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason
 from passhat.stats.terms import Population
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ __all__ = [
 ]
 
 
-_METRIC = re.compile(r"pass([@^])(\d+)")
 _Ways = Iterator[tuple[float, str]]
 _Estimator = Callable[[IntArray, IntArray, int], Any]
 
@@ -84,15 +84,17 @@ def check_source(run: Run) -> tuple[SourceCheck, ...]:
 
 
 def _check(run: Run, name: str, says: float) -> SourceCheck:
-    metric = "pass^1" if name == "accuracy" else name
-    match = _METRIC.fullmatch(metric)
-    if metric == "stderr":
+    if name == "stderr":
         return _compare_source(run, name, says, _stderr_ways(run))
-    if match is None:
+    try:
+        parsed_metric = metric("pass^1" if name == "accuracy" else name)
+    except MetricError:
+        parsed_metric = None
+    if not isinstance(parsed_metric, PassAt | PassHat):
         return SourceCheck(name, says, None, False, _counting_text(run))
-    at = match[1] == "@"
+    at = isinstance(parsed_metric, PassAt)
     return _compare_source(
-        run, name, says, _ways(run, int(match[2]), pass_at_k if at else pass_hat_k)
+        run, name, says, _ways(run, parsed_metric.k, pass_at_k if at else pass_hat_k)
     )
 
 
@@ -500,7 +502,8 @@ def _all_of(k: int) -> str:
 
 def run_warnings(run: Run) -> tuple[str, ...]:
     """Warnings to read before any number: leaks, cut answers, frequent timeouts."""
-    late = run.failures_by_category.get("timeout", 0) + run.missing_by_reason.get("timeout", 0)
+    late = run.failures_by_category.get(FailureCategory.TIMEOUT, 0)
+    late += run.missing_by_reason.get(MissingReason.TIMEOUT, 0)
     total = run.outcomes.attempts
     if not total or late / total < _MANY_TIMEOUTS:
         return run.warnings

@@ -23,7 +23,7 @@ from passhat.judging.samples import Sample, printable
 from passhat.judging.verdict import CodeVerdict
 from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
-from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, Ended, JudgementSource, RunRecord, Store, StoredJudgement
 from passhat.suites.base import REMARKS, Episode, Judgement, Suite, Task, Turn
 
@@ -108,6 +108,13 @@ def _attempt(sample: Sample, verdict: CodeVerdict) -> AttemptRecord:
 
 _REDACTED = "[redacted]"
 _SECONDS = 600.0
+_CUT_SHORT = (
+    FailureCategory.TIMEOUT,
+    MissingReason.INFRASTRUCTURE,
+    MissingReason.STOPPED,
+    MissingReason.BUDGET,
+)
+"""Ends of an attempt whose conversation would have gone on."""
 
 
 class Outcome(StrEnum):
@@ -267,7 +274,7 @@ async def _replay(
         turn = await maybe_await(episode.reply(answer))
     if turn is None:
         return
-    if attempt.why in ("timeout", "infrastructure", "stopped", "budget"):
+    if attempt.why in _CUT_SHORT:
         raise _NotRegradable(f"the conversation was cut short: {attempt.why}", Outcome.NOT_JUDGED)
     raise _NotRegradable("the conversation now goes on after the last answer")
 

@@ -23,10 +23,11 @@ from passhat.stats.compare.claims import (
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import Interval
 from passhat.stats.compare.task_changes import TaskChange
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.terms import Population
 
 FACTS = Evidence(
-    metric="pass^4",
+    metric=PassHat(4),
     a="old",
     b="new",
     value_a=0.5,

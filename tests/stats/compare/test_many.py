@@ -62,7 +62,7 @@ def test_equal_agents_may_have_any_rank() -> None:
 
 def test_one_clear_winner_and_two_alike() -> None:
     found = compare_all(_runs(0.0, 0.5, 0.0), ["pass^1", "pass^2"])
-    first = [rank for rank in found.ranks if rank.metric == "pass^1"]
+    first = [rank for rank in found.ranks if str(rank.metric) == "pass^1"]
     assert first[0].name == "r1"
     assert [(rank.best, rank.worst) for rank in first] == [(1, 1), (2, 3), (2, 3)]
     assert len(found.ranks) == 6

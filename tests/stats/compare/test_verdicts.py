@@ -15,11 +15,12 @@ from passhat import Outcomes, compare
 from passhat.stats.compare.claims import AdjustedFor, Claim, Evidence, PairVerdict
 from passhat.stats.compare.lift import Interval
 from passhat.stats.compare.task_changes import TaskChange
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.terms import Population
 
 AGREEMENT = compare(Outcomes.from_counts(1, [1]), Outcomes.from_counts(1, [1])).agreement
 THESE = Evidence(
-    metric="pass^1",
+    metric=PassHat(1),
     a="old",
     b="new",
     value_a=0.84,

@@ -91,7 +91,7 @@ def test_it_is_reported_and_exported() -> None:
 
 def test_it_is_compared_gated_drawn_forecast_planned_and_explained() -> None:
     comparison = compare(A, B, WORD)
-    assert comparison.results[0].metric == WORD
+    assert str(comparison.results[0].metric) == WORD
     assert gate(B, f"{WORD} <= 0.5").results
     report = build_report([A, B], ReportOptions(metrics=(WORD,), with_details=True))
     figure = make_figure("forest", Material(report, comparison))

@@ -12,7 +12,7 @@ from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
 from passhat.reporting.answers import Answers, find_answers
-from passhat.stats.outcomes import FailureCategory, Verdict
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import JudgementSource, StoredJudgement, open_store
 from passhat.store.queries import AttemptFilter, AttemptLine
 
@@ -115,7 +115,7 @@ def _matches(lines: Sequence[AttemptLine], show: str, disagreeing: Mapping[objec
     if show == "flaky":
         return Verdict.FAILED in verdicts and Verdict.PASSED in verdicts
     if show == "truncated":
-        return any(line.why == "truncated" for line in lines)
+        return any(line.why == FailureCategory.TRUNCATED for line in lines)
     if show == "disagreeing":
         return any(disagreeing.get(line.place, False) for line in lines)
     return show == "all" or Verdict.MISSING in verdicts
@@ -126,7 +126,7 @@ def _disagreeing(
 ) -> dict[object, bool]:
     """Attempts that were judged more than once, with different verdicts."""
     disagreeing: dict[object, bool] = {
-        line.place: True for line in lines if line.why == "judges_disagree"
+        line.place: True for line in lines if line.why == MissingReason.JUDGES_DISAGREE
     }
     if summary.head.judged:  # only then was anything judged a second time
         for line in lines:

@@ -12,6 +12,7 @@ from passhat.readers.identity import from_name
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.parsing import as_dict, numbers_in
 from passhat.readers.sources import Source
+from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import Run
 
 __all__ = ["EvalPlusReader"]
@@ -137,4 +138,4 @@ def _why(status: object) -> str:
 
 def _parse_stated_metrics(pass_at_k: object, key: str) -> dict[str, float]:
     scores = numbers_in(as_dict(as_dict(pass_at_k).get(key)))
-    return {word: value for word, value in scores.items() if str(word).startswith("pass@")}
+    return {word: value for word, value in scores.items() if str(word).startswith(PassAt.word)}

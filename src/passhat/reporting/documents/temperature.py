@@ -257,4 +257,5 @@ def _rankings(fit: TemperatureFit) -> str:
         return "no two agents change order over the k and T that they share"
     hidden = len(fit.flips) - _MOST_FLIPS
     rest_text = f"; {counted(hidden, 'more pair')} in --json" if hidden > 0 else ""
-    return f"{counted(len(fit.flips), 'pair')} of agents change order over (k, T){rest_text}"
+    verb = "changes" if len(fit.flips) == 1 else "change"
+    return f"{counted(len(fit.flips), 'pair')} of agents {verb} order over (k, T){rest_text}"

@@ -44,7 +44,7 @@ class Material:
     @property
     def word(self) -> str:
         """The metric that changes are about."""
-        return self.comparison.results[0].metric if self.comparison else ""
+        return str(self.comparison.results[0].metric) if self.comparison else ""
 
     def from_fit(self, draw: Callable[[TemperatureFit], Figure | None]) -> Figure | None:
         """A figure of the temperature fit, where the runs have one."""

@@ -47,7 +47,7 @@ class RankSet(Plain):
 
     WRITTEN = ("metric", "name", "value", "ranks")
 
-    metric: str
+    metric: Metric
     name: str
     value: float
     best: int
@@ -96,7 +96,7 @@ class Comparisons(Plain):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = [(e.metric, str(e), e.name, number(e.value)) for e in self.ranks]
+        rows = [(str(e.metric), str(e), e.name, number(e.value)) for e in self.ranks]
         header = ("metric", "possible ranks", "run", "value")
         return html_table(self.pairing_text, header, rows)
 
@@ -273,7 +273,7 @@ def _ranks(metrics: Sequence[Metric], pairs: Sequence[Comparison]) -> tuple[Rank
         better: Counter[str] = Counter()
         worse: Counter[str] = Counter()
         for entry in pairs:
-            result = entry.find(word.name)
+            result = entry.find(word)
             if result is None:  # pragma: no cover - every pair has every metric
                 continue
             values[entry.a], values[entry.b] = result.value_a, result.value_b
@@ -283,7 +283,7 @@ def _ranks(metrics: Sequence[Metric], pairs: Sequence[Comparison]) -> tuple[Rank
                 worse[ahead] += 1
         names = sorted(values, key=lambda name: -values[name])
         sets += [
-            RankSet(word.name, name, values[name], 1 + better[name], len(values) - worse[name])
+            RankSet(word, name, values[name], 1 + better[name], len(values) - worse[name])
             for name in names
         ]
     return tuple(sets)

@@ -15,6 +15,7 @@ from passhat.protocol import Alternative
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import Interval
 from passhat.stats.compare.task_changes import TaskChange
+from passhat.stats.estimate.metrics import Metric
 from passhat.stats.terms import Population
 
 __all__ = [
@@ -89,7 +90,7 @@ class Evidence:
         The runs without a single verdict on the paired tasks: nothing can be said then.
     """
 
-    metric: str
+    metric: Metric
     a: str
     b: str
     value_a: float

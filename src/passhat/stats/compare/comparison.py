@@ -94,7 +94,7 @@ class Result(Plain):
         How interval and p-value were made.
     """
 
-    metric: str
+    metric: Metric
     lift: float
     low: float
     high: float
@@ -234,7 +234,7 @@ def pair_evidence(
             need = _attempts_needed(pairing, lift, interval, terms.alternative)
     changes = setting.changes if population is Population.THESE_TASKS else ()
     return Evidence(
-        metric.name,
+        metric,
         *setting.names,
         value_a=differences.value_a,
         value_b=differences.value_b,
@@ -293,7 +293,7 @@ def judge(
     if population is Population.NEW_TASKS and terms.cluster is not None:
         method += f", weights per {terms.cluster}"
     return Result(
-        metric=metric.name,
+        metric=metric,
         lift=evidence.lift,
         low=interval.low,
         high=interval.high,

@@ -209,9 +209,10 @@ class Comparison(Plain):
         """Where the ranking flips over k."""
         return tuple(flip for curve in self.curves for flip in curve.flips)
 
-    def find(self, metric: str) -> Result | None:
+    def find(self, metric: str | Metric) -> Result | None:
         """The result of a metric, if it was asked for."""
-        return next((result for result in self.results if result.metric == metric), None)
+        name = str(metric)
+        return next((result for result in self.results if str(result.metric) == name), None)
 
     @property
     def pairing_text(self) -> str:
@@ -242,7 +243,7 @@ class Comparison(Plain):
     def _repr_html_(self) -> str:
         rows = [
             (
-                result.metric,
+                str(result.metric),
                 number(result.value_a),
                 number(result.value_b),
                 points(result.lift),
