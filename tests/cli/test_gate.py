@@ -54,19 +54,21 @@ def bad(tmp_path: Path) -> str:
     return table(tmp_path / "bad.csv", [1] * 40, cost=0.75)
 
 
-def test_a_run_that_is_its_own_baseline_gets_a_note(
+def test_a_run_that_is_its_own_baseline_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "good.csv"
     table.write_text("task,n,c\na,8,8\nb,8,7\n")
-    assert main(["gate", str(table), "--against", str(table)]) == 0
+    same = ["gate", str(table), "--against", str(table)]
+    assert main(same) == 2
     assert "both the run and its baseline" in capsys.readouterr().err
+    assert main([*same, "--allow"]) == 0
 
 
 def test_without_a_rule_the_run_is_held_against_its_baseline(
     good: str, bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["gate", good, "--against", good]) == 0
+    assert main(["gate", good, "--against", good, "--allow"]) == 0
     assert "No regression: No change of pass^1" in capsys.readouterr().out
     broken = table(tmp_path / "broken.csv", [8] * 39 + [0])
     assert main(["gate", broken, "--against", good, "--json"]) == 1
@@ -88,7 +90,10 @@ def test_unsettled_warns_in_every_form(
     assert main(asked) == 0
     assert "Unsettled (warning): " in capsys.readouterr().out
     assert main([*asked, "--unsettled", "fail"]) == 3
-    assert main(["gate", good, "pass^4 >= base", "--against", good, "--unsettled", "warn"]) == 0
+    assert (
+        main(["gate", good, "pass^4 >= base", "--against", good, "--allow", "--unsettled", "warn"])
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_clusters_come_from_a_column(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_exit_codes_of_paired_rules(good: str, bad: str) -> None:
     assert main(["gate", good, "pass^4 >= base - 0.03", "--against", bad]) == 0
     assert main(["gate", bad, "pass^4 >= base - 0.03", "--against", good]) == 1
-    assert main(["gate", good, "pass^4 >= base", "--against", good]) == 3
+    assert main(["gate", good, "pass^4 >= base", "--against", good, "--allow"]) == 3
 
 
 @needs_interval
@@ -196,7 +201,7 @@ def test_markdown_junit_and_the_job_summary(
 def test_junit_counts_what_is_open_or_absent_as_errors(
     good: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--against", good, "--tasks", "41", "-o", "junit"]
+    options = ["--against", good, "--allow", "--tasks", "41", "-o", "junit"]
     assert main(["gate", good, "rate >= base", *options]) == 4
     suite = ElementTree.fromstring(capsys.readouterr().out)[0]
     assert (suite.get("tests"), suite.get("errors")) == ("2", "2")

@@ -294,12 +294,8 @@ def command(
         )
     else:
         run = how.read_one(source, run_name, needs=needs, labels=labels)
-        if base is not None and (run.source, run.name) == (base.source, base.name):
-            click.echo(
-                f"note: {run.name} is both the run and its baseline, so that no regression can "
-                "show; an earlier run is named by its id or by latest~1 (passhat runs lists them)",
-                err=True,
-            )
+        if base is not None and not terms.allow:
+            _refuse_same_run(run, base)
         repeat = Again(again or "")
         if confirm is not None and base is not None:
             result = confirm_run(repeat, run, base, options, confirm or None)
@@ -383,6 +379,23 @@ def _refuse_useless_fresh(
         raise click.UsageError("--settle makes attempts and --watch waits for them; give one.")
     if again is not None and confirm is None and settle is None:
         raise click.UsageError("--again is for fresh attempts: it goes with --confirm or --settle.")
+
+
+def _refuse_same_run(run: Run, base: Run) -> None:
+    """Refuse to compare attempts with themselves: that is always green."""
+    from passhat.errors import NotComparable
+
+    is_same = (run.source, run.name) == (base.source, base.name)
+    if not is_same:
+        # An export of the run, kept over the baseline: each attempt has its duration to the bit.
+        sides = [side.measured("seconds") for side in (run, base)]
+        is_same = sides[0] is not None and sides[0].total > 0 and sides[0] == sides[1]
+    if is_same:
+        raise NotComparable(
+            f"{run.name} is both the run and its baseline, so that no regression can show.",
+            hint="Name an earlier run, by its id or as latest~1 (passhat runs lists them), or a "
+            "file that was kept before this run; --allow compares anyway.",
+        )
 
 
 def _one_source(words: list[str]) -> list[str]:

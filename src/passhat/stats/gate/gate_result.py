@@ -15,7 +15,7 @@ from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, Losses, Unsettled
 from passhat.stats.gate.confirm import Confirmation, FreshRun, describe_runs
 from passhat.stats.gate.power import PowerCurve
-from passhat.stats.outcomes import Failures
+from passhat.stats.outcomes import FailureKind, Failures
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
@@ -386,7 +386,8 @@ class GateResult(Plain):
         if len(self.results) == 1 and only.pair is not None:
             warning_text = " (warning)" if self.warning else ""
             lead = only.pair.sentences[0]
-            return f"{only.outcome[0].upper()}{only.outcome[1:]}{warning_text}: {lead}"
+            outcome = f"{only.outcome[0].upper()}{only.outcome[1:]}{warning_text}"
+            return f"{outcome}: {lead}{self._failure_text}"
         counts = [
             f"{sum(result.verdict is verdict for result in self.results)} {verdict}"
             for verdict in GateVerdict
@@ -395,6 +396,15 @@ class GateResult(Plain):
         if len(self.results) == 1:
             return f"{only.outcome.capitalize()}: {only.rule}."
         return f"{self.verdict.capitalize()}: {', '.join(counts)}."
+
+    @property
+    def _failure_text(self) -> str:
+        """The failures, where a regression is mostly exceptions and cut answers, not wrong ones."""
+        failures = self.failures
+        if failures is None or self.verdict is not GateVerdict.REFUTED:
+            return ""
+        is_wrong = 2 * failures.count(FailureKind.WRONG_ANSWER) > failures.total
+        return "" if is_wrong else f" The run has {failures.sentence()}."
 
     @property
     def _cause(self) -> str:

@@ -1,0 +1,102 @@
+"""How often a gate with --confirm is red without a change, and what it names.
+
+    python benchmarks/gate_confirm.py --pairs 200
+
+No agent runs: attempts are drawn from rates, fresh ones too, and judged as `passhat gate --confirm`
+judges them. `both` is fresh attempts on both sides, `kept` the baseline's first attempts with a
+correction over all tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.stats.arrays import FloatArray
+from passhat.stats.gate import (
+    FreshRun,
+    GateOptions,
+    GateVerdict,
+    confirm_suspects,
+    find_suspects,
+    judge,
+)
+from passhat.stats.outcomes import Outcomes, Run
+
+
+@dataclass(frozen=True)
+class Cell:
+    name: str
+    tasks: int
+    attempts: int
+    change: str
+
+    def rates(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        before = rng.beta(2.2, 0.7, self.tasks)
+        after = before.copy()
+        if self.change == "one task":
+            before[0], after[0] = 1.0, 0.0
+        elif self.change == "10 points":
+            after *= 1 - 0.1 / before.mean()
+        return before, after
+
+
+CELLS = (
+    Cell("no change", 30, 8, "none"),
+    Cell("no change", 60, 4, "none"),
+    Cell("one task of 60, always to never", 60, 4, "one task"),
+    Cell("drop of 10 points", 30, 8, "10 points"),
+)
+
+
+def draw(rng: np.random.Generator, rates: FloatArray, n: int, names: list[str]) -> Outcomes:
+    return Outcomes.from_counts(n, rng.binomial(n, rates), names)
+
+
+def gate_pair(cell: Cell, rng: np.random.Generator, *, both: bool) -> tuple[bool, bool, int]:
+    """Whether it is red, whether the broken task is named, and how many fresh attempts it took."""
+    names = [f"t{i}" for i in range(cell.tasks)]
+    before, after = cell.rates(rng)
+    base = Run("base", "base", draw(rng, before, cell.attempts, names))
+    new = Run("new", "new", draw(rng, after, cell.attempts, names))
+    suspects = find_suspects(new, base, GateOptions())
+    confirmation = None
+    spent = 0
+    if suspects.tasks:
+        places = [names.index(name) for name in suspects.names]
+        n = 8 if both else suspects.attempts_to_confirm()
+        sides = [
+            FreshRun("fresh", side, draw(rng, rates[places], n, list(suspects.names)))
+            for side, rates in (("new", after), ("baseline", before))
+        ]
+        confirmation = confirm_suspects(suspects, sides[0], sides[1] if both else None)
+        spent = confirmation.attempts
+    result = judge(new, (), base, GateOptions(confirmation=confirmation))
+    broken = [task.task for task in result.results[0].broken]
+    return result.verdict is GateVerdict.REFUTED, "t0" in broken, spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print("| change | tasks x attempts | baseline | red | named | fresh attempts |")
+    print("| --- | --- | --- | ---: | ---: | ---: |")
+    for cell in CELLS:
+        for both in (True, False):
+            rng = np.random.default_rng(options.seed)
+            results = [gate_pair(cell, rng, both=both) for _ in range(options.pairs)]
+            red, named, spent = (sum(column) for column in zip(*results, strict=True))
+            named_text = f"{named} of {options.pairs}" if cell.change == "one task" else "–"
+            print(
+                f"| {cell.name} | {cell.tasks} x {cell.attempts} | {'both' if both else 'kept'} "
+                f"| {red} of {options.pairs} | {named_text} | {spent / options.pairs:.0f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

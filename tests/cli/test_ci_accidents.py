@@ -1,0 +1,147 @@
+"""Accidents of CI: none is green, and each says why in its first line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat.cli.main import main
+
+TASKS, ATTEMPTS = 12, 4
+Row = dict[str, Any]
+
+
+def rows(
+    name: str = "new",
+    tasks: Sequence[str] | range = range(TASKS),
+    attempts: int = ATTEMPTS,
+    **fields: object,
+) -> list[Row]:
+    """A run in which everything passed, unless ``fields`` say otherwise."""
+    start = {"passed": True, "category": None, "reason": None, "suite": "shop", "judge": "exact"}
+    return [
+        {"run": name, "agent": "shop", "task": f"t{task}", "attempt": number + 1, **start, **fields}
+        | {"seconds": 1 + 0.01 * place + (0.001 if name == "new" else 0.0)}
+        for place, task in enumerate(tasks)
+        for number in range(attempts)
+    ]
+
+
+def missing(reason: str, share: float = 1.0) -> list[Row]:
+    table = rows()
+    for row in table[: int(share * len(table))]:
+        row |= {"passed": None, "reason": reason}
+    return table
+
+
+def failed(category: str, detail: str = "") -> list[Row]:
+    return rows(passed=False, category=category, detail=detail)
+
+
+def cut(table: list[Row]) -> str:
+    """A file whose writer was killed in the middle of a line."""
+    text = "\n".join(map(json.dumps, table))
+    return text[: len(text) // 2]
+
+
+def shortened(table: list[Row]) -> list[Row]:
+    """Attempts 3 and 4 of the last tasks were never made."""
+    return [row for row in table if row["attempt"] <= 2 or int(row["task"][1:]) < 8]
+
+
+BASE = rows("old")
+# What is wrong: the run (rows, or text), the baseline, more words, code, part of the first line.
+ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
+    "nothing judged": (missing("judge_error"), BASE, "", 4, "no verdict (judge_error 48)"),
+    "half judged": (missing("judge_error", 0.5), BASE, "", 4, "more than 5%"),
+    "a tenth not judged": (missing("judge_error", 0.1), BASE, "", 4, "more than 5%"),
+    "out of credit": (missing("account"), BASE, "", 4, "account 48"),
+    "rate limit": (missing("rate_limit", 0.75), BASE, "", 4, "rate_limit 36"),
+    "budget reached": (missing("budget", 0.5), BASE, "", 4, "budget 24"),
+    "sandbox broken": (missing("sandbox_error"), BASE, "", 4, "sandbox_error 48"),
+    "user simulator down": (missing("user_error"), BASE, "", 4, "user_error 48"),
+    "network away": (missing("infrastructure"), BASE, "", 4, "infrastructure 48"),
+    "warned only": (missing("judge_error"), BASE, "--unsettled pass", 4, "no verdict"),
+    "crashed agent": (failed("exception", "KeyError: 'KEY'"), BASE, "", 1, "exceptions (KeyErr"),
+    "all timeouts": (failed("timeout"), BASE, "", 1, "48 cut answers (timeout)"),
+    "all refused": (failed("refused"), BASE, "", 1, "48 cut answers (refused)"),
+    "all wrong": (failed("wrong_answer"), BASE, "", 1, "Regression: pass^1 dropped"),
+    "half the tasks": (rows(tasks=range(6)), BASE, "", 4, "6 planned tasks (t6, t7, t8"),
+    "one task lost": (rows(tasks=range(11)), BASE, "", 4, "1 planned task (t11) is absent"),
+    "canceled job": (shortened(rows()), BASE, "", 4, "8 planned attempts of 48 are absent"),
+    "plan not reached": (rows(), BASE, "--attempts 8", 4, "planned attempts of 96 are absent"),
+    "tasks not reached": (rows(), BASE, "--tasks 20", 4, "8 planned tasks are absent"),
+    "wrong suite": (rows(tasks=range(50, 62)), BASE, "", 2, "no task is in both runs"),
+    "another suite by name": (rows(suite="bank"), BASE, "", 2, "suite"),
+    "another judge": (rows(judge="model"), BASE, "", 2, "judge"),
+    "renamed tasks": (rows(tasks=["x", *range(1, TASKS)]), BASE, "", 4, "1 planned task (t0)"),
+    "other temperature": (
+        rows(decoding='{"temperature": 1.0}'),
+        rows("old", decoding='{"temperature": 0.0}'),
+        "",
+        2,
+        "temperature",
+    ),
+    "empty run": ("", BASE, "", 2, "new.jsonl"),
+    "empty baseline": (rows(), "", "", 2, "old.jsonl"),
+    "no run": (None, BASE, "", 2, "new.jsonl"),
+    "baseline missing": (rows(), None, "", 2, "old.jsonl"),
+    "baseline overwritten": (rows(), rows(), "", 2, "both the run and its baseline"),
+    "file cut off": (cut(rows()), BASE, "", 4, "6 planned tasks (t6, t7, t8"),
+    "an error page": ("<html><body>502 Bad Gateway</body></html>", BASE, "", 2, "new.jsonl"),
+    "two runs in the file": (rows() + rows("b"), BASE, "", 2, "there are 2 runs"),
+    "run by another name": (rows(), BASE, "--run nightly", 2, "no run is called 'nightly'"),
+    "too few attempts": (rows(attempts=1), BASE, "--metric pass^4", 2, "pass^4"),
+    "a metric that is none": (rows(), BASE, "--metric pas^1", 2, "pas^1"),
+    "a table without verdicts": ('{"task": "a", "score_of": 1}\n', BASE, "", 2, "new.jsonl"),
+}
+
+
+def write(path: Path, content: object) -> None:
+    if content is not None:
+        path.write_text(
+            content if isinstance(content, str) else "\n".join(map(json.dumps, content))  # type: ignore[call-overload]
+        )
+
+
+@pytest.fixture
+def gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[object, object, str], tuple[int, str]]:
+    """The exit code of the gate, and its first line: of the verdict, else of the error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+    def judge(new: object, old: object, words: str) -> tuple[int, str]:
+        write(tmp_path / "new.jsonl", new)
+        write(tmp_path / "old.jsonl", old)
+        code = main(["gate", "new.jsonl", "--against", "old.jsonl", *words.split()])
+        ended = capsys.readouterr()
+        errors = [line for line in ended.err.splitlines() if not line.startswith(("Usage", "Try"))]
+        return code, next(iter([*ended.out.splitlines(), *filter(None, errors)]))
+
+    return judge
+
+
+def test_there_are_enough_accidents() -> None:
+    assert len(ACCIDENTS) >= 25
+
+
+@pytest.mark.parametrize("name", ACCIDENTS)
+def test_no_accident_is_green_and_its_first_line_says_why(
+    name: str, gate: Callable[[object, object, str], tuple[int, str]]
+) -> None:
+    new, old, words, code, text = ACCIDENTS[name]
+    ended, line = gate(new, old, words)
+    assert (ended, text in line) == (code, True), f"{ended}: {line}"
+
+
+def test_the_same_files_without_an_accident_are_green(
+    gate: Callable[[object, object, str], tuple[int, str]],
+) -> None:
+    assert gate(rows(), BASE, "")[0] == 0
