@@ -13,10 +13,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -31,12 +33,21 @@ from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
-__all__ = ["CommandAgent"]
+__all__ = ["ALL_VARIABLES", "CommandAgent", "pass_variables"]
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _ANSWER = ("text", "usage", "model")
 _GRACE_SECONDS = 10.0
 """How long a program may take to end when its input has ended, to send the spans it still has."""
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLUMNS|TMPDIR|TMP|TEMP|XDG_\w+|"
+    r"PYTHON\w*|VIRTUAL_ENV|CONDA_PREFIX|NODE_PATH|JAVA_HOME|LD_LIBRARY_PATH|SYSTEMROOT|"
+    r"SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS|"
+    r"(?i:(?:https?|all|no)_proxy)|OTEL_\w+|CUDA_VISIBLE_DEVICES"
+)
+"""Variables that every program gets: where things are, and no keys."""
+_SECRET = re.compile(r"(?i)key|token|secret|passw|credential")
+ALL_VARIABLES = "*"
 
 
 class CommandAgent(Agent):
@@ -45,6 +56,8 @@ class CommandAgent(Agent):
     def __init__(self, command: str) -> None:
         self.name = f"command:{command}"
         self.price_table: PriceTable | None = None
+        self._pass_env: tuple[str, ...] = ()
+        self._ended_early = False
         self.ends_with_input = True
         """Whether programs end when their input does, as far as has been seen."""
         self._words = shlex.split(command)
@@ -76,6 +89,38 @@ class CommandAgent(Agent):
             hint="Give the path to an executable, as in command:./agent.py",
         )
 
+    def pass_variables(self, names: Sequence[str]) -> None:
+        """Give the program these variables, too; ``*`` is the whole environment."""
+        if absent := [name for name in names if name not in os.environ and name != ALL_VARIABLES]:
+            raise InvalidValue(
+                f"{' and '.join(absent)} cannot be passed to the agent: not set in this shell.",
+                hint=f"export {absent[0]}=VALUE, then run the same command.",
+            )
+        self._pass_env = tuple(names)
+
+    def note_early_end(self) -> None:
+        """Take note that a program ended without an answer, as it does when it misses a key."""
+        self._ended_early = True
+
+    def notices(self) -> list[str]:
+        passed = self._variables()
+        names = [name for name in os.environ if name not in passed and _SECRET.search(name)]
+        if not self._ended_early or not names:
+            return []
+        return [
+            f"The program ended without an answer. It did not get {', '.join(sorted(names))}: "
+            f"--pass-env NAME,... passes variables that it needs."
+        ]
+
+    def _variables(self) -> dict[str, str]:
+        if ALL_VARIABLES in self._pass_env:
+            return dict(os.environ)
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if _PASSED.fullmatch(name) or name in self._pass_env
+        }
+
     async def session(self, attempt: AttemptInfo) -> _CommandSession:
         loop = asyncio.get_running_loop()
         # The steps of create_subprocess_exec, which keeps the pipes to itself.
@@ -86,9 +131,21 @@ class CommandAgent(Agent):
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # so that everything it starts can be ended with it
-            env=_environment(attempt),
+            env=_environment(self._variables(), attempt),
         )
         return _CommandSession(self, pipes, streams, attempt)
+
+
+def pass_variables(agents: Sequence[Agent], names: Sequence[str]) -> None:
+    """Give these variables to all programs among the agents; refuse them where there is none."""
+    programs = [agent for agent in agents if isinstance(agent, CommandAgent)]
+    if names and not programs:
+        raise InvalidValue(
+            "variables are passed to command: agents only, and this run has none.",
+            hint="Other agents see the whole environment; leave out --pass-env.",
+        )
+    for program in programs if names else ():
+        program.pass_variables(names)
 
 
 class _Streams(SubprocessStreamProtocol):
@@ -103,14 +160,14 @@ class _Streams(SubprocessStreamProtocol):
         super().process_exited()
 
 
-def _environment(attempt: AttemptInfo) -> dict[str, str] | None:
-    """The program's environment, with the address for its spans; ``None`` is that of this process.
+def _environment(environment: dict[str, str], attempt: AttemptInfo) -> dict[str, str]:
+    """The program's environment, with the address for its spans.
 
     Spans are sent soon, unless the user has set a pause, and metrics and logs not at all.
     """
     if not attempt.traceparent:
-        return None
-    environment = {**os.environ, "TRACEPARENT": attempt.traceparent}
+        return environment
+    environment["TRACEPARENT"] = attempt.traceparent
     if attempt.otlp_endpoint:
         environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
         environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
@@ -179,6 +236,7 @@ class _CommandSession(Session):
                 FailureCategory.FORMAT_ERROR, f"wrote a line of over {_LONGEST_LINE:,} bytes"
             ) from None
         if not line:
+            self._agent.note_early_end()
             raise AgentFault(FailureCategory.AGENT_ERROR, "the program ended without an answer")
         text = self._answer_in(line)
         self._waiting = True

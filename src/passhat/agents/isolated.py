@@ -18,7 +18,7 @@ import msgspec
 
 from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo, Session, Usage
-from passhat.agents.command import CommandAgent
+from passhat.agents.command import ALL_VARIABLES, CommandAgent
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import ToolSpec, Turn
@@ -41,6 +41,7 @@ def isolate(word: str, memory: int | None = None) -> CommandAgent:
     words = [sys.executable, "-m", "passhat.agents.isolated", word.removeprefix(_KIND)]
     agent = CommandAgent(shlex.join([*words, *([str(memory)] if memory else [])]))
     agent.name = word  # the same run as without --isolate
+    agent.pass_variables((ALL_VARIABLES,))
     return agent
 
 

@@ -165,6 +165,12 @@ def _is_typed(name: str) -> bool:
 @click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
 @click.option("--keep-going", is_flag=True, help="Go on when the first attempts all raise.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
+@click.option(
+    "--pass-env",
+    metavar="NAMES",
+    default="",
+    help="Variables that a command: agent gets, as in OPENAI_API_KEY,REGION.",
+)
 @click.option("--wait", is_flag=True, help="Stay until other runners of this run have finished.")
 @click.option(
     "--on",
@@ -290,6 +296,7 @@ def command(
     only_missing: bool,
     keep_going: bool,
     wait: bool,
+    pass_env: str,
     otlp: str | None,
     otlp_port: int | None,
     on: str | None,
@@ -354,6 +361,7 @@ def command(
         only_missing=only_missing,
         keep_going=keep_going,
         wait=wait,
+        pass_env=tuple(name.strip() for name in pass_env.split(",") if name.strip()),
         otlp=otlp,
         otlp_port=otlp_port,
         spending=money.spending(),

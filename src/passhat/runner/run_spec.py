@@ -17,6 +17,7 @@ from pathlib import Path
 
 from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.chat import ChatAgent
+from passhat.agents.command import pass_variables
 from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.judging.bench import JudgingChoice
@@ -124,6 +125,8 @@ class RunSpec:
         the same unusable answer, or meet a judge that raises. By default that stops the run.
     wait : bool
         Stay until other runners of the run have finished, and make what they leave.
+    pass_env : tuple of str
+        Variables that a ``command:`` agent gets beside ``PATH`` and the like.
     only_missing : bool
         Make attempts without a verdict again.
     timeouts_are : {"missing", "failed"}, optional
@@ -175,6 +178,7 @@ class RunSpec:
     give_up_after: int = 8
     keep_going: bool = False
     wait: bool = False
+    pass_env: tuple[str, ...] = ()
     only_missing: bool = False
     timeouts_are: str | None = None
     spending: Spending = field(default_factory=Spending)
@@ -240,6 +244,7 @@ class RunSpec:
             judges = {word: RubricAgent(load_agent(word)) for word in suite.judge_words}
             models += [judge.agent for judge in judges.values()]
             suite.judges = judges
+        pass_variables(models, self.pass_env)
         prepare(models, self.spending, self.prices or read_prices(None))
         if self.tools == "mcp":
             from passhat.runner.mcp import McpSuite

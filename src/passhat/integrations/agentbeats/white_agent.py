@@ -12,6 +12,7 @@ from a2a.types import AgentSkill
 from starlette.types import ASGIApp
 
 from passhat.agents import AttemptInfo, Session, load_agent
+from passhat.agents.command import ALL_VARIABLES, CommandAgent
 from passhat.dashboard.guard import Access
 from passhat.integrations.agentbeats.a2a_server import a2a_application, agent_card, launcher_routes
 from passhat.integrations.agentbeats.strangers import AllowedHosts
@@ -44,6 +45,8 @@ class WhiteAgent(AgentExecutor):
         most_conversations: int = _MOST_CONVERSATIONS,
     ) -> None:
         self.agent, self.reply, self.started = load_agent(agent), reply, 0
+        if isinstance(self.agent, CommandAgent):
+            self.agent.pass_variables((ALL_VARIABLES,))  # the user's own program, on its own
         self._say, self._most = say, most_conversations
         self.sessions: dict[str, Session] = {}  # the one that was silent longest is first
 
