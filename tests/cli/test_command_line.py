@@ -16,7 +16,7 @@ from passhat.cli.main import COMMANDS, SECTIONS, cli
 from passhat.cli.shared.commands import every_command
 
 Passhat = Callable[..., Any]
-MOST_OPTIONS = 268
+MOST_OPTIONS = 269
 
 
 def options() -> dict[str, list[click.Option]]:
