@@ -40,7 +40,7 @@ ANSWERS = {
     "cap": ["    return min(days, 5)", "```python\\nreturn min(5, days)\\n```", "    return days",
             "    return 1 / 0", "    return (", "def other(): pass\\ncap = None\\ndel cap"],
     "sum": ["print(sum(map(int, input().split())))", "while True: pass", "x = bytearray(2**40)",
-            "import os; os.fork()", "print(4)", "```\\nprint(3)\\n```"],
+            "import os; os.chroot('/')", "print(4)", "```\\nprint(3)\\n```"],
 }
 calls = []
 
