@@ -66,8 +66,8 @@ def _from_sqlite(source: Source) -> Source | None:
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             ).fetchall()
             for number, (table,) in enumerate(tables):
-                quoted = table.replace('"', '""')
-                rows = database.execute(f'SELECT * FROM "{quoted}"')
+                identifier = table.replace('"', '""')
+                rows = database.execute(f'SELECT * FROM "{identifier}"')
                 names = [column[0] for column in rows.description]
                 # A name may hold anything, also what leads out of a folder.
                 name = re.sub(r"[^\w-]", "_", table)
@@ -101,8 +101,8 @@ def _from_arrow(source: Source, files: list[Path]) -> Source:
             with arrow.memory_map(str(file)) as stream:
                 is_stream = stream.read(4) == _ARROW_STREAM
                 stream.seek(0)
-                opened = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(stream)
-                tables.append(opened.read_all())
+                batches = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(stream)
+                tables.append(batches.read_all())
         parquet.write_table(arrow.concat_tables(tables), path)
     except (arrow.ArrowException, OSError) as error:
         message = shorten(str(error).splitlines()[0], 120)

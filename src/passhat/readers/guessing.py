@@ -18,7 +18,7 @@ from passhat.readers.records import RecordFile, content_kind, elements, plain_lo
 from passhat.readers.sources import Source
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 
-__all__ = ["describe_structure", "guess_mapping", "stated_model", "suggest_rule", "unknown_format"]
+__all__ = ["describe_structure", "find_model", "guess_mapping", "suggest_rule", "unknown_format"]
 
 _SAMPLE_ROWS = 200
 _DECIDING = ("model", "suite", "task", "trial", "success", "n", "c", "temperature")
@@ -164,7 +164,7 @@ def _json_containers(data: object) -> list[str]:
     return paths or [""]
 
 
-def stated_model(source: Source) -> str | None:
+def find_model(source: Source) -> str | None:
     """The text under a name for the model at the top of a JSON document."""
     if not any(fold_name(key) in ALIASES["model"] for key in source.outline.keys):
         return None

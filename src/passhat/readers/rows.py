@@ -440,16 +440,16 @@ class MarkdownRows:
         headers = [_markdown_cells(texts[start - 1]) for start in starts]
         first = next((i for i, names in enumerate(headers) if _holds_results(names)), 0)
         header, models = headers[first], [_heading_model(texts[:start]) for start in starts]
-        chosen = [first]
+        places = [first]
         if all(models) and "model" not in ColumnMap.resolve(header).meaning:
-            chosen = [i for i, names in enumerate(headers) if names == header]
+            places = [i for i, names in enumerate(headers) if names == header]
         if len(starts) > 1:
             which = "the first with tasks is read" if first else "the first is read"
-            if len(chosen) > 1:
-                which = f"{len(chosen)} are read, each with the model in a heading above it"
+            if len(places) > 1:
+                which = f"{len(places)} are read, each with the model in a heading above it"
             self.decisions = (f"of {len(starts)} tables in the text {which}",)
         rows, lines = [], []
-        for place in chosen:
+        for place in places:
             for number in range(starts[place] + 1, len(texts)):
                 if "|" not in texts[number]:
                     break
@@ -458,9 +458,9 @@ class MarkdownRows:
                     what = f"{counted(len(cells), 'cell')} where the header has {len(header)}"
                     self._losing.lose(f"line {number + 1}", what)
                     continue
-                rows.append([*cells, models[place]] if len(chosen) > 1 else cells)
+                rows.append([*cells, models[place]] if len(places) > 1 else cells)
                 lines.append(number + 1)
-        header = [*header, "model"] if len(chosen) > 1 else header
+        header = [*header, "model"] if len(places) > 1 else header
         self.lines = lines
         if rows:
             columns = map(list, zip(*rows, strict=True))

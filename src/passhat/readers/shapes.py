@@ -402,8 +402,8 @@ class RivalVerdicts:
             if len(mine) != len(other) or (mine == other).all():
                 continue
             if is_graded(rival) and not is_graded(self.chosen):
-                kept = "read as the score" if rival == self.score else "not used"
-                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {kept}")
+                use = "read as the score" if rival == self.score else "not used"
+                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {use}")
                 continue
             passes = [int((each == 1).sum()) for each in (mine, other)]
             raise ReadError(

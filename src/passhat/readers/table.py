@@ -12,7 +12,7 @@ from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
-from passhat.readers.guessing import guess_mapping, stated_model, suggest_rule, unknown_format
+from passhat.readers.guessing import find_model, guess_mapping, suggest_rule, unknown_format
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.record_map import RecordMap
@@ -73,7 +73,7 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
 
 def _name_by_document(run: Run, source: Source) -> Run:
     """The run with the agent that the document states beside its records, where they state none."""
-    model = stated_model(source) if run.agent_guessed else None
+    model = find_model(source) if run.agent_guessed else None
     if model is None:
         return run
     reading = tuple(line for line in run.reading if "is named after the file" not in line)
