@@ -72,6 +72,24 @@ def test_a_hard_task_does_not_make_its_tool_look_guilty() -> None:
     assert all(finding.event.tool != "rare" for finding in explain_failures(traces))
 
 
+def test_an_order_is_compared_where_both_tools_are_called() -> None:
+    """Attempts that call only one of them say nothing about the order."""
+    a, b = Step("a"), Step("b")
+    traces = [
+        Trace(task, n, n % 2 == 0, (b, a) if n % 2 else (a, b)) for task in "xyz" for n in range(8)
+    ]
+    traces += [Trace(task, n, n % 2 == 0, (a,)) for task in "xyz" for n in range(8, 16)]
+    finding = next(f for f in explain_failures(traces) if f.event.kind is EventKind.BEFORE)
+    assert finding.event.text == "calls b before a"
+    assert "calls a before b" in {event.text for event in finding.opposite}
+    assert (finding.attempts, finding.failed, finding.others, finding.others_failed) == (
+        12,
+        12,
+        12,
+        0,
+    )
+
+
 def test_one_task_or_none_that_is_mixed_tells_nothing() -> None:
     assert explain_failures([]) == ()
     one = [Trace("t", n, n % 2 == 0, (Step("a"),) if n % 2 else ()) for n in range(1, 30)]
@@ -89,7 +107,10 @@ def test_the_vocabulary() -> None:
         Trace("v", 1, True, (Step("a"), Step("b"))),
         Trace("v", 2, True, (Step("b"), Step("a"), Step("c"))),
     ]
-    events = {event.text: set(places) & {0, 1, 2} for event, places in list_events(traces).items()}
+    events = {
+        event.text: set(occurrence.happened) & {0, 1, 2}
+        for event, occurrence in list_events(traces).items()
+    }
     assert events['calls a with mode="x"'] == {0}
     assert not any("id=" in text or "text=" in text for text in events)
     assert events["b returns an error"] == events["a tool returns an error"] == {0}

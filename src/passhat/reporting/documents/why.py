@@ -135,9 +135,9 @@ def _findings(why: Why) -> Iterator[Block]:
     if hidden > 0:
         yield Note(f"and {hidden:,} more; --full lists them", level=Level.SHORT)
     yield Table(
-        ("event", "tasks", "fail with", "fail without", "odds to fail", "interval", "p", "p, Holm"),
+        ("event", "tasks", "fail with", "without", "odds", "interval", "p, Holm"),
         tuple(_row(finding) for finding in why.events),
-        caption=f"{tested} tested",
+        caption=f"{tested} tested: failures among attempts with and without, odds to fail",
         level=Level.FULL,
     )
     yield Note(
@@ -188,16 +188,17 @@ def _equal_events(title: str, events: Sequence[Event]) -> Iterator[str]:
 
 
 def _row(finding: EventFinding) -> tuple[str, ...]:
-    high = "no bound" if finding.high is None else _odds(finding.high)
+    interval = f"{_odds(finding.low)} up"
+    if finding.high is not None:
+        interval = f"{_odds(finding.low)} to {_odds(finding.high)}"
     return (
         finding.event.text,
         f"{finding.tasks:,}",
-        f"{finding.failed:,} of {finding.attempts:,}",
-        f"{finding.others_failed:,} of {finding.others:,}",
-        "no bound" if finding.odds_ratio is None else _odds(finding.odds_ratio),
-        f"{_odds(finding.low)} to {high}",
-        _p_number(finding.p_value),
-        _p_number(finding.p_holm),
+        f"{finding.failed:,}/{finding.attempts:,}",
+        f"{finding.others_failed:,}/{finding.others:,}",
+        "∞" if finding.odds_ratio is None else _odds(finding.odds_ratio),
+        interval,
+        number(finding.p_holm),
     )
 
 

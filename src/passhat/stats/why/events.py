@@ -12,7 +12,16 @@ from types import MappingProxyType
 
 from passhat._serialize import Plain
 
-__all__ = ["Event", "EventKind", "Step", "Trace", "argument_text", "list_events", "value_text"]
+__all__ = [
+    "Event",
+    "EventKind",
+    "Occurrence",
+    "Step",
+    "Trace",
+    "argument_text",
+    "list_events",
+    "value_text",
+]
 
 _LONGEST_SHOWN = 60
 
@@ -77,7 +86,6 @@ _MOST_VALUES = 8
 """An argument with more values over the run is an id or a text, and no event."""
 _LONGEST_VALUE = 40
 _MOST_ORDERED_TOOLS = 12
-_FEWEST_REVERSED = 2
 
 
 class EventKind(StrEnum):
@@ -126,6 +134,11 @@ class Event(Plain):
     detail: str = ""
 
     @property
+    def reverse(self) -> Event:
+        """The event with its two tools the other way round."""
+        return Event(self.kind, self.detail, self.tool)
+
+    @property
     def text(self) -> str:
         return _TEXTS[self.kind].format(tool=self.tool, detail=self.detail)
 
@@ -133,13 +146,24 @@ class Event(Plain):
         return self.text
 
 
-def list_events(traces: Sequence[Trace]) -> dict[Event, frozenset[int]]:
-    """Every event with the places of the attempts in which it happened, in a fixed order."""
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Places of the attempts in which an event happened, and of those in which it could.
+
+    Two tools have an order only where both are called; every other event could happen anywhere.
+    """
+
+    happened: frozenset[int]
+    scope: frozenset[int]
+
+
+def list_events(traces: Sequence[Trace]) -> dict[Event, Occurrence]:
+    """Every event of the attempts with its places, in a fixed order."""
     medians = _medians(traces)
-    values = _few_values(traces)
+    values = _find_value_arguments(traces)
     counts = Counter(name for trace in traces for name in {step.name for step in trace.calls})
     common = {name for name, _ in counts.most_common(_MOST_ORDERED_TOOLS)}
-    found: dict[Event, list[int]] = defaultdict(list)
+    places_by_event: dict[Event, set[int]] = defaultdict(set)
     for place, trace in enumerate(traces):
         for event in {
             *_call_events(trace),
@@ -147,26 +171,20 @@ def list_events(traces: Sequence[Trace]) -> dict[Event, frozenset[int]]:
             *_order_events(trace, common),
             *_whole_events(trace, *medians[trace.task]),
         }:
-            found[event].append(place)
-    events = [
-        event
-        for event in found
-        if event.kind is not EventKind.BEFORE or _has_both_orders(event, found, traces)
-    ]
+            places_by_event[event].add(place)
+    everywhere = frozenset(range(len(traces)))
     kinds = list(EventKind)
-    order = sorted(events, key=lambda event: (kinds.index(event.kind), event.tool, event.detail))
-    return {event: frozenset(found[event]) for event in order}
-
-
-def _has_both_orders(
-    event: Event, found: Mapping[Event, Sequence[int]], traces: Sequence[Trace]
-) -> bool:
-    """Whether two tools come in both orders at some tasks; else they are just both called."""
-    other = Event(EventKind.BEFORE, event.detail, event.tool)
-    tasks, other_tasks = (
-        {traces[place].task for place in found.get(each, ())} for each in (event, other)
+    order = sorted(
+        places_by_event, key=lambda event: (kinds.index(event.kind), event.tool, event.detail)
     )
-    return len(tasks & other_tasks) >= _FEWEST_REVERSED
+    occurrences = {}
+    for event in order:
+        scope = everywhere
+        if event.kind is EventKind.BEFORE:
+            scope = frozenset(places_by_event[event] | places_by_event.get(event.reverse, set()))
+        if event.kind is not EventKind.BEFORE or len(places_by_event[event]) < len(scope):
+            occurrences[event] = Occurrence(frozenset(places_by_event[event]), scope)
+    return occurrences
 
 
 def _medians(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
@@ -183,20 +201,20 @@ def _medians(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _few_values(traces: Sequence[Trace]) -> frozenset[tuple[str, str]]:
+def _find_value_arguments(traces: Sequence[Trace]) -> frozenset[tuple[str, str]]:
     """(tool, argument) pairs that take few different short values over the whole run."""
     values: dict[tuple[str, str], set[str]] = defaultdict(set)
     for trace in traces:
         for step in trace.calls:
             for name, value in step.arguments.items():
-                seen = values[step.name, name]
-                if len(seen) <= _MOST_VALUES:
+                texts = values[step.name, name]
+                if len(texts) <= _MOST_VALUES:
                     is_short = isinstance(value, bool | int | float | str | None)
                     text = value_text(value) if is_short else ""
                     # A value of another shape makes the argument no event at all.
                     fits = text and len(text) <= _LONGEST_VALUE
-                    seen |= {text} if fits else set(map(str, range(_MOST_VALUES + 1)))
-    return frozenset(pair for pair, seen in values.items() if len(seen) <= _MOST_VALUES)
+                    texts |= {text} if fits else set(map(str, range(_MOST_VALUES + 1)))
+    return frozenset(pair for pair, texts in values.items() if len(texts) <= _MOST_VALUES)
 
 
 def _call_events(trace: Trace) -> Iterator[Event]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.compare.significance import holm
-from passhat.stats.why.events import Event, Trace, list_events
+from passhat.stats.why.events import Event, Occurrence, Trace, list_events
 from passhat.stats.why.stratified import Stratified, Stratum, choose_testable
 from passhat.stats.why.tree import (
     Branch,
@@ -152,60 +152,65 @@ def explain_failures(traces: Sequence[Trace], level: float = 0.95) -> tuple[Even
     if len(mixed) < _FEWEST_TASKS:
         return ()
     groups = _merge(list_events(traces), mixed)
-    tests = [(group, _strata(group.places, failed, mixed)) for group in groups]
+    tests = [(group, _strata(group, failed, mixed)) for group in groups]
     tests = [(group, strata) for group, strata in tests if len(strata) >= _FEWEST_TASKS]
-    stratified = [Stratified(strata) for _, strata in tests]
-    testable = choose_testable([test.smallest_p_value for test in stratified], 1 - level)
-    corrected = holm([stratified[place].p_value for place in testable])
+    stratum_tests = [Stratified(strata) for _, strata in tests]
+    testable = choose_testable([test.smallest_p_value for test in stratum_tests], 1 - level)
+    p_holms = holm([stratum_tests[place].p_value for place in testable])
     findings = [
-        _finding(tests[place][0], stratified[place], float(p_holm), level)
-        for place, p_holm in zip(testable, corrected, strict=True)
+        _finding(tests[place][0], stratum_tests[place], float(p_holm), level)
+        for place, p_holm in zip(testable, p_holms, strict=True)
     ]
     return tuple(sorted(findings, key=lambda finding: finding.p_value))
 
 
 @dataclass(frozen=True, slots=True)
 class _EventGroup:
+    """Events that part the attempts alike; ``others`` are the places without them."""
+
     events: tuple[Event, ...]
     opposite: tuple[Event, ...]
     places: frozenset[int]
+    others: frozenset[int]
 
 
-def _merge(
-    events: dict[Event, frozenset[int]], mixed: Sequence[Sequence[int]]
-) -> list[_EventGroup]:
+def _merge(events: Mapping[Event, Occurrence], mixed: Sequence[Sequence[int]]) -> list[_EventGroup]:
     """Events that split the attempts of every mixed task alike, together."""
-    groups: dict[frozenset[int], list[list[Event]]] = {}
-    for event, happened in events.items():
+    groups: dict[tuple[frozenset[int], frozenset[int]], list[list[Event]]] = {}
+    for event, occurrence in events.items():
         one: set[int] = set()
         other: set[int] = set()
         for group in mixed:
-            inside = happened.intersection(group)
-            if 0 < len(inside) < len(group):  # elsewhere it tells nothing
+            inside = occurrence.happened.intersection(group)
+            outside = occurrence.scope.intersection(group) - inside
+            if inside and outside:  # elsewhere it tells nothing
                 one |= inside
-                other |= set(group) - inside
-        if one and (mirrored := groups.get(frozenset(other))) is not None:
-            mirrored[1].append(event)
+                other |= outside
+        sides = frozenset(one), frozenset(other)
+        if one and (twin := groups.get(sides[::-1])) is not None:
+            twin[1].append(event)
         elif one:
-            groups.setdefault(frozenset(one), [[], []])[0].append(event)
+            groups.setdefault(sides, [[], []])[0].append(event)
     return [
-        _EventGroup(tuple(same), tuple(opposite), places)
-        for places, (same, opposite) in groups.items()
+        _EventGroup(tuple(same), tuple(opposite), *sides)
+        for sides, (same, opposite) in groups.items()
     ]
 
 
 def _strata(
-    happened: frozenset[int], failed: frozenset[int], mixed: Sequence[Sequence[int]]
+    group: _EventGroup, failed: frozenset[int], mixed: Sequence[Sequence[int]]
 ) -> tuple[Stratum, ...]:
-    strata = (
-        Stratum(
-            len(group),
-            len(failed.intersection(group)),
-            len(happened.intersection(group)),
-            len(failed & happened.intersection(group)),
+    strata = []
+    for task in mixed:
+        happened, others = group.places.intersection(task), group.others.intersection(task)
+        strata.append(
+            Stratum(
+                len(happened) + len(others),
+                len(failed & happened) + len(failed & others),
+                len(happened),
+                len(failed & happened),
+            )
         )
-        for group in mixed
-    )
     return tuple(stratum for stratum in strata if stratum.is_informative)
 
 
@@ -213,7 +218,7 @@ def _finding(group: _EventGroup, test: Stratified, p_holm: float, level: float) 
     ratio = test.odds_ratio
     if group.opposite and ratio is not None and ratio < 1:
         # Both sides have a name: the one that fails more often is the one to look at.
-        group = _EventGroup(group.opposite, group.events, frozenset())
+        group = _EventGroup(group.opposite, group.events, group.others, group.places)
         test = Stratified(tuple(stratum.without_event() for stratum in test.strata))
     with_event = sum(stratum.with_event for stratum in test.strata)
     low, high = test.interval(level)

@@ -197,29 +197,29 @@ def find_decisive_step(traces: Sequence[Trace], alpha: float) -> DecisiveStep | 
     if not candidates:
         return None
     places = {trace.number: place for place, trace in enumerate(traces)}
-    taken = np.zeros((len(candidates), len(traces)))
-    left = np.zeros((len(candidates), len(traces)))
+    branch_rows = np.zeros((len(candidates), len(traces)))
+    other_rows = np.zeros((len(candidates), len(traces)))
     for row, candidate in enumerate(candidates):
-        taken[row, [places[number] for number in candidate.numbers]] = 1
-        left[row, [places[number] for number in candidate.others]] = 1
+        branch_rows[row, [places[number] for number in candidate.numbers]] = 1
+        other_rows[row, [places[number] for number in candidate.others]] = 1
     verdicts = np.array([not trace.passed for trace in traces], np.float64)
-    ratios = _likelihood_ratios(verdicts[None, :], taken, left)[0]
+    ratios = _likelihood_ratios(verdicts[None, :], branch_rows, other_rows)[0]
     best = int(np.argmax(ratios > ratios.max() - 1e-9))
-    largest = _permuted_maxima(len(traces), failures, taken, left)
+    largest = _draw_maxima(len(traces), failures, branch_rows, other_rows)
     count = int((largest > ratios[best] - 1e-9).sum())
     exact = comb(len(traces), failures) <= _MOST_EXACT
     p_value = count / len(largest) if exact else (count + 1) / (len(largest) + 1)
     if p_value > alpha:
         return None
-    chosen = candidates[best]
+    selection = candidates[best]
     failed_numbers = {trace.number for trace in traces if not trace.passed}
     return DecisiveStep(
-        chosen.step,
-        chosen.after,
-        tuple(sorted(chosen.numbers)),
-        tuple(sorted(chosen.others)),
-        len(chosen.numbers & failed_numbers),
-        len(chosen.others & failed_numbers),
+        selection.step,
+        selection.after,
+        tuple(sorted(selection.numbers)),
+        tuple(sorted(selection.others)),
+        len(selection.numbers & failed_numbers),
+        len(selection.others & failed_numbers),
         p_value,
     )
 
@@ -257,8 +257,8 @@ def _candidates(traces: Sequence[Trace]) -> list[_Candidate]:
         ):
             distinct[key] = candidate
     by_size = sorted(distinct.values(), key=lambda c: -min(len(c.numbers), len(c.others)))
-    chosen = set(map(id, by_size[:_MOST_CANDIDATES]))
-    return [candidate for candidate in distinct.values() if id(candidate) in chosen]
+    selection = set(map(id, by_size[:_MOST_CANDIDATES]))
+    return [candidate for candidate in distinct.values() if id(candidate) in selection]
 
 
 def _share(numbers: frozenset[int], failed: set[int]) -> float:
@@ -280,11 +280,13 @@ def _tree_candidates(node: Branch, before: tuple[str, ...]) -> Iterator[_Candida
         level = following
 
 
-def _likelihood_ratios(verdicts: FloatArray, taken: FloatArray, left: FloatArray) -> FloatArray:
+def _likelihood_ratios(
+    verdicts: FloatArray, branch_rows: FloatArray, other_rows: FloatArray
+) -> FloatArray:
     """Twice the log-likelihood ratio of two failure rates against one; verdicts by candidates."""
-    sizes: FloatArray = taken.sum(1)
-    others: FloatArray = left.sum(1)
-    failed, others_failed = verdicts @ taken.T, verdicts @ left.T
+    sizes: FloatArray = branch_rows.sum(1)
+    others: FloatArray = other_rows.sum(1)
+    failed, others_failed = verdicts @ branch_rows.T, verdicts @ other_rows.T
 
     def log_likelihood(failures: FloatArray, size: FloatArray) -> FloatArray:
         passes = size - failures
@@ -299,20 +301,20 @@ def _likelihood_ratios(verdicts: FloatArray, taken: FloatArray, left: FloatArray
     return ratios
 
 
-def _permuted_maxima(
-    attempts: int, failures: int, taken: FloatArray, left: FloatArray
+def _draw_maxima(
+    attempts: int, failures: int, branch_rows: FloatArray, other_rows: FloatArray
 ) -> FloatArray:
     """The largest ratio for every way to deal out the failures, or for many random ones."""
     if comb(attempts, failures) <= _MOST_EXACT:
-        chosen = np.array(list(combinations(range(attempts), failures)), np.int64)
-        verdicts = np.zeros((len(chosen), attempts))
-        np.put_along_axis(verdicts, chosen, 1.0, axis=1)
+        selection = np.array(list(combinations(range(attempts), failures)), np.int64)
+        verdicts = np.zeros((len(selection), attempts))
+        np.put_along_axis(verdicts, selection, 1.0, axis=1)
     else:
         generator = np.random.default_rng(_SEED)
         one = np.zeros(attempts)
         one[:failures] = 1.0
         verdicts = generator.permuted(np.tile(one, (_DRAWS, 1)), axis=1)
-    maxima: FloatArray = np.max(_likelihood_ratios(verdicts, taken, left), axis=1)
+    maxima: FloatArray = np.max(_likelihood_ratios(verdicts, branch_rows, other_rows), axis=1)
     return maxima
 
 
