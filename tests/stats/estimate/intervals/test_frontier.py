@@ -203,7 +203,7 @@ def test_n_that_depends_on_the_task_keeps_the_interval_narrow_and_right() -> Non
         assert ends is not None
         even.append(ends[1] - ends[0])
     assert np.mean(held) >= 0.9
-    assert np.mean(widths) < 0.9 * np.mean(even)
+    assert np.mean(widths) < 0.8 * np.mean(even)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

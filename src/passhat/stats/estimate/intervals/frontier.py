@@ -146,7 +146,7 @@ class Statistic:
 
     ``values(n, c)`` is u at c passes in n attempts, c an array; ``target`` is the function f of the
     success rate that u estimates without bias. A statistic of ``sign`` -1 is subtracted; ``share``
-    is the part of all tasks that it is about.
+    is the part of all tasks that it is about, ``parts`` how many such parts there are.
     """
 
     attempted: Attempted
@@ -154,6 +154,7 @@ class Statistic:
     target: Callable[[FloatArray], FloatArray]
     sign: float = 1.0
     share: float = 1.0
+    parts: int = 1
 
     def largest_step(self) -> float:
         """The largest change of u from one number of passes to the next."""
@@ -268,6 +269,7 @@ def _side(statistic: Statistic, tilts: FloatArray, fit: float) -> Side:
     """A statistic on the grids, with the floor of its likelihood."""
     attempts = statistic.attempted
     shares = attempts.cells.tasks / attempts.cells.size
+    is_repeated = int(attempts.cells.n.max()) > 1
     return Side(
         shares,
         attempts.likelihood,
@@ -278,9 +280,11 @@ def _side(statistic: Statistic, tilts: FloatArray, fit: float) -> Side:
         statistic.sign * statistic.share * statistic.target(attempts.fine_rates),
         attempts.best,
         # The grid's maximum is at most the true one: the floor errs to the wide side.
-        # Every part has the whole kappa: where only one of them varies, its fit is all there is.
-        # Less of it made one end of 3 x 1 + 3 x 3 tasks miss 1.85 times as often as it should.
-        _fit(shares, attempts.likelihood.times(attempts.best)) - fit / attempts.cells.size,
+        # Several parts need not all fit badly at once; see docs/benchmarks/allocation.md. A part
+        # with one attempt per task has the whole kappa, since its fit is all that is known of it:
+        # with less, one end of 3 x 1 + 3 x 3 tasks missed 1.85 times as often as it should.
+        _fit(shares, attempts.likelihood.times(attempts.best))
+        - fit / (math.sqrt(statistic.parts) if is_repeated else 1.0) / attempts.cells.size,
     )
 
 
