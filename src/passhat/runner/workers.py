@@ -140,10 +140,18 @@ class WorkerAgent(Agent):
             with theirs, suppress(OSError):  # an agent may end the parent of its own process
                 self._start_nursery().fork(theirs)
             ours.setblocking(False)
-            _, worker = await loop.create_connection(_Worker, sock=ours)
-            if await worker.has_started:
-                self._workers.add(worker)
-                return worker
+            worker: _Worker | None = None
+            try:
+                _, worker = await loop.create_connection(_Worker, sock=ours)
+                if await worker.has_started:
+                    self._workers.add(worker)
+                    return worker
+            except asyncio.CancelledError:  # the run is stopped while a worker starts
+                if worker is None:
+                    ours.close()
+                else:
+                    worker.kill()
+                raise
             worker.kill()
             if self._nursery is not None:
                 self._nursery.close()
