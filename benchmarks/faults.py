@@ -298,7 +298,8 @@ def counted(place: str, reported: list[str], last: bool = True) -> tuple[int, in
         for task, number in verdicts:
             ended = store.attempt(run.id, task, number)
             assert ended is not None
-            said = ended.transcript[-1]["text"] if ended.transcript else ""
+            answers = [entry["text"] for entry in ended.transcript if entry["role"] == "agent"]
+            said = answers[-1] if answers else ""
             mixed += (ended.verdict is Verdict.PASSED) != (said == "yes")
     there = {f"{task}#{number}" for task, number in verdicts}
     lost = len(set(reported) - there) + TASKS * ATTEMPTS - len(there)

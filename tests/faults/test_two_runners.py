@@ -127,7 +127,8 @@ def ended(place: str) -> list[tuple[int, str]]:
         for task, number, verdict in store.verdicts(run.id):
             attempt = store.attempt(run.id, task, number)
             assert attempt is not None
-            found.append((int(verdict), attempt.transcript[-1]["text"]))
+            (answer,) = [entry["text"] for entry in attempt.transcript if entry["role"] == "agent"]
+            found.append((int(verdict), answer))
         return found
 
 

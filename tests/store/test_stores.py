@@ -76,8 +76,8 @@ def test_what_is_finished_is_found_again_as_it_was(store: Store) -> None:
     store.finish(RUN.id, [first, made("t0", 1)])
     (block,) = store.rows(RUN.id)
     assert block == [
-        ("t0", 1, 1, "", None, None, None, None, None, "", '{"kind": "even"}'),
-        ("t1", 2, 0, "timeout", 0.1, 3.0, None, 1e-7, 2**32 - 1, "abc", '{"kind": "odd"}'),
+        ("t0", 1, 1, "", None, None, None, None, None, "", None, '{"kind": "even"}'),
+        ("t1", 2, 0, "timeout", 0.1, 3.0, None, 1e-7, 2**32 - 1, "abc", None, '{"kind": "odd"}'),
     ]
     ended = store.attempt(RUN.id, "t1", 2)
     assert ended is not None

@@ -63,10 +63,10 @@ _CALL_COLUMNS = (
 )
 WRITE_CALLS = (
     f"INSERT INTO calls ({', '.join(_CALL_COLUMNS)}) "
-    f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _CALL_COLUMNS[3:])
+    f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO NOTHING"
 )
-"""Writes the model and tool calls of an attempt; a second write replaces the first."""
+"""Writes the model and tool calls of an attempt. The first stay, as its result does: a runner that
+lost an attempt and claimed it again may make it twice."""
 NEWEST = (
     "FROM judgements j JOIN attempts a ON a.run = j.run AND a.task = j.task "
     "AND a.number = j.number WHERE NOT EXISTS (SELECT 1 FROM judgements n WHERE n.run = j.run "
