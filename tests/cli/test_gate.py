@@ -16,14 +16,8 @@ import pytest
 from passhat.cli.gate import watch_source
 from passhat.cli.main import main
 from passhat.errors import ReadError
-from passhat.stats.estimate import estimate
 from passhat.stats.gate.sequential_gate import Watcher
 from passhat.stats.outcomes import Outcomes, Run
-
-needs_interval = pytest.mark.skipif(
-    estimate(Outcomes.from_counts(8, [4, 5]), "pass^4").low is None,
-    reason="estimates carry no interval yet",
-)
 
 
 def table(path: Path, passes: Iterable[int], n: int = 8, **columns: object) -> str:
@@ -130,7 +124,6 @@ def test_exit_codes_of_paired_rules(good: str, bad: str) -> None:
     assert main(["gate", good, "pass^4 >= base", "--against", good, "--allow"]) == 3
 
 
-@needs_interval
 def test_exit_codes_of_plain_rules(good: str, bad: str) -> None:
     assert main(["gate", good, "pass^4 >= 0.6"]) == 0
     assert main(["gate", bad, "pass^4 >= 0.6"]) == 1

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as arrow
 import pytest
 
 from passhat import read
@@ -38,7 +39,6 @@ def _sqlite(folder: Path) -> Path:
 
 
 def _arrow(folder: Path) -> Path:
-    arrow = pytest.importorskip("pyarrow")
     table = arrow.Table.from_pylist(ROWS)
     path = folder / "rows.arrow"
     with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, table.schema) as writer:
@@ -47,7 +47,6 @@ def _arrow(folder: Path) -> Path:
 
 
 def _dataset(folder: Path) -> Path:
-    arrow = pytest.importorskip("pyarrow")
     (folder / "saved").mkdir()
     for place, rows in enumerate((ROWS[:1], ROWS[1:])):
         table = arrow.Table.from_pylist(rows)
@@ -101,7 +100,6 @@ def test_the_package_that_is_needed_is_named(
 
 
 def test_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     path = tmp_path / "broken"
     for head in (b"ARROW1\0\0nothing", b"\xff\xff\xff\xff\x10\0\0\0", b"SQLite format 3\0junk"):
         path.write_bytes(head * 50)
