@@ -8,7 +8,7 @@ Statistics take :class:`Outcomes` or :class:`Run`. The functions here also take 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes
@@ -160,7 +160,14 @@ def compare(
         as_run_or_outcomes(a),
         as_run_or_outcomes(b),
         metric,
-        _terms(about, level, missing, drop_short, cluster, allow),
+        _terms(
+            about=about,
+            level=level,
+            missing=missing,
+            drop_short=drop_short,
+            cluster=cluster,
+            allow=allow,
+        ),
         alternative=alternative,
         by=by,
         metric_b=metric_b,
@@ -185,7 +192,14 @@ def compare_all(
     return run_compare_all(
         sides,
         metric,
-        _terms(about, level, missing, drop_short, cluster, allow),
+        _terms(
+            about=about,
+            level=level,
+            missing=missing,
+            drop_short=drop_short,
+            cluster=cluster,
+            allow=allow,
+        ),
     )
 
 
@@ -236,7 +250,14 @@ def gate(
         as_run_or_outcomes(data),
         rules,
         None if against is None else as_run_or_outcomes(against),
-        _terms(about, level, missing, drop_short, cluster, allow),
+        _terms(
+            about=about,
+            level=level,
+            missing=missing,
+            drop_short=drop_short,
+            cluster=cluster,
+            allow=allow,
+        ),
         metric=metric,
         margin=margin,
         unsettled=unsettled,
@@ -267,27 +288,11 @@ def forecast(
     """
     from passhat.stats.forecast import forecast as run_forecast
 
-    terms = _terms(None, level, missing, cluster=cluster)
+    terms = _terms(level=level, missing=missing, cluster=cluster)
     return run_forecast(as_run_or_outcomes(data), metric, terms)
 
 
-def _terms(
-    about: str | None,
-    level: float,
-    missing: str,
-    drop_short: bool = False,
-    cluster: str | None = None,
-    allow: bool = False,
-) -> Terms:
+def _terms(**options: Any) -> Terms:
     from passhat.stats.terms import Terms
 
-    return Terms.from_options(
-        {
-            "about": about,
-            "level": level,
-            "missing": missing,
-            "drop_short": drop_short,
-            "cluster": cluster,
-            "allow": allow,
-        }
-    )
+    return Terms.from_options(options)

@@ -158,7 +158,7 @@ def test_a_broken_provider_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, refusal: Any, word: str, status: int, why: str
 ) -> None:
     with serve(lambda _body: refusal(status)) as (url, _):
-        passhat(*TASKS, "-a", word.format(url), "-n", "1", "--set", "retries=0")
+        passhat(*TASKS, "-a", word.format(url), "-n", "1", "--set", "retries=0", "--keep-going")
     assert ended_as() == {(-1, why): 5}
 
 
@@ -188,7 +188,8 @@ def test_a_server_that_hangs_up_leaves_missing_attempts(passhat: Passhat) -> Non
         thread = threading.Thread(target=hang_up, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        ended = passhat(*TASKS, "-a", f"openai:small@{url}", "-n", "1", "--set", "retries=0")
+        word = f"openai:small@{url}"
+        ended = passhat(*TASKS, "-a", word, "-n", "1", "--set", "retries=0", "--keep-going")
         server.shutdown(socket.SHUT_RDWR)
         thread.join()
     assert ended.code == 4
@@ -241,7 +242,8 @@ def test_a_request_that_is_not_taken_is_the_set_up_at_first_and_the_agents_later
 def test_nonsense_from_the_server_is_not_the_agents_failure(passhat: Passhat, serve: Serve) -> None:
     with serve(lambda _body: None) as (url, server):
         server.answer = lambda _path, _body: (200, {}, b'{"surprise": true}')
-        passhat(*TASKS, "-a", f"openai:small@{url}/v1", "-n", "1", "--set", "retries=0")
+        word = f"openai:small@{url}/v1"
+        passhat(*TASKS, "-a", word, "-n", "1", "--set", "retries=0", "--keep-going")
     assert ended_as() == {(-1, "infrastructure"): 5}
 
 

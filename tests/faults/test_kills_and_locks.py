@@ -199,7 +199,8 @@ def test_binary_junk_fails_its_attempt_and_no_more(
     agent = folder / "junk"
     agent.write_text(f"#!{sys.executable}\nimport sys\nsys.stdin.readline()\n{junk}\n")
     agent.chmod(0o755)
-    ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", f"command:{agent}", "-n", "1")
+    word = f"command:{agent}"
+    ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", word, "-n", "1", "--keep-going")
     assert ended.code == 0
     assert "Traceback" not in ended.err
     with open_store() as store:

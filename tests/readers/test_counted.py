@@ -152,13 +152,13 @@ def test_a_store_counted_is_the_store_read(store_place: str, limits: Limits) -> 
         estimate(large.outcomes, "first@2")
 
 
+# Not forecast: it reads small runs one by one, to see whether the order of attempts matters.
 COMMANDS = [
     ("report", "{a}", "--full", "--drop-short"),
     ("report", "{a}", "--by", "kind", "--cluster", "template", "-o", "md", "--drop-short"),
     ("report", "{a}", "-o", "csv", "--missing", "fail"),
     ("compare", "{a}", "{b}", "-k", "1,2", "--by", "kind", "--drop-short"),
     ("compare", "{a}", "{b}", "--json", "--drop-short"),
-    ("forecast", "{a}", "--metric", "pass^10", "--json"),
     ("gate", "{a}", "pass^2 >= 0.1", "cost <= 1", "seconds/solved <= 9", "missing <= 50%"),
     ("plan", "{a}", "--half-width", "0.1"),
 ]

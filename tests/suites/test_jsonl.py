@@ -64,7 +64,7 @@ def test_tasks_labels_and_fingerprints(tmp_path: Path) -> None:
         (["{"], "line 1: is not a task"),
         ([{"id": "a"}], "line 1: is not a task .*prompt"),
         (
-            [{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y"}],
+            [{"id": "a", "prompt": "x", "answer": "1"}, {"id": "a", "prompt": "y", "answer": "1"}],
             "line 2: task 'a' is listed twice",
         ),
         ([{"id": "a", "prompt": "x", "grader": "guess"}], "line 1: 'guess' is not a grader"),
@@ -94,7 +94,7 @@ def test_a_suite_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "def suite():\n    return JsonLinesSuite('tasks.jsonl')\n"
         "SUITE = None\n"
     )
-    _suite(tmp_path, {"id": "a", "prompt": "x"})
+    _suite(tmp_path, {"id": "a", "prompt": "x", "answer": "1"})
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [task.id for task in load_suite("python:own_suite:suite").tasks] == ["a"]

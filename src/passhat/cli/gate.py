@@ -15,7 +15,6 @@ import click
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.fresh import Again, confirm_run, settle_run
 from passhat.cli.shared.options import (
     ReadingOptions,
     forget_standard_output,
@@ -105,7 +104,6 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     examples=(
         "passhat gate latest 'pass^1 >= 0.5'",
         "passhat gate latest 'pass^1 >= base - 0.2' --against latest~1 --allow",
-        "passhat gate latest --against latest~1 --allow --confirm",
     ),
 )
 @click.argument("source", required=False)
@@ -296,6 +294,8 @@ def command(
         run = how.read_one(source, run_name, needs=needs, labels=labels)
         if base is not None and not terms.allow:
             _refuse_same_run(run, base)
+        from passhat.cli.shared.fresh import Again, confirm_run, settle_run
+
         repeat = Again(again or "")
         if confirm is not None and base is not None:
             result = confirm_run(repeat, run, base, options, confirm or None)

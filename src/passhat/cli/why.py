@@ -15,7 +15,7 @@ from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, 
     cls=Command,
     examples=(
         "passhat why latest",
-        "passhat why latest retail/012",
+        "passhat why latest --full",
     ),
 )
 @click.argument("source", metavar="RUN")

@@ -55,7 +55,11 @@ def _find_shards(source: Source) -> list[Path]:
 
 
 def _from_sqlite(source: Source) -> Source | None:
-    """A folder with a file of JSON lines for every table; ``None`` for a store of passhat."""
+    """A folder with a file of JSON lines for every table.
+
+    ``None`` for a store of passhat, and for a file without tables: a store that was copied without
+    its write-ahead log is one.
+    """
     folder = make_folder()
     uri = f"{source.path.resolve().as_uri()}?mode=ro"
     try:
@@ -65,6 +69,8 @@ def _from_sqlite(source: Source) -> Source | None:
             tables = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             ).fetchall()
+            if not tables:
+                return None
             for number, (table,) in enumerate(tables):
                 identifier = table.replace('"', '""')
                 rows = database.execute(f'SELECT * FROM "{identifier}"')

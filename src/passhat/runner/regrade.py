@@ -74,7 +74,7 @@ def _count_stored(
     """How many were judged before; refuses a run that was made from other samples."""
     count = 0
     for block in store.rows(run):
-        for task, number, *_, answer, _labels in block:
+        for task, number, *_, answer, _score, _labels in block:
             place = (str(task), int(str(number)))
             sample = samples.get(place)
             if sample is None or sample.fingerprint != answer:

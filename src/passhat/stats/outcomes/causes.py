@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from passhat._display import counted, some
+from passhat._display import counted, some, visible
 from passhat._serialize import Plain
 from passhat.stats.outcomes.run import Run
 from passhat.stats.outcomes.vocabulary import FailureCategory
@@ -150,4 +150,4 @@ def _group(category: str, count: int, messages: Mapping[str, int]) -> FailureGro
     key = max(counts, key=lambda key: counts[key], default="")
     if not key or key == category:
         return FailureGroup(kind, category, count)
-    return FailureGroup(kind, category, count, example[key], counts[key])
+    return FailureGroup(kind, category, count, visible(example[key]), counts[key])
