@@ -4,8 +4,9 @@ It reads one JSON object per line on standard input, ``{"text": ..., "task": ...
 "seed": ...}`` (with ``temperature``, ``top_p`` and ``tools`` where they are set), and writes one
 per answer, ``{"text": ...}``, or ``{"fault": CATEGORY, "detail": ...}``. An answer may say what it
 used: ``"usage": {"input_tokens": 10, "output_tokens": 5}`` with ``"model"``, or ``"usage":
-{"tokens": 15, "cost": 0.01}``. Standard error is its own. When the conversation is over its input
-ends; it has a moment to send its OpenTelemetry spans, and is killed.
+{"tokens": 15, "cost": 0.01}``. The last line on standard error is shown if it ends without an
+answer. When the conversation is over its input ends; it has a moment to send its OpenTelemetry
+spans, and is killed.
 """
 
 from __future__ import annotations
@@ -33,10 +34,19 @@ from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
-__all__ = ["ALL_VARIABLES", "CommandAgent", "pass_variables"]
+__all__ = ["ALL_VARIABLES", "ENDED", "CommandAgent", "pass_variables"]
+
+ENDED = "ended without an answer"
+"""Beginning of the detail where a program ended."""
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _ANSWER = ("text", "usage", "model")
+_ERRORS = 2
+"""The descriptor of standard error."""
+_LONGEST_ERRORS = 64 * 1024
+_END_SECONDS = 1.0
+"""How long a program that closed its output may take to end, and its last errors to arrive."""
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _GRACE_SECONDS = 10.0
 """How long a program may take to end when its input has ended, to send the spans it still has."""
 _PASSED = re.compile(
@@ -129,7 +139,7 @@ class CommandAgent(Agent):
             *self._words,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that everything it starts can be ended with it
             env=_environment(self._variables(), attempt),
         )
@@ -149,11 +159,36 @@ def pass_variables(agents: Sequence[Agent], names: Sequence[str]) -> None:
 
 
 class _Streams(SubprocessStreamProtocol):
-    """Knows when the program ended, also while a child of it keeps the pipes open."""
+    """Knows when the program ended, also while a child of it keeps the pipes open.
+
+    Of standard error only the end is kept: a program that writes much there is never held up.
+    """
 
     def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=limit, loop=loop)
         self.ended = asyncio.Event()
+        self.errors_ended = asyncio.Event()
+        self._errors = b""
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        if fd != _ERRORS:
+            super().pipe_data_received(fd, data)
+        elif isinstance(data, bytes):
+            self._errors = (self._errors + data)[-_LONGEST_ERRORS:]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == _ERRORS:
+            self.errors_ended.set()
+        super().pipe_connection_lost(fd, exc)
+
+    def last_error_line(self) -> str:
+        """The last line on standard error; empty where there is none, or its beginning is lost."""
+        text = _ESCAPES.sub("", self._errors.decode("utf-8", "replace"))
+        lines = [line.strip() for line in text.splitlines()]
+        if len(self._errors) == _LONGEST_ERRORS:
+            lines = lines[1:]  # part of a line may begin within a secret, which is then not found
+        line = next((line for line in reversed(lines) if line), "")
+        return "".join(ch if ch.isprintable() else "\N{REPLACEMENT CHARACTER}" for ch in line)
 
     def process_exited(self) -> None:
         self.ended.set()
@@ -226,8 +261,10 @@ class _CommandSession(Session):
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            await self._process.stdin.drain()
+            # A program that does not read may have written something all the same.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         except (BrokenPipeError, ConnectionResetError):
             line = b""
@@ -237,10 +274,24 @@ class _CommandSession(Session):
             ) from None
         if not line:
             self._agent.note_early_end()
-            raise AgentFault(FailureCategory.AGENT_ERROR, "the program ended without an answer")
+            raise AgentFault(FailureCategory.AGENT_ERROR, await self._describe_end())
         text = self._answer_in(line)
         self._waiting = True
         return text
+
+    async def _describe_end(self) -> str:
+        """How the program ended: its exit code and the last line on standard error."""
+        for event in (self._streams.ended, self._streams.errors_ended):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_END_SECONDS):
+                    await event.wait()
+        code = self._process.returncode
+        if code is None:
+            end = "closed its output, still running"
+        else:
+            end = f"exit {code}" if code >= 0 else f"signal {-code}"
+        line = self._streams.last_error_line()
+        return f"{ENDED} ({end})" + (f": {line}" if line else "")
 
     def _answer_in(self, line: bytes) -> str:
         """The text of a line; usage and calls in it go on the meter."""
@@ -258,7 +309,7 @@ class _CommandSession(Session):
             os.killpg(self._process.pid, signal.SIGKILL)
         # Nothing is read any more: a program that floods us, or leaves a child that keeps the pipe
         # open, would be waited for until the time is over.
-        for number in (0, 1):
+        for number in (0, 1, _ERRORS):
             pipe = self._pipes.get_pipe_transport(number)
             if pipe is None or pipe.is_closing():
                 continue
