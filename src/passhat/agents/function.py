@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ THREAD_PREFIX = "passhat agent "
 
 _OF_ATTEMPT = ("task", "seed", "tools", "meter")
 """Names that say that a function expects a value of the attempt."""
+
+
+class AttemptKind(Enum):
+    """How a function gets the attempt beside the prompt."""
+
+    ABSENT = "absent"
+    KEYWORD = "keyword"
+    POSITION = "position"
 
 
 def python_agent(path: str) -> Agent:
@@ -85,7 +94,7 @@ class FunctionAgent(Agent):
             path = f"{kind.__module__}:{kind.__qualname__}"
         self.name = name or f"python:{path}"
         self.price_table: PriceTable | None = None
-        self._takes_attempt = _bind_signature(function)
+        self._attempt_kind = _bind_signature(function)
 
     async def session(self, attempt: AttemptInfo) -> FunctionSession:
         return self.start(attempt)
@@ -93,9 +102,7 @@ class FunctionAgent(Agent):
     def start(self, attempt: AttemptInfo) -> FunctionSession:
         """Begin an attempt; a class is instantiated."""
         function: Any = self._function() if inspect.isclass(self._function) else self._function
-        return FunctionSession(
-            function, attempt, self.price_table, takes_attempt=self._takes_attempt
-        )
+        return FunctionSession(function, attempt, self.price_table, self._attempt_kind)
 
 
 class FunctionSession(Session):
@@ -106,13 +113,12 @@ class FunctionSession(Session):
         function: Callable[..., Any],
         attempt: AttemptInfo,
         prices: PriceTable | None,
-        *,
-        takes_attempt: bool = False,
+        attempt_kind: AttemptKind = AttemptKind.ABSENT,
     ) -> None:
         self._function = function
         self._attempt = attempt
         self._prices = prices
-        self._takes_attempt = takes_attempt
+        self._attempt_kind = attempt_kind
 
     async def answer(self, turn: Turn) -> str:
         if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
@@ -128,10 +134,12 @@ class FunctionSession(Session):
 
     def call(self, turn: Turn) -> Any:
         """Call the function; an async one returns a coroutine."""
-        if not self._takes_attempt:
+        if self._attempt_kind is AttemptKind.ABSENT:
             return self._function(turn.text)
         if turn.tools:  # offered in the first turn, at hand in every one
             self._attempt = replace(self._attempt, tools=turn.tools)
+        if self._attempt_kind is AttemptKind.POSITION:
+            return self._function(turn.text, self._attempt)
         return self._function(turn.text, attempt=self._attempt)
 
     def read_answer(self, answer: Any) -> str:
@@ -139,24 +147,26 @@ class FunctionSession(Session):
         return read_answer(answer, self._attempt.meter, self._prices)
 
 
-def _bind_signature(function: Callable[..., Any]) -> bool:
-    """Whether the function takes ``attempt``; one that cannot be called with a prompt is refused.
+def _bind_signature(function: Callable[..., Any]) -> AttemptKind:
+    """How the function takes ``attempt``; one that cannot be called with a prompt is refused.
 
     A class is instantiated without arguments, and its instances are called.
     """
     is_class = inspect.isclass(function)
-    name = getattr(function, "__name__", type(function).__name__)
-    target: Any = function
-    if not inspect.isroutine(function):
-        kind: Any = function if is_class else type(function)
-        target = kind.__call__
+    inner = function
+    while isinstance(inner, partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    is_method = is_class or not (inspect.isroutine(inner) or hasattr(inner, "__wrapped__"))
+    kind: Any = inner if inspect.isclass(inner) else type(inner)
+    target: Any = kind.__call__ if is_method else inner
     try:
         made_with = list(inspect.signature(function).parameters.values()) if is_class else []
-        parameters = list(inspect.signature(target).parameters.values())
+        # Of the object itself, since a partial has the parameters that are left.
+        signature = inspect.signature(target if is_class else function)
     except (ValueError, TypeError):  # a function of C without a signature
-        return False
-    is_method = target is not function
-    parameters = parameters[1:] if is_method else parameters
+        return AttemptKind.ABSENT
+    parameters = list(signature.parameters.values())[1 if is_class else 0 :]
     line = f"def {'__call__(self, ' if is_method else f'{name}('}prompt"
     if problem := _why_unbound(made_with):
         raise InvalidValue(
@@ -178,13 +188,24 @@ def _bind_signature(function: Callable[..., Any]) -> bool:
             "second parameter, attempt.",
             hint=f"Write {line}, attempt):{reading}",
         )
-    takes_attempt = "attempt" in names
-    if problem := _why_unbound(parameters, "", **({"attempt": None} if takes_attempt else {})):
+    attempt_kind = AttemptKind.ABSENT
+    if "attempt" in names:
+        # By name where that is possible: decorators pass keywords on more often than positions.
+        is_positional = signature.parameters["attempt"].kind is inspect.Parameter.POSITIONAL_ONLY
+        attempt_kind = AttemptKind.POSITION if is_positional else AttemptKind.KEYWORD
+    positions = [""] if attempt_kind is not AttemptKind.POSITION else ["", None]
+    keywords = {"attempt": None} if attempt_kind is AttemptKind.KEYWORD else {}
+    if problem := _why_unbound(parameters, *positions, **keywords):
         raise InvalidValue(
             f"{text} cannot be called with a prompt: {problem}.",
             hint=f"Write {line}): or {line}, attempt):",
         )
-    return takes_attempt
+    if attempt_kind is AttemptKind.POSITION and names[1] != "attempt":
+        raise InvalidValue(
+            f"{text} cannot be called: attempt is positional only and not the second parameter.",
+            hint=f"Write {line}, attempt):",
+        )
+    return attempt_kind
 
 
 def _why_unbound(parameters: list[inspect.Parameter], *given: Any, **named: Any) -> str:
