@@ -7,6 +7,7 @@ when it is defined, so that ``def clsoe(self)`` is reported at import and not si
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +16,12 @@ from typing import ClassVar
 
 from passhat.errors import InvalidValue, RunStopped
 
-__all__ = ["Contract", "check_instance", "describe_error", "not_written"]
+__all__ = ["Contract", "check_instance", "describe_error", "not_written", "shorten_detail"]
 
 _CLOSE = 0.75
 """Similarity (difflib) that counts as misspelt: a swap in a word of four letters has 0.75."""
+_PLACE = re.compile(r" \([^\s()]{1,100}:\d+\)$")
+"""A line of code as :func:`describe_error` names it."""
 _NOT_THE_USERS = (
     str(Path(__file__).parent),
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
@@ -89,6 +92,14 @@ def describe_error(error: BaseException) -> str:
     except BaseException:
         return f"{name} (it cannot be shown as text)"
     return (f"{name}: {text}" if text else name) + (f" ({place})" if place else "")
+
+
+def shorten_detail(detail: str, width: int) -> str:
+    """At most ``width`` characters of a detail; the line of code at its end is kept."""
+    if len(detail) <= width:
+        return detail
+    place = match[0] if (match := _PLACE.search(detail)) else ""
+    return f"{detail[: width - len(place) - 1]}…{place}"
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast, overload
 
 import msgspec
 
-from passhat._plugins import Contract, check_instance, describe_error
+from passhat._plugins import Contract, check_instance, describe_error, shorten_detail
 from passhat.agents.base import (
     Agent,
     AgentFault,
@@ -37,6 +37,7 @@ from passhat.suites.base import (
     GOT,
     Episode,
     Judgement,
+    NoVerdict,
     Suite,
     Task,
     Turn,
@@ -332,7 +333,7 @@ class Attempter:
                 state.transcript.append({"role": role, "text": shown})
         if judgement.detail:
             detail = self.redact.quote(judgement.detail, _LONGEST_DETAIL)
-            judgement = replace(judgement, detail=detail[:_DETAIL])
+            judgement = replace(judgement, detail=shorten_detail(detail, _DETAIL))
         usage = meter.usage
         return AttemptRecord(
             task=task.id,
@@ -558,8 +559,12 @@ async def _judge(episode: Episode, state: _AttemptState) -> Judgement:
     """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
-            judgement = episode.judge()
-            return judgement if isinstance(judgement, Judgement) else await maybe_await(judgement)
+            result = episode.judge()
+            if isinstance(result, Judgement):
+                return result
+            return Judgement.from_result(await maybe_await(result))
+        except NoVerdict as error:
+            raise WorldFault(MissingReason.JUDGE_ERROR, error.message) from None
         except (RunStopped, WorldFault):
             raise
         except _ANY as error:

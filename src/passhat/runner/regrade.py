@@ -225,7 +225,7 @@ async def _judge_answers(
         episode = await maybe_await(suite.episode(tasks[attempt.task], attempt.seed))
         try:
             await _replay(episode, turns, answers, attempt, redact)
-            judgement = await maybe_await(episode.judge())
+            judgement = Judgement.from_result(await maybe_await(episode.judge()))
         finally:
             await maybe_await(episode.close())
     except (_NotRegradable, TimeoutError):

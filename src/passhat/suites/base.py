@@ -12,11 +12,12 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from passhat._plugins import Contract, not_written
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 
@@ -31,6 +32,7 @@ __all__ = [
     "CallReport",
     "Episode",
     "Judgement",
+    "NoVerdict",
     "Settings",
     "SimulatedUser",
     "Speaker",
@@ -195,20 +197,49 @@ class Judgement:
     def from_result(cls, result: object, wrong: str = "") -> Judgement:
         """The judgement that a judge's function returns: itself, true or false, or a score.
 
-        A float is a score on [0, 1], of which only 1 passes. ``wrong`` is the detail of a failure.
+        A number is a score on [0, 1], of which only 1 passes. ``wrong`` is the detail of a failure.
+
+        Raises
+        ------
+        NoVerdict
+            It is something else. Its truth value is no verdict: ``(False, "why")`` is true.
         """
         if isinstance(result, Judgement):
             return result
-        if not isinstance(result, float):
-            return _PASSED if result else cls.failed(FailureCategory.WRONG_ANSWER, wrong)
-        if not 0 <= result <= 1:
-            raise InvalidValue(
-                f"a judge returned the score {result:g}; a score lies between 0 and 1.",
+        if getattr(result, "dtype", None) is not None and getattr(result, "shape", None) == ():
+            result = result.item()  # type: ignore[attr-defined] # a scalar of numpy
+        if not isinstance(result, Real):
+            raise NoVerdict(
+                f"the judge returned {_describe_result(result)}; a verdict is True, False or a "
+                "score from 0 to 1",
+                hint="Return True or False from the judge.",
+            )
+        score = float(result)
+        if not 0 <= score <= 1:
+            raise NoVerdict(
+                f"the judge returned {score:g}; a score lies between 0 and 1",
                 hint="Divide it by the highest score, or return True or False.",
             )
-        if result >= 1 - REWARD_TOLERANCE:
+        if score >= 1 - REWARD_TOLERANCE:
             return _PASSED
-        return replace(cls.failed(FailureCategory.WRONG_ANSWER, wrong), score=result)
+        failure = cls.failed(FailureCategory.WRONG_ANSWER, wrong)
+        return failure if isinstance(result, Integral) else replace(failure, score=score)
+
+
+class NoVerdict(InvalidValue):
+    """A judge returned something that is neither a verdict nor a score."""
+
+
+def _describe_result(result: object) -> str:
+    """A judge's result in a message; a coroutine is closed, since it is never awaited."""
+    if inspect.iscoroutine(result):
+        result.close()
+    if result is None:
+        return "None"
+    kind = type(result).__name__
+    if isinstance(result, str | bytes | tuple | list | dict):
+        return f"{shorten(result)} ({kind})"
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
 
 
 _PASSED = Judgement(Verdict.PASSED)

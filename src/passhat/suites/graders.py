@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import json
 import math
 import operator
@@ -26,6 +27,7 @@ __all__ = [
     "LETTERS",
     "Grader",
     "check_expected",
+    "check_judge",
     "choice_grader",
     "grader",
     "load_function",
@@ -203,11 +205,29 @@ def grader(word: str) -> Grader:
             hint=f"There are: {', '.join(GRADERS)} and python:MODULE:FUNCTION.",
         )
     function = load_function(word.removeprefix("python:"))
+    check_judge(function)
 
     def module_name(answer: str, expected: object) -> Judgement:
         return Judgement.from_result(function(answer, expected), _wrong_detail(answer))
 
     return module_name
+
+
+def check_judge(function: Callable[..., object]) -> None:
+    """Refuse a judge whose call returns a coroutine or a generator, never a verdict."""
+    name = getattr(function, "__name__", type(function).__name__)
+    for call in (function, getattr(type(function), "__call__", None)):  # noqa: B004 - its own code
+        if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+            raise InvalidValue(
+                f"the judge {name} is a generator; a judge returns one verdict.",
+                hint="Return True or False instead of yielding it.",
+            )
+        if inspect.iscoroutinefunction(call):
+            raise InvalidValue(
+                f"the judge {name} is async, and is called without await.",
+                hint=f"Write def {name} without async, or a Suite of your own: the judge of an "
+                "Episode may be async.",
+            )
 
 
 def check_expected(word: str, expected: object) -> None:

@@ -32,6 +32,7 @@ from passhat.suites.graders import (
     LETTERS,
     Grader,
     check_expected,
+    check_judge,
     choice_grader,
     grader,
     load_function,
@@ -259,6 +260,8 @@ def suite_from_tasks(
 
     ``judge`` decides instead of the graders; a ``Task`` has no expected answer, so it needs one.
     """
+    if judge is not None:
+        check_judge(judge)
     questions: list[tuple[_Question, object]] = []
     for position, item in enumerate(tasks, 1):
         if isinstance(item, Task):
