@@ -3,24 +3,32 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import re
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import passhat as api
 from passhat._display import percent_interval
-from passhat.errors import PasshatError, RunStopped
+from passhat._plugins import shorten_detail
+from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.reporting.build import build_report
 from passhat.reporting.document import Level
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.terminal import render_terminal
 from passhat.stats.estimate import Estimate
+from passhat.stats.outcomes import Verdict
 from passhat.store import open_store
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
 TASKS = [{"id": f"t{i}", "prompt": "2 + 2?", "answer": "4"} for i in range(4)]
 
@@ -202,11 +210,217 @@ def test_a_run_that_answers_is_never_stopped(ends: tuple[str, ...]) -> None:
     assert (run.outcomes.scored, run.outcomes.total_missing) == (16, 0)
 
 
-def test_other_causes_in_between_do_not_count_as_the_same(tmp_path: Path) -> None:
-    agent = _scripted("a", "b", "a", "b", "c", "c", "c")
-    with pytest.raises(RunStopped, match="3 of 7 attempts raised RuntimeError"):
+@pytest.mark.parametrize("jobs", [1, 8])
+def test_six_attempts_that_all_raised_stop_the_run_with_the_most_common_cause(jobs: int) -> None:
+    agent = _scripted("a", "b", "a", "c", "a", "d", "e", "f", "g")
+    with pytest.raises(RunStopped) as caught:
         # The line of code is the same, so only a cause without one tells them apart.
-        api.run(_without_place(agent), TASKS, n=4, jobs=1, store=tmp_path / "s.db", progress=False)
+        api.run(_without_place(agent), TASKS, n=4, jobs=jobs, progress=False)
+    assert caught.value.message == (
+        "none of the first 6 attempts got a verdict: 3 of them raised RuntimeError: a"
+    )
+
+
+def test_one_answer_among_six_attempts_goes_on() -> None:
+    agent = _without_place(_scripted("a", "b", "a", "c", "a", "5", "a"))
+    run = api.run(agent, TASKS, n=4, jobs=1, progress=False)
+    assert run.outcomes.scored == 16
+
+
+def test_a_long_message_is_shortened_and_its_place_kept() -> None:
+    with pytest.raises(RunStopped) as caught:
+        api.run(_scripted("z" * 5000), TASKS, n=2, jobs=1, progress=False)
+    assert len(caught.value.message) < 300
+    assert re.search(r"zz… \(test_setup_mistakes\.py:\d+\)$", caught.value.message)
+
+
+def test_a_detail_is_cut_before_its_place() -> None:
+    assert shorten_detail("E: boom (a.py:1)", 40) == "E: boom (a.py:1)"
+    assert shorten_detail(f"E: {'z' * 90} (a.py:1)", 20) == "E: zzzzzzz… (a.py:1)"
+    assert shorten_detail("z" * 90, 20) == "z" * 19 + "…"
+
+
+async def judge_async(_task: object, _answer: str) -> bool:
+    return False
+
+
+def judge_generator(_task: object, _answer: str) -> Iterator[bool]:
+    yield False
+
+
+class AsyncJudge:
+    async def __call__(self, _task: object, _answer: str) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        (judge_async, "the judge judge_async is async"),
+        (functools.partial(judge_async), "is async"),
+        (AsyncJudge(), "the judge AsyncJudge is async"),
+        (judge_generator, "the judge judge_generator is a generator"),
+    ],
+)
+def test_a_judge_that_cannot_return_a_verdict_is_refused(judge: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        api.run(lambda _prompt: "4", TASKS, n=2, judge=judge, progress=False)
+
+
+NO_VERDICTS: dict[str, tuple[Callable[[], Any], str]] = {
+    "tuple": (lambda: (False, "why"), r"\(False, 'why'\) \(tuple\)"),
+    "dict": (lambda: {"passed": False}, r"{'passed': False} \(dict\)"),
+    "text": (lambda: "no", r"'no' \(str\)"),
+    "score above 1": (lambda: 2, "2; a score lies between 0 and 1"),
+    "nan": (lambda: float("nan"), "nan; a score lies between 0 and 1"),
+    "nothing": (lambda: None, "None; a verdict is True, False or a score"),
+    "function": (lambda: no_key, "a function; a verdict"),
+    "coroutine": (lambda: judge_async(None, ""), "a coroutine; a verdict"),
+    "array": (lambda: np.array([True, False]), "a ndarray; a verdict"),
+}
+
+
+@pytest.mark.parametrize("case", NO_VERDICTS)
+@pytest.mark.filterwarnings("error")
+def test_a_result_that_is_no_verdict_stops_the_run(case: str, tmp_path: Path) -> None:
+    result, words = NO_VERDICTS[case]
+    message = f"3 of 3 attempts could not be judged: the judge returned {words}"
+    with pytest.raises(RunStopped, match=message):
+        api.run(
+            lambda _prompt: "4",
+            TASKS,
+            n=2,
+            judge=lambda _task, _answer: result(),
+            store=tmp_path / "s.db",
+            progress=False,
+        )
+    with open_store(str(tmp_path / "s.db")) as store:
+        assert all(not run.attempts for run in store.runs())
+
+
+@pytest.mark.parametrize(
+    ("result", "passes"),
+    [
+        *[(True, True), (False, False), (1, True), (0, False), (0.5, False), (1.0, True)],
+        *[(np.True_, True), (np.False_, False), (np.float32(1), True), (np.int64(0), False)],
+    ],
+)
+def test_booleans_and_scores_are_verdicts(result: Any, passes: bool) -> None:
+    judgement = Judgement.from_result(result)
+    assert (judgement.verdict is Verdict.PASSED) is passes
+    assert passes or judgement.verdict is Verdict.FAILED
+
+
+class _OwnEpisode(Episode):
+    def __init__(self, result: object) -> None:
+        self.result = result
+
+    def open(self) -> Turn:
+        return Turn("2 + 2?")
+
+    def reply(self, answer: str) -> None:
+        return None
+
+    def judge(self) -> Any:
+        return self.result
+
+
+class _OwnSuite(Suite):
+    tasks = (Task("a", "2 + 2?"),)
+    judge_fingerprint = "1"
+    result: object = None
+
+    def episode(self, task: Task, seed: int) -> Episode:
+        return _OwnEpisode(self.result)
+
+
+def test_the_judge_of_an_own_suite_returns_a_verdict_too() -> None:
+    suite = _OwnSuite()
+    with pytest.raises(RunStopped, match="could not be judged: the judge returned None"):
+        api.run(lambda _prompt: "4", suite, n=4, progress=False)
+    suite = _OwnSuite()
+    suite.result = True
+    assert api.run(lambda _prompt: "4", suite, n=4, progress=False).outcomes.passes == 4
+
+
+def test_a_grader_of_a_file_is_held_to_the_same(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_graders_33.py").write_text(
+        "async def later(answer, expected): return False\n"
+        "def pair(answer, expected): return (False, 'why')\n"
+    )
+    for word, message in (("later", "is async"), ("pair", "the judge returned")):
+        lines = [{**task, "grader": f"python:own_graders_33:{word}"} for task in TASKS]
+        (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        with pytest.raises(PasshatError, match=message):
+            api.run(lambda _prompt: "4", "jsonl:t.jsonl", n=2, progress=False)
+
+
+def three(prompt: str, attempt: Any, key: str) -> str:
+    assert attempt.task.startswith("t")
+    return "4" if key == "a" else "5"
+
+
+def positional(prompt: str, attempt: Any, /) -> str:
+    return "4" if attempt.task.startswith("t") else "5"
+
+
+class Positional:
+    def __call__(self, prompt: str, attempt: Any, /) -> str:
+        return positional(prompt, attempt)
+
+
+def last_positional(prompt: str, history: object, attempt: Any, /) -> str:
+    return "4"
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        functools.partial(three, key="a"),
+        functools.partial(functools.partial(three), key="a"),
+        functools.partial(positional),
+        positional,
+        Positional,
+        Positional(),
+        functools.lru_cache(positional),
+    ],
+)
+def test_the_attempt_is_handed_over_as_the_signature_takes_it(agent: Any) -> None:
+    run = api.run(agent, TASKS, n=1, progress=False)
+    assert run.outcomes.passes == 4
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        (functools.partial(three), "missing a required argument: 'key'"),
+        (functools.partial(generator), "generator is a generator"),
+        (last_positional, "missing a required"),
+    ],
+)
+def test_a_callable_that_does_not_bind_is_refused(agent: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message) as caught:
+        api.run(agent, TASKS, n=1, progress=False)
+    assert "Write def " in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (
+            "import os; os.environ['PASSHAT_TEST_NO_SUCH_KEY']",
+            r"3 of 3 attempts ended without an answer \(exit 1\): KeyError: 'PASSHAT_TEST",
+        ),
+        ("import os; os.kill(os.getpid(), 9)", r"ended without an answer \(signal 9\)"),
+        ("print('hello')", r"3 of 3 attempts gave no usable answer: expected .*not 'hello'"),
+    ],
+)
+def test_a_program_that_does_not_answer_is_told_with_its_cause(program: str, message: str) -> None:
+    command = shlex.join([sys.executable, "-S", "-c", program])
+    with pytest.raises(RunStopped, match=message):
+        api.run(f"command:{command}", TASKS, n=2, jobs=3, progress=False)
 
 
 def _without_place(agent: Callable[[str], str]) -> Callable[[str], str]:
@@ -234,7 +448,7 @@ def test_keep_going_counts_them_and_the_report_still_says_no_zero_percent() -> N
     assert "0%" not in lead
 
 
-def test_a_run_with_good_attempts_in_the_store_is_not_stopped_when_it_goes_on(
+def test_a_run_that_is_resumed_without_its_key_is_stopped_and_keeps_what_it_has(
     tmp_path: Path,
 ) -> None:
     left = ["4"] * 4
@@ -246,8 +460,11 @@ def test_a_run_with_good_attempts_in_the_store_is_not_stopped_when_it_goes_on(
 
     store = tmp_path / "s.db"
     api.run(agent, TASKS, n=1, store=store, jobs=1, progress=False)
+    with pytest.raises(RunStopped, match="3 of 3 attempts raised RuntimeError: later"):
+        api.run(agent, TASKS, n=3, store=store, jobs=1, progress=False)
+    left += ["4"]  # an answer of this invocation shows that the set-up works
     run = api.run(agent, TASKS, n=3, store=store, jobs=1, progress=False)
-    assert (run.outcomes.scored, run.outcomes.passes) == (12, 4)
+    assert (run.outcomes.scored, run.outcomes.passes) == (12, 5)
 
 
 def test_one_task_has_one_interval() -> None:

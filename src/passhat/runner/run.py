@@ -39,7 +39,6 @@ from passhat.runner.spending import SpendingWatch
 from passhat.runner.stop_reasons import (
     FirstAttempts,
     SilentAttempts,
-    is_answered,
     stop_on_account,
     stop_on_unknown_use,
 )
@@ -309,7 +308,7 @@ class _Execution:
         self._retry = StoreRetry(RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = SpendingWatch(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
-        self._first = FirstAttempts(is_watching=False)
+        self._first = FirstAttempts(is_watching=not plan.keep_going)
         self._silent = SilentAttempts(plan.give_up_after)
         self._others = False
         self._fault: RunStopped | None = None
@@ -398,9 +397,6 @@ class _Execution:
         self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
         if self._progress.total:
             await maybe_await(plan.agent.check())  # a wrong address is no reason to fail attempts
-        self._first = FirstAttempts(
-            is_watching=not plan.keep_going and not await self._retry(self._has_answers)
-        )
         store.wait_at_most(_LOCKED_SECONDS)
         if generation != await self._retry(partial(store.begin, plan.record, plan.attempts)):
             # New, or removed since it was looked at: what was stored then is not there any more.
@@ -421,13 +417,6 @@ class _Execution:
             self._retry,
             self._reclaim,
         )
-
-    def _has_answers(self) -> bool:
-        """Whether an attempt of this run in the store shows that the set-up works."""
-        if not len(self._store.load_attempts(self._run, finished=True)):
-            return False
-        rows = self._store.iterate_results(self._run)
-        return any(is_answered(verdict, str(why)) for _, _, verdict, why, *_ in rows)
 
     async def _reclaim(self) -> Iterator[tuple[str, int]] | None:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""

@@ -1,19 +1,24 @@
 """Reasons to stop a run whose other attempts would tell nothing, or only cost.
 
 A set-up mistake ends a run after three attempts, before it reads as 0%: an agent that raises the
-same exception at every prompt, returns something that is not text, or meets a judge that raises.
-Attempts that end so are held back until one ends in any other way; then the run goes on and the
-ends of attempts are not compared any more.
+same exception at every prompt, returns something that is not text, or meets a judge that raises or
+returns no verdict. Six attempts that all end so, by different exceptions, end it as well. Such
+attempts are held back until one ends in any other way; then the run goes on and the ends of
+attempts are not compared any more. A run that is resumed begins anew: a key that worked for the
+attempts in the store may be missing now.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 
 from passhat._display import counted
+from passhat._plugins import shorten_detail
 from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
+from passhat.agents.command import ENDED
 from passhat.errors import Hint, RunStopped
 from passhat.runner.budget import Budget
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
@@ -23,12 +28,13 @@ from passhat.store import AttemptRecord
 __all__ = [
     "FirstAttempts",
     "SilentAttempts",
-    "is_answered",
     "stop_on_account",
     "stop_on_unknown_use",
 ]
 
 _IN_A_ROW = 3
+_OF_ALL_CAUSES = 6
+"""Attempts that end a run if all of them raised or were not judged, each by its own cause."""
 _MOST_HELD = 24
 """Attempts without any answer, of several causes: more of them are stored as they come."""
 _VERBS = {
@@ -36,7 +42,7 @@ _VERBS = {
     str(FailureCategory.AGENT_ERROR): "could not be started:",
     str(FailureCategory.FORMAT_ERROR): "gave no usable answer:",
     str(FailureCategory.COMMUNICATION_ERROR): "could not reach the agent:",
-    str(MissingReason.JUDGE_ERROR): "could not be judged: the judge raised",
+    str(MissingReason.JUDGE_ERROR): "could not be judged:",
     str(MissingReason.SANDBOX_ERROR): "could not be judged:",
     str(MissingReason.USER_ERROR): "had no user to talk to:",
     str(MissingReason.UNSUPPORTED): "cannot be made:",
@@ -56,12 +62,20 @@ _UNREACHED = frozenset(
     )
 )
 """How attempts end when the other side cannot be reached."""
+_OWN_CODE = frozenset(
+    map(
+        str,
+        (
+            FailureCategory.EXCEPTION,
+            FailureCategory.AGENT_ERROR,
+            FailureCategory.FORMAT_ERROR,
+            MissingReason.JUDGE_ERROR,
+        ),
+    )
+)
+"""Ends by the code of agent or judge; a network may recover after six attempts."""
+_LONGEST_CAUSE = 240
 _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
-
-
-def is_answered(verdict: object, why: str) -> bool:
-    """Whether a stored attempt shows that the set-up works: it passed, or failed by its answer."""
-    return verdict == Verdict.PASSED or why not in _VERBS
 
 
 class FirstAttempts:
@@ -70,8 +84,6 @@ class FirstAttempts:
     def __init__(self, *, is_watching: bool) -> None:
         self._is_watching = is_watching
         self._held: list[AttemptRecord] = []
-        self._cause: tuple[str, str] | None = None
-        self._in_a_row = 0
         self._has_stopped = False
 
     def take(self, records: list[AttemptRecord]) -> list[AttemptRecord]:
@@ -80,7 +92,7 @@ class FirstAttempts:
         Raises
         ------
         RunStopped
-            Three attempts in a row had the same cause.
+            Three attempts in a row had the same cause, or six raised or were not judged.
         """
         if self._has_stopped:
             return []
@@ -91,12 +103,12 @@ class FirstAttempts:
             if record.is_judged or why not in _VERBS or len(self._held) >= _MOST_HELD:
                 self._is_watching = False
                 return [*self.release(), *records[position:]]
-            cause = _cause(record)
-            self._in_a_row = self._in_a_row + 1 if cause == self._cause else 1
-            self._cause = cause
             self._held.append(record)
-            if self._in_a_row == _IN_A_ROW:
-                raise self._stop(record)
+            last_causes = [_cause(held) for held in self._held[-_IN_A_ROW:]]
+            is_same = len(last_causes) == _IN_A_ROW and len(set(last_causes)) == 1
+            own_code = sum(held.judgement.why in _OWN_CODE for held in self._held)
+            if is_same or own_code == len(self._held) == _OF_ALL_CAUSES:
+                raise self._stop()
         return []
 
     def release(self) -> list[AttemptRecord]:
@@ -104,19 +116,33 @@ class FirstAttempts:
         held, self._held = self._held, []
         return held
 
-    def _stop(self, record: AttemptRecord) -> RunStopped:
-        count = len(self._held)
-        self._held, self._has_stopped = [], True
-        judgement = record.judgement
+    def _stop(self) -> RunStopped:
+        """The error with the most common cause; of several, the latest."""
+        held, self._held, self._has_stopped = self._held[::-1], [], True
+        (cause, count), *others = Counter(map(_cause, held)).most_common()
+        record = next(record for record in held if _cause(record) == cause)
+        attempts = f"{count} of {counted(len(held), 'attempt')}"
+        if others:  # "3 of 9 raised" alone would read as if 6 had worked
+            attempts = f"none of the first {len(held)} attempts got a verdict: {count} of them"
         return RunStopped(
-            f"{_IN_A_ROW} of {counted(count, 'attempt')} {_VERBS[judgement.why]} "
-            f"{judgement.detail}",
+            f"{attempts} {_sentence(record)}",
             hint=Hint(
                 "Fix that and run the same command again: nothing of them is stored. {keep_going} "
                 "counts such attempts, each for itself.",
                 keep_going=True,
             ),
         )
+
+
+def _sentence(record: AttemptRecord) -> str:
+    """How an attempt ended, as the rest of a sentence that begins with attempts."""
+    why, verb = record.judgement.why, _VERBS[record.judgement.why]
+    detail = shorten_detail(record.judgement.detail, _LONGEST_CAUSE)
+    if why == FailureCategory.AGENT_ERROR and record.steps:  # it was started and asked
+        return detail if detail.startswith(ENDED) else f"got an error from the agent: {detail}"
+    if why == MissingReason.JUDGE_ERROR and not detail.startswith("the judge "):
+        return f"{verb} the judge raised {detail}"
+    return f"{verb} {detail}"
 
 
 def _cause(record: AttemptRecord) -> tuple[str, str]:
