@@ -72,6 +72,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _WEAK_VERDICTS = ("verdict", "outcome", "pass_fail", "status", "result")
 """Names that hold verdicts in some tables and other words in others: taken when nothing else is."""
 
+_LONGEST_NAME = 200
+"""No alias is as long; a header of megabytes is not searched for one."""
 _LABELS_WITHOUT_ORDER = ("seed",)
 """A seed tells attempts apart, but a larger seed did not come later."""
 
@@ -184,6 +186,8 @@ class ColumnMap:
 
 def fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID`` and ``taskId``."""
+    if len(name) > _LONGEST_NAME:
+        return name
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
 

@@ -159,7 +159,7 @@ def test_many_metrics_at_once_are_the_same_as_one_at_a_time() -> None:
 
 def test_large_and_ragged_suites_are_answered() -> None:
     rng = np.random.default_rng(0)
-    n = rng.integers(4, 60, 20_000)
+    n = rng.integers(4, 16, 20_000)
     outcomes = Outcomes.from_counts(n, rng.binomial(n, rng.random(20_000)))
     for about in ("new tasks", "these tasks"):
         for found in estimate_all(outcomes, ["pass^4", "pass@4", "delta^4"], about=about):
