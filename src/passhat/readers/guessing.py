@@ -16,7 +16,7 @@ from passhat.readers.parsing import outline
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordFile, content_kind, elements, plain_log
 from passhat.readers.sources import Source
-from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.columns import ALIASES, fold_name, is_negative
 
 __all__ = ["describe_structure", "find_model", "guess_mapping", "suggest_rule", "unknown_format"]
 
@@ -119,10 +119,18 @@ _KEYS = (
 
 
 def suggest_rule(names: Sequence[str]) -> str | None:
-    """A rule for files that hold an answer and the right one: an equal answer passes."""
+    """A rule for files with an answer and the right one, or with a column that is true on failure.
+
+    Without a verdict by another name such a column decides, but true in it is no pass.
+    """
     answer = next((name for name in names if fold_name(name) in _PREDICTIONS), None)
     key = next((name for word in _KEYS for name in names if fold_name(name) == word), None)
-    return None if answer is None or key is None else f"{answer} == @{key}"
+    if answer is not None and key is not None:
+        return f"{answer} == @{key}"
+    negatives = [name for name in names if is_negative(name)]
+    # An error may be another's fault: a column about failures says more.
+    negatives.sort(key=lambda name: "error" in fold_name(name))
+    return f"{negatives[0]} == false" if negatives else None
 
 
 def _containers(source: Source, options: ReadOptions) -> list[str]:

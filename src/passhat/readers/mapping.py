@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -12,7 +13,7 @@ from importlib.resources import files
 from itertools import islice
 from typing import ClassVar
 
-from passhat._display import some
+from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import LogBuilder, NotResults, Reader, ReadOptions, RunFacts
@@ -37,6 +38,7 @@ from passhat.readers.records import (
     value_at,
 )
 from passhat.readers.sources import Source
+from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, is_header, is_total
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX
 
@@ -136,12 +138,15 @@ class _MappedFile:
         self._runs: dict[str, dict[str, object]] = {}
         self._never = set(self._fields)
         self._passes_seen = False
+        self._is_sheet = not mapping.title and content_kind(source) in ("CSV", "Excel", "Markdown")
+        self._places_without_model = Counter[str]()
 
     def runs(self) -> list[Run]:
         for record in self._with_header_names(self._file.records(), self._file):
             with self._log.row(record.where):
                 self._take(record)
         self._refuse_absent()
+        self._refuse_nameless()
         return self._log.runs(self._facts)
 
     def _refuse_absent(self) -> None:
@@ -162,6 +167,23 @@ class _MappedFile:
             hint=f"See its fields with: passhat read {shlex.quote(name)} --guess",
         )
 
+    def _refuse_nameless(self) -> None:
+        """Refuse records without a model beside others that have one."""
+        is_shipped = bool(self._map.title)
+        without = self._places_without_model
+        if (
+            is_shipped
+            or not without
+            or all(run.get("model") is None for run in self._runs.values())
+        ):
+            return
+        raise ReadError(
+            f"{counted(without.total(), 'record')} without a model ({some(list(without), 4)}), "
+            "while others have one.",
+            source=self._source.name,
+            hint=MODEL_HINT,
+        )
+
     def _with_header_names(self, records: Iterator[Record], file: RecordFile) -> Iterator[Record]:
         """Records whose cells are a list get their names from the header of the document."""
         for record in records:
@@ -179,8 +201,7 @@ class _MappedFile:
             if not (simple and record.key):
                 self._log.lose(record.where, f"is not an object but {shorten(record.data)}")
                 return
-        if self._where is not None and self._where.holds(record, self._file.root) is not True:
-            self._log.skip("a record that the mapping leaves aside")
+        if self._leave_aside(record):
             return
         if self._map.trials:
             self._take_wide(record)
@@ -201,6 +222,22 @@ class _MappedFile:
                 self._add(record, f"{record.where}.{number}", verdict, number)
             return
         self._add(record, record.where, value, self._get(record, "trial"))
+
+    def _leave_aside(self, record: Record) -> bool:
+        """Note a record that is no attempt: a second header, a total, another scorer's."""
+        if is_header(record.data):
+            self._log.skip(REPEATED_HEADER)
+            return True
+        if self._is_sheet and is_total(self._get(record, "task")):
+            task = shorten(self._get(record, "task"))
+            self._log.lose(
+                record.where, f"{task} looks like a total of other rows, not like a task"
+            )
+            return True
+        if self._where is not None and self._where.holds(record, self._file.root) is not True:
+            self._log.skip("a record that the mapping leaves aside")
+            return True
+        return False
 
     def _take_columns(self, record: Record, tasks: list[object], values: list[object]) -> None:
         """A record that holds columns: the lists belong together place by place."""
@@ -267,6 +304,12 @@ class _MappedFile:
         run = {word: self._get(record, word) for word in _RUN_WORDS if word in self._fields}
         key = "\x1f".join("" if v is None else str(v) for v in run.values())
         self._runs.setdefault(key, run)
+        if (
+            "model" in run
+            and not str(run["model"] or "").strip()
+            and not self._map.constants.get("model")
+        ):
+            self._places_without_model[record.where] += 1
         reward = _reward(value)
         error, failure = self._get(record, "error"), self._get(record, "failure")
         why = "" if failure in (None, "") else str(failure)
@@ -366,12 +409,27 @@ class _MappedFile:
             reading.append(f"the agent is not named: the run is named after {namesake}")
         return RunFacts(
             facts["model"] or facts["experiment"] or self._source.stem,
-            Protocol(suite=facts["suite"] or None, decoding=decoding, judge=self._judge or None),
+            self._protocol(facts["suite"], decoding),
+            decisions=(f"passed means {self._options.passes}",) if self._options.passes else (),
             variant=variant,
             says=says,
             reading=tuple(reading),
             guessed=not facts["model"],
             about={word: facts[word] for word in ABOUT_WORDS},
+        )
+
+    def _protocol(self, suite: str, decoding: dict[str, Scalar]) -> Protocol:
+        """The protocol; a rule that the user states is part of how attempts were judged."""
+        protocol = Protocol(suite=suite or None, decoding=decoding, judge=self._judge or None)
+        rule = self._options.passes
+        if not rule or self._passes is None:
+            return protocol
+        judge = " by ".join((*([self._judge] if self._judge else []), f"rule {rule}"))
+        threshold, bounds = self._passes.threshold, self._options.score_range
+        if threshold is not None and bounds is not None:
+            threshold = (threshold - bounds.low) / (bounds.high - bounds.low)
+        return replace(
+            protocol, judge=judge, pass_at=protocol.pass_at if threshold is None else threshold
         )
 
     def _constant(self, text: str) -> object:

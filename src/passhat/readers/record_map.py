@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, shorten
 from passhat.readers.parsing import number_or_none
 from passhat.readers.records import (
     Record,
@@ -68,8 +68,17 @@ class Rule:
     value: object
 
     def is_present(self, record: Record, root: object) -> bool:
-        """Whether the record has the field of the rule."""
-        return value_of(record, root, self.path) not in (None, "")
+        """Whether the record has the field of the rule, and the field it is compared with."""
+        paths = [self.path]
+        if isinstance(self.value, FieldValue):
+            paths.append(self.value.path)
+        return all(value_of(record, root, path) not in (None, "") for path in paths)
+
+    @property
+    def threshold(self) -> float | None:
+        """The number from which a rule such as ``score >= 0.5`` holds; ``None`` for other rules."""
+        is_least = self.sign == ">=" and isinstance(self.value, int | float)
+        return float(str(self.value)) if is_least else None
 
     def number(self, record: Record, root: object) -> float | None:
         """The number that a rule such as ``score >= 0.5`` looks at; ``None`` for other rules."""
@@ -81,11 +90,7 @@ class Rule:
         """Whether it holds; ``None`` when the field is absent."""
         value = value_of(record, root, self.path)
         if isinstance(self.value, FieldValue):
-            other = value_of(record, root, self.value.path)
-            if value is None or other is None:
-                return None
-            same = str(value).strip() == str(other).strip()
-            return same if self.sign == "==" else not same
+            return self._matches_field(value, value_of(record, root, self.value.path))
         if value is None or value == "":
             return True if self.sign == "!=" else None
         if isinstance(self.value, bool | int | float):
@@ -93,6 +98,20 @@ class Rule:
             left, right = number_or_none(word), float(self.value)
             return None if left is None else _compare(left, self.sign, right)
         return _compare(str(value), self.sign, str(self.value))
+
+    def _matches_field(self, value: object, other: object) -> bool | None:
+        """Whether the comparison with another field holds; without that field nothing is known."""
+        if value is None or other is None or str(other).strip() == "":
+            return None
+        if self.sign in ("==", "!="):
+            return _compare(str(value).strip(), self.sign, str(other).strip())
+        if str(value).strip() == "":
+            return None
+        left, right = number_or_none(value), number_or_none(other)
+        if left is None or right is None:
+            word = shorten(value if left is None else other)
+            raise ValueError(f"{word} is not a number, and {self.sign} compares numbers")
+        return _compare(left, self.sign, right)
 
 
 def _compare(left: Any, sign: str, right: Any) -> bool:
@@ -321,7 +340,7 @@ def parse_rule(text: str, scorer: str) -> Rule:
         raise InvalidValue(
             f"{text!r} is not a rule.", hint="Write FIELD SIGN VALUE, as in: score >= 0.5"
         )
-    if match[3].startswith("@") and match[2] in ("==", "!="):
+    if match[3].startswith("@"):
         return Rule(
             compile_path(match[1], scorer), match[2], FieldValue(compile_path(match[3][1:]))
         )

@@ -7,15 +7,16 @@ readings give different numbers and nothing in the table decides, it is refused 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import ReadError
+from passhat.errors import ReadError, shorten
 from passhat.readers.records import SHEET_COLUMN
 from passhat.stats.outcomes.cells import CellCodes
-from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap
+from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap, is_negative
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
@@ -53,11 +54,14 @@ class Shape:
         or none, the second result is the place in the file's chunk of every row.
     decisions : tuple of str
         What was decided here and changes the numbers.
+    remarks : callable
+        Further decisions, known once all chunks were rearranged.
     """
 
     columns: ColumnMap
     rearrange: Callable[[Chunk], tuple[Chunk, list[int] | None]] = lambda chunk: (chunk, None)
     decisions: tuple[str, ...] = ()
+    remarks: Callable[[], tuple[str, ...]] = tuple
 
 
 def find_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape:
@@ -73,7 +77,7 @@ def find_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape:
     for word in ("model", "trial"):
         if meaning.get(word) == EVERY_COLUMN:
             names = verdict_columns(columns, chunk)
-            return _unpivot(columns, names, word) if names else Shape(columns.without(word))
+            return _unpivot(columns, names, word, chunk) if names else Shape(columns.without(word))
     plain = columns.without(*_unstated(columns, "n", "c", "fails", "rate"))
     if "success" in columns.stated:
         return Shape(plain)
@@ -278,53 +282,100 @@ def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:
 def _wide(columns: ColumnMap, chunk: Chunk) -> Shape:
     """A table with a task column and a column of verdicts for every attempt or every model."""
     names = verdict_columns(columns, chunk)
-    numbered = [_NUMBERED.fullmatch(name.strip()) for name in names]
-    prefixes = {match[1].strip(" _-#.").lower() if match else None for match in numbered}
+    prefixes = {_trial_prefix(name) for name in names}
     if len(names) > 1 and len(prefixes) == 1 and prefixes <= _TRIAL_WORDS:
-        return _unpivot(columns, names, "trial")
+        # All columns of the series: a graded or empty one is an attempt like its neighbors.
+        series = [n for n in _unused(columns, chunk) if _trial_prefix(n) in prefixes]
+        return _unpivot(columns, series, "trial", chunk)
     if len(names) > 1 and all(_MODEL.match(name.strip()) for name in names):
-        return _unpivot(columns, names, "model")
+        return _unpivot(columns, names, "model", chunk)
     return Shape(columns)
 
 
+def _trial_prefix(name: str) -> str | None:
+    # A name of megabytes would take the expression minutes.
+    match = _NUMBERED.fullmatch(name.strip()) if len(name) <= 200 else None
+    return match[1].strip(" _-#.").lower() if match else None
+
+
+def _unused(columns: ColumnMap, chunk: Chunk) -> list[str]:
+    """Columns without a meaning."""
+    used = set(columns.meaning.values()) | set(columns.slices.values())
+    return [name for name in chunk if name not in used and name.strip()]
+
+
 def verdict_columns(columns: ColumnMap, chunk: Chunk) -> list[str]:
-    """Columns without a meaning whose cells are all verdicts: yes or no, 1 or 0."""
+    """Columns without a meaning that hold verdicts: yes or no, 1 or 0.
+
+    Some cells may be words such as ``timeout``; mostly words make a column of remarks, and any
+    other number one of scores or times.
+    """
     words = RewardWords()
 
     def holds_verdicts(name: str) -> bool:
-        cells = _distinct(chunk[name])
-        try:
-            return bool(cells) and all(words[cell] in (0.0, 1.0) for cell in cells)
-        except (ValueError, TypeError):
-            return False
+        rewards = [_reward_or_none(words, cell) for cell in _distinct(chunk[name])]
+        numbers = [reward for reward in rewards if reward is not None and reward == reward]
+        is_verdict = bool(numbers) and all(number in (0.0, 1.0) for number in numbers)
+        if not is_verdict or None not in rewards:
+            return is_verdict
+        cells = [_reward_or_none(words, cell) for cell in chunk[name]]
+        return 2 * cells.count(None) <= len(cells)
 
-    used = set(columns.meaning.values()) | set(columns.slices.values())
-    return [name for name in chunk if name not in used and name.strip() and holds_verdicts(name)]
+    return [
+        name for name in _unused(columns, chunk) if not is_negative(name) and holds_verdicts(name)
+    ]
 
 
-def _unpivot(columns: ColumnMap, names: Sequence[str], word: str) -> Shape:
+def _reward_or_none(words: RewardWords, cell: object) -> float | None:
+    """The reward behind a cell, NaN for an empty one, ``None`` for a word that is no verdict."""
+    try:
+        return words[cell]
+    except (ValueError, TypeError):
+        return None
+
+
+def _unpivot(columns: ColumnMap, names: Sequence[str], word: str, chunk: Chunk) -> Shape:
     """Every one of these columns is a model, or an attempt, and every cell in them a verdict."""
+    others = [name for name in _unused(columns, chunk) if name not in names]
     columns = columns.without(word, "score")
     meaning = {**columns.meaning, word: _NAME_CELL, "success": _VERDICT_CELL}
     labels: list[object] = [name.strip() for name in names]
     if word == "trial" and not names[0].strip().lower().startswith("seed"):
         labels = list(range(1, len(names) + 1))  # a seed tells attempts apart, and gives no order
+    words, odd_cells = RewardWords(), Counter[str]()
 
-    def rearrange(chunk: Chunk) -> tuple[Chunk, list[int]]:
-        size = len(chunk[columns.meaning["task"]])
+    def verdict_cell(cell: object) -> object:
+        if _reward_or_none(words, cell) is not None:
+            return cell
+        odd_cells[shorten(cell)] += 1
+        return None
+
+    def rearrange(part: Chunk) -> tuple[Chunk, list[int]]:
+        size = len(part[columns.meaning["task"]])
         origins = [row for row in range(size) for _ in names]
         cells: dict[str, Sequence[object]] = {
-            name: [chunk[name][row] for row in origins] for name in chunk if name not in names
+            name: [part[name][row] for row in origins] for name in part if name not in names
         }
         cells[_NAME_CELL] = labels * size
-        cells[_VERDICT_CELL] = [chunk[name][row] for row in range(size) for name in names]
+        cells[_VERDICT_CELL] = [
+            verdict_cell(part[name][row]) for row in range(size) for name in names
+        ]
         return cells, origins
 
+    def remarks() -> tuple[str, ...]:
+        shown_words = some([f"{cell} ({count:,})" for cell, count in odd_cells.items()], 6)
+        return (f"cells read as missing attempts: {shown_words}",) if odd_cells else ()
+
     what = "a column for each model" if word == "model" else "a column for each attempt"
+    decisions = [f"{what}: {some(list(names), 6)}"]
+    if others:
+        decisions.append(f"columns not read: {some(others, 6)}")
+    ignored = tuple(name for name in columns.ignored if name not in names)
     return Shape(
-        replace(columns, meaning=MappingProxyType(meaning), rivals=()),
+        replace(columns, meaning=MappingProxyType(meaning), rivals=(), ignored=ignored),
         rearrange,
-        (f"{what}: {some(list(names), 6)}",),
+        tuple(decisions),
+        remarks,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
@@ -18,11 +18,18 @@ from passhat.readers.parquet import CountedParquet
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
-from passhat.readers.shapes import RivalVerdicts, find_shape, verdict_columns
+from passhat.readers.shapes import RivalVerdicts, Shape, find_shape, verdict_columns
 from passhat.readers.sources import Source
+from passhat.readers.summary_rows import (
+    MODEL_HINT,
+    REPEATED_HEADER,
+    TableFilter,
+    equals_totals,
+    is_plausible_task,
+)
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Outcomes, Run, Tally
-from passhat.stats.outcomes.cells import RowError
+from passhat.stats.outcomes.cells import CellCodes, RowError
 from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
@@ -107,21 +114,20 @@ def _read_table(source: Source, options: ReadOptions, rows: Rows, losses: Losses
         return read_mapped(source, options, _mapping(source, options))
     try:
         columns = ColumnMap.resolve(first, options.columns, options.labels)
+        table_filter = TableFilter(columns.meaning.get("task"))
+        first, first_lines = table_filter.take(first, rows.lines)
         shape = find_shape(columns, first, source.name)
         columns = shape.columns
         gatherer = _gatherer(columns, options, first, source)
-        rivals = RivalVerdicts(
-            columns.meaning.get("success", ""), columns.rivals, columns.meaning.get("score", "")
-        )
-        for chunk in chain([first], chunks):
-            cells, origins = shape.rearrange(chunk)
-            rivals.add(cells)
-            lines = rows.lines if origins is None else [rows.lines[row] for row in origins]
-            _add(gatherer, cells, lines, rows.place, losses)
+        table = _Table(source, rows, losses, shape, gatherer, table_filter)
+        table.add(first, first_lines)
+        for chunk in chunks:
+            table.add(*table_filter.take(chunk, rows.lines))
+        table.add_tasks()
         if gatherer.count == 0:
             raise _no_rows(source, losses)
-        decisions = (*shape.decisions, *rivals.decisions(options.pass_at, source.name))
-        parts = gatherer.runs()
+        parts = table.runs()
+        decisions = (*shape.decisions, *table.decisions(options.pass_at))
     except RowError as error:
         raise _with_line(error, source, rows) from None
     except ReadError:
@@ -129,12 +135,121 @@ def _read_table(source: Source, options: ReadOptions, rows: Rows, losses: Losses
     except PasshatError as error:
         raise ReadError(error.message, source=source.name, hint=error.hint) from None
     decisions = (*source.decisions, *rows.decisions, *decisions)
-    lost = sum(loss.rows for loss in losses.all)
-    tally = Tally(gatherer.count + lost, gatherer.count, losses=losses.all)
+    tally = table.tally()
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = _differing(parts)
     runs = [_as_run(part, source, options, reading, columns, told_apart) for part in parts]
     return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
+
+
+class _Table:
+    """The rows of a table on their way to the gatherer."""
+
+    def __init__(
+        self,
+        source: Source,
+        rows: Rows,
+        losses: Losses,
+        shape: Shape,
+        gatherer: _Gatherer,
+        table_filter: TableFilter,
+    ) -> None:
+        self._source = source
+        self._rows = rows
+        self._losses = losses
+        self._shape = shape
+        self._gatherer = gatherer
+        self._filter = table_filter
+        meaning, rivals = shape.columns.meaning, shape.columns.rivals
+        self._rivals = RivalVerdicts(meaning.get("success", ""), rivals, meaning.get("score", ""))
+        self._lines_without_model: list[int] = []
+        self._dropped = 0
+        self._skipped: dict[str, int] = {}
+        self._notes: list[str] = []
+
+    def add(self, chunk: Chunk, lines: Sequence[int]) -> None:
+        """Add the rows of a chunk; those that cannot be used are lost."""
+        cells, origins = self._shape.rearrange(chunk)
+        self._rivals.add(cells)
+        if origins is not None:
+            lines = [lines[row] for row in origins]
+        self._lines_without_model += _lines_without_model(self._shape.columns, cells, lines)
+        _add(self._gatherer, cells, lines, self._rows.place, self._losses)
+
+    def add_tasks(self) -> None:
+        """Add rows with a task such as sum that are no totals."""
+        self._filter.part_tasks(self._shape.columns)
+        for row in self._filter.tasks:
+            self.add(row.cells, [row.line])
+
+    def runs(self) -> list[Gathered]:
+        """The runs, without rows of totals and without rows that lack a model."""
+        columns, place = self._shape.columns, self._rows.place
+        parts = self._gatherer.runs()
+        tasks = []
+        totals = []
+        for row in self._filter.summaries:
+            cells, _ = self._shape.rearrange(row.cells)
+            if equals_totals(cells, columns, parts):
+                totals.append(row)
+            elif is_plausible_task(cells, columns, parts):
+                tasks.append(row)
+            else:
+                raise ReadError(
+                    f"{row.task!r} looks like a total of the other rows, but does not equal it.",
+                    source=self._source.name,
+                    line=row.line,
+                    hint="Delete the row; if it is a task, give it another name.",
+                )
+        if totals:
+            places = some([f"{place} {row.line} ({row.task})" for row in totals], 4)
+            self._notes.append(f"rows with the totals of others are left out: {places}")
+            self._skipped["the totals of other rows"] = len(totals)
+        for row in tasks:
+            self.add(row.cells, [row.line])
+            self._notes.append(
+                f"{place} {row.line} ({row.task}) is read as a task: it is not the total of others"
+            )
+        parts = self._gatherer.runs() if tasks else parts
+        if self._filter.header_count:
+            self._skipped[REPEATED_HEADER] = self._filter.header_count
+            count = counted(self._filter.header_count, "row")
+            self._notes.append(f"left out: {count} equal to the header")
+        return self._with_models(parts)
+
+    def _with_models(self, parts: list[Gathered]) -> list[Gathered]:
+        """Lose the rows without a model, where others have one."""
+        with_models = [part for part in parts if part.model is not None]
+        if not with_models or len(with_models) == len(parts):
+            return parts
+        for line in self._lines_without_model:
+            why = "the model is empty, while other rows have one"
+            self._losses.lose(f"{self._rows.place} {line}", why, hint=MODEL_HINT)
+        self._dropped = len(self._lines_without_model)
+        return with_models
+
+    def decisions(self, pass_at: float | None) -> tuple[str, ...]:
+        """What changed the numbers, beside the shape of the table."""
+        rivals = self._rivals.decisions(pass_at, self._source.name)
+        return (*self._shape.remarks(), *self._notes, *rivals)
+
+    def tally(self) -> Tally:
+        lost = sum(loss.rows for loss in self._losses.all)
+        count = self._gatherer.count - self._dropped
+        rows = count + lost + sum(self._skipped.values())
+        return Tally(rows, count, MappingProxyType(self._skipped), losses=self._losses.all)
+
+
+def _lines_without_model(columns: ColumnMap, cells: Chunk, lines: Sequence[int]) -> list[int]:
+    models = cells.get(columns.meaning.get("model", ""), ())
+    values = models.values if isinstance(models, CellCodes) else set(map(str, models))
+    if not any(str(value).strip() in ("", "None") for value in values):
+        return []
+    return [
+        line
+        for line, model in zip(lines, models, strict=True)
+        if model is None or not str(model).strip()
+    ]
 
 
 def _differing(parts: list[Gathered]) -> set[str]:
@@ -292,7 +407,8 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
     rule = suggest_rule(names)
     if rule:
         task = "" if "task" in columns.meaning else f" --map task={names[0]}"
-        return f"If an equal answer passes: --pass '{rule}'{task}"
+        case = "an equal answer passes" if "@" in rule else "true means a failure"
+        return f"If {case}: --pass '{rule}'{task}"
     mapping, _ = guess_mapping(source, options)
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
     pairs += [f"{word}=COLUMN" for word in ("task", "success") if word not in mapping.fields]

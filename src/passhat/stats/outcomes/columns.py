@@ -11,7 +11,7 @@ from types import MappingProxyType
 from passhat._display import some
 from passhat.errors import InvalidValue
 
-__all__ = ["ALIASES", "EVERY_COLUMN", "SLICE_PREFIX", "ColumnMap", "fold_name"]
+__all__ = ["ALIASES", "EVERY_COLUMN", "SLICE_PREFIX", "ColumnMap", "fold_name", "is_negative"]
 
 SLICE_PREFIX = "slice:"
 EVERY_COLUMN = "@column"
@@ -74,6 +74,12 @@ _WEAK_VERDICTS = ("verdict", "outcome", "pass_fail", "status", "result")
 
 _LONGEST_NAME = 200
 """No alias is as long; a header of megabytes is not searched for one."""
+
+_NEGATIVE = re.compile(
+    r"(is_|has_|was_)?(fail(s|ed|ure)?|wrong|incorrect|error(s|ed)?|crash(ed)?|unresolved|broken)"
+)
+"""Names of columns in which true means that an attempt did not pass."""
+
 _LABELS_WITHOUT_ORDER = ("seed",)
 """A seed tells attempts apart, but a larger seed did not come later."""
 
@@ -190,6 +196,11 @@ def fold_name(name: str) -> str:
         return name
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
+
+
+def is_negative(name: str) -> bool:
+    """Whether true in a column of this name means a failure."""
+    return _NEGATIVE.fullmatch(fold_name(name)) is not None
 
 
 def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:

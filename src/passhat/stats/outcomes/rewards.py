@@ -36,7 +36,9 @@ _FAILED = frozenset(
         *("unresolved", "✗", "✘", "✖", "❌"),
     }
 )
-_NOTHING = frozenset({"", "nan", "na", "n/a", "null", "none", "missing"})
+_NOTHING = frozenset(
+    {"", "nan", "na", "n/a", "n.a.", "null", "none", "missing", "-", "--", "–", "—", "?"}
+)
 _CACHE_LIMIT = 10_000
 
 

@@ -1,0 +1,159 @@
+"""Rows and cells that are no attempts must not change a number without a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from passhat import Run, read
+from passhat.errors import PasshatError
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_file(text: str, name: str = "mine.csv") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+def _counts(run: Run) -> tuple[int, int, int]:
+    return run.outcomes.passes, run.outcomes.scored, int(run.outcomes.missing.sum())
+
+
+def _with_rule(path: Path, rule: str) -> Run:
+    return read(path, passes=rule)[0]
+
+
+@pytest.mark.parametrize("cell", ["n/a", "-", "—", "timeout", ""])
+def test_an_odd_cell_is_a_missing_attempt(write: Write, cell: str) -> None:
+    (run,) = read(write(f"task,run_1,run_2,run_3\na,1,1,1\nb,1,0,{cell}\n"))
+    assert _counts(run) == (4, 5, 1)
+    runs = read(write(f"Task,GPT-4,Claude,Llama\na,1,0,1\nb,0,1,{cell}\nc,1,1,0\n"))
+    assert {run.name: _counts(run) for run in runs}["Llama"] == (1, 2, 1)
+    assert any("timeout" in line for run in runs for line in run.decisions) == (cell == "timeout")
+
+
+def test_columns_that_a_wide_table_leaves_out_are_a_decision(write: Write) -> None:
+    (run,) = read(write("task,run_1,run_2,remark\na,1,1,slow\nb,1,0,slow\n"))
+    assert "columns not read: remark" in run.decisions
+    assert not any("ignored: run_1" in line for line in run.reading)
+
+
+def test_a_header_that_repeats_is_skipped(write: Write) -> None:
+    (run,) = read(write("task,passed\na,1\nb,0\ntask,passed\nc,0\nd,0\n"))
+    assert _counts(run) == (1, 4, 0)
+    assert run.tally is not None
+    assert (run.tally.rows, sum(run.tally.skipped.values())) == (5, 1)
+    text = "task,model,passed\na,x,1\nb,x,0\ntask,model,passed\na,y,1\nb,y,1\n"
+    assert [run.name for run in read(write(text))] == ["x", "y"]
+    assert _counts(_with_rule(write("task,s\na,1\ntask,s\nb,0\n"), "s >= 1")) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "passes", "attempts"),
+    [
+        ("task,n,c\na,4,3\nb,4,1\nTOTAL,8,4\n", 4, 8),
+        ("task,n,c\na,4,3\nb,4,1\nAverage,4,2\n", 4, 8),
+        ("task,result\na,3/4\nb,0/4\nTotal,3/8\n", 3, 8),
+        ("task,runs,pass_rate\na,4,0.75\nb,4,0.25\nOverall,8,0.5\n", 4, 8),
+        ("task,GPT-4,Claude\na,✅,❌\nb,❌,✅\nTotal,1,1\n", 1, 2),
+        ("task,GPT-4,Claude\na,1,1\nb,1,1\nTotal,2,2\n", 2, 2),
+        ("task,passed\na,1\nb,0\nc,1\nd,1\nAverage,0.75\n", 3, 4),
+        ("task,model,passed\na,x,1\nb,x,0\nc,x,1\nTotal,,2\n", 2, 3),
+    ],
+)
+def test_a_row_of_totals_is_left_out_and_said(
+    write: Write, text: str, passes: int, attempts: int
+) -> None:
+    run = read(write(text))[0]
+    assert _counts(run) == (passes, attempts, 0)
+    assert any("totals of others are left out" in line for line in run.decisions)
+
+
+def test_a_task_with_the_name_of_a_total_stays(write: Write) -> None:
+    (run,) = read(write("task,passed\nsum,1\na,1\nb,0\n"))
+    assert _counts(run) == (2, 3, 0)
+    (run,) = read(write("task,trial,passed\na,1,1\na,2,0\nall,1,1\nall,2,0\n"))
+    assert _counts(run) == (2, 4, 0)
+    (run,) = read(write("task,passed\na,1\nb,1\nmean,0\n"))
+    assert _counts(run) == (2, 3, 0)
+    assert any("read as a task" in line for line in run.decisions)
+
+
+def test_a_total_that_differs_is_refused(write: Write) -> None:
+    with pytest.raises(PasshatError, match="does not equal"):
+        read(write("task,n,c\na,4,3\nb,4,1\nTOTAL,9,4\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mine.csv", "model,task,passed\nx,a,1\n,b,0\ny,a,1\n ,b,1\n"),
+        (
+            "mine.jsonl",
+            '{"task":"a","model":"x","passed":true}\n{"task":"b","passed":false}\n'
+            '{"task":"a","model":"y","passed":true}\n{"task":"b","passed":true}\n',
+        ),
+    ],
+)
+def test_rows_without_a_model_are_no_run(write: Write, name: str, text: str) -> None:
+    runs = read(write(text, name))
+    assert [run.name for run in runs] == ["x", "y"]
+    tally = runs[0].tally
+    assert tally is not None
+    assert (tally.rows, tally.attempts, tally.lost) == (4, 2, 2)
+    with pytest.raises(PasshatError, match="2 records without a model"):
+        _with_rule(write(text, name), "passed == true")
+
+
+def test_a_table_without_any_model_is_named_after_the_file(write: Write) -> None:
+    assert [run.name for run in read(write("model,task,passed\n,a,1\n,b,0\n"))] == ["mine"]
+
+
+def test_a_rule_compares_with_another_field(write: Write) -> None:
+    path = write("task,score,threshold\na,0.8,0.7\nb,0.6,0.7\nc,0.95,0.9\n")
+    assert _counts(_with_rule(path, "score >= @threshold")) == (2, 3, 0)
+    assert _counts(_with_rule(path, "score < @threshold")) == (1, 3, 0)
+    with pytest.raises(PasshatError, match="no record"):
+        _with_rule(path, "score >= @nosuch")
+
+
+def test_two_empty_cells_are_no_pass(write: Write) -> None:
+    path = write("task,answer,pred\na,4,4\nb,4,\nc,,\n")
+    assert _counts(_with_rule(path, "pred == @answer")) == (1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "passes"),
+    [
+        ("task,trial,failed\na,0,False\na,1,True\nb,0,False\nb,1,False\n", "failed == false", 3),
+        ("task,is_wrong\na,1\nb,0\nc,1\n", "is_wrong == false", 1),
+        ("task,error,failed\na,0,0\nb,0,1\nc,1,1\n", "failed == false", 1),
+    ],
+)
+def test_a_column_of_failures_is_offered_as_a_rule(
+    write: Write, text: str, rule: str, passes: int
+) -> None:
+    path = write(text)
+    with pytest.raises(PasshatError) as error:
+        read(path)
+    assert f"--pass '{rule}'" in str(error.value.hint)
+    assert "success=" not in str(error.value.hint)
+    assert _with_rule(path, rule).outcomes.passes == passes
+
+
+def test_a_rule_is_a_decision_and_part_of_the_protocol(write: Write) -> None:
+    path = write("task,trial,score\na,1,0.5\na,2,0.7\nb,1,0.9\nb,2,0\n")
+    run, plain = _with_rule(path, "score >= 0.7"), read(path)[0]
+    assert "passed means score >= 0.7" in run.decisions
+    assert run.protocol.pass_at == 0.7
+    assert len({run.protocol.digest, plain.protocol.digest}) == 2
+    other = _with_rule(path, "score > 0.8")
+    assert other.protocol.judge != run.protocol.judge
