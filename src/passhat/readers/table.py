@@ -229,7 +229,7 @@ class _Table:
         return with_models
 
     def decisions(self, pass_at: float | None) -> tuple[str, ...]:
-        """What changed the numbers, beside the shape of the table."""
+        """Decisions that change the numbers, beside the shape of the table."""
         rivals = self._rivals.decisions(pass_at, self._source.name)
         return (*self._shape.remarks(), *self._notes, *rivals)
 
