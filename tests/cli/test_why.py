@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import passhat
-from passhat.cli.main import cli
+from passhat.cli.main import cli, main
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, RunRecord, open_store
@@ -182,3 +182,23 @@ def test_a_run_without_a_store_keeps_its_conversations() -> None:
     tasks = [{"id": "sum", "prompt": "2+2?", "answer": "4"}]
     run = passhat.run(lambda prompt: prompt, tasks, n=2)
     assert passhat.why(run).facts.without_conversation == 0
+
+
+def test_a_task_without_conversations_has_the_counts_of_its_outcomes(tmp_path: Path) -> None:
+    table = tmp_path / "c.csv"
+    rows = [f"{model},t,{i},{int(model == 'A')}" for model in "AB" for i in range(8)]
+    table.write_text("\n".join(["model,task,attempt,passed", *rows]), encoding="utf-8")
+    for name, count in (("A", 8), ("B", 0)):
+        printed = CliRunner().invoke(cli, ["why", str(table), "--run", name]).output
+        assert f"t  {count} of 8 passed" in printed
+
+
+def test_advice_on_an_unreadable_file_names_no_option_that_why_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = tmp_path / "t.jsonl"
+    tasks.write_text('{"id": "sum", "prompt": "2 + 2?", "answer": "4"}\n', encoding="utf-8")
+    assert main(["why", str(tasks)]) == 2
+    printed = capsys.readouterr().err
+    assert "--" not in printed
+    assert "passhat why reads runs of a store" in printed

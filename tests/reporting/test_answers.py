@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import passhat as api
 from passhat.reporting.answers import drop_answers, find_answers, find_differences
 from passhat.stats.outcomes import FailureKind, summarize_failures
 from passhat.store import open_store
+from passhat.suites.graders import GRADERS
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,22 @@ def test_orderdesk_names_the_rows_that_differ(tmp_path: Path) -> None:
     assert attempt is not None
     differences = find_answers(attempt.transcript).differences
     assert 'orders.R-2103.items[0].state is "bought", expected "returned"' in differences
+
+
+@pytest.mark.parametrize(
+    ("grader", "expected", "answer", "line"),
+    [
+        ("json-schema", {"type": "object", "required": ["z"]}, '{"y": 1}', "'z' is a required"),
+        ("json-schema", {"type": "object"}, "no JSON", "the answer is not JSON"),
+        ("regex", "^a+$", "b" * 60, "the pattern does not match"),
+        ("contains", "a" * 60, "b" * 60, "the expected text is not in"),
+    ],
+)
+def test_the_difference_from_a_rule_is_the_words_of_its_grader(
+    grader: str, expected: object, answer: str, line: str
+) -> None:
+    judgement = GRADERS[grader](answer, expected)
+    texts = {"expected": json.dumps(expected), "got": answer, "difference": judgement.difference}
+    answers = find_answers([{"role": role, "text": text} for role, text in texts.items()])
+    (difference,) = answers.differences
+    assert line in difference

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from passhat.cli.shared.commands import Command
-from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import ReadingOptions, exit_code, full_option, this_command
 from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
+
+_READABLE = (
+    "passhat why reads runs of a store, and logs of inspect, tau2-bench, tau-bench and promptfoo."
+)
 
 
 @click.command(
@@ -44,6 +50,7 @@ def command(
     from rich.console import Console
 
     from passhat._serialize import as_json
+    from passhat.errors import ReadError
     from passhat.reporting.document import Level
     from passhat.reporting.documents.why import why_document
     from passhat.reporting.html.page import why_page
@@ -51,7 +58,12 @@ def command(
     from passhat.reporting.terminal import render_terminal
     from passhat.reporting.why import NEEDS, build_why
 
-    run = ReadingOptions({}).read_one(source, run_name, needs=NEEDS)
+    try:
+        run = ReadingOptions({}).read_one(source, run_name, needs=NEEDS)
+    except ReadError as error:
+        if re.search(r"--(?!run\b)\w", hint_text(error)):  # advice for commands that read tables
+            error.hint = _READABLE
+        raise
     facts = build_why(run, task)
     document = why_document(facts, subject=source)
     write_outputs(

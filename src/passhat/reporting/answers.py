@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from passhat._serialize import Plain
-from passhat.suites.base import EXPECTED, GOT
+from passhat.suites.base import DIFFERENCE, EXPECTED, GOT
 
 __all__ = ["Answers", "drop_answers", "find_answers", "find_differences"]
 
@@ -19,14 +19,20 @@ _CONTEXT = 24
 
 @dataclass(frozen=True, slots=True)
 class Answers(Plain):
-    """An attempt's answer beside the expected one; ``expected`` is empty where none is kept."""
+    """An attempt's answer beside the expected one; ``expected`` is empty where none is kept.
+
+    ``difference`` is the judge's own, where ``expected`` is a rule that the answer should follow.
+    """
 
     expected: str
     got: str
+    difference: str = ""
 
     @property
     def differences(self) -> tuple[str, ...]:
         """Where they differ, in a few lines; empty without an expected answer."""
+        if self.difference:
+            return (self.difference,)
         if not self.expected or not self.got:
             return ()
         return tuple(find_differences(self.expected, self.got))[:_MOST_LINES]
@@ -35,12 +41,13 @@ class Answers(Plain):
 def find_answers(transcript: Sequence[Mapping[str, str]]) -> Answers:
     """The judge's expected answer and the part it took; else the agent's last text."""
     texts = {str(entry.get("role")): str(entry.get("text", "")) for entry in transcript}
-    return Answers(texts.get(EXPECTED, ""), texts.get(GOT) or texts.get("agent", ""))
+    got = texts.get(GOT) or texts.get("agent", "")
+    return Answers(texts.get(EXPECTED, ""), got, texts.get(DIFFERENCE, ""))
 
 
 def drop_answers(transcript: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """The entries of a transcript without the answers that are shown apart."""
-    return [entry for entry in transcript if entry.get("role") not in (EXPECTED, GOT)]
+    return [entry for entry in transcript if entry.get("role") not in (EXPECTED, GOT, DIFFERENCE)]
 
 
 def find_differences(expected: str, got: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from passhat.errors import InvalidValue
 from passhat.readers import Needs, read
 from passhat.readers.store import run_from_store
 from passhat.stats.outcomes import Run, Verdict
-from passhat.stats.why import Step, Trace, Why, explain_failures, explain_task
+from passhat.stats.why import Step, TaskWhy, Trace, Why, explain_failures, explain_task
 from passhat.store import open_store
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call
 
@@ -92,32 +92,35 @@ def build_why(
         verdicts.count(Verdict.PASSED),
         verdicts.count(Verdict.FAILED),
         verdicts.count(Verdict.MISSING),
-        _count_silent(attempts),
+        len(_silent_verdicts(attempts)),
         sum(bool(trace.calls) for trace in traces),
         _mixed_tasks(traces),
         level,
         explain_failures(traces, level),
-        None
-        if chosen is None
-        else explain_task(
-            chosen,
-            [trace for trace in traces if trace.task == chosen],
-            level=level,
-            missing=sum(
-                attempt.verdict is Verdict.MISSING for attempt in attempts if attempt.task == chosen
-            ),
-            without_conversation=_count_silent(
-                [attempt for attempt in attempts if attempt.task == chosen]
-            ),
-        ),
+        None if chosen is None else _explain(chosen, attempts, level),
     )
 
 
-def _count_silent(attempts: Sequence[AttemptTrace]) -> int:
-    """Judged attempts without a conversation."""
-    return sum(
-        attempt.trace is None and attempt.verdict is not Verdict.MISSING for attempt in attempts
+def _explain(task: str, attempts: Sequence[AttemptTrace], level: float) -> TaskWhy:
+    attempts = [attempt for attempt in attempts if attempt.task == task]
+    silent = _silent_verdicts(attempts)
+    return explain_task(
+        task,
+        [attempt.trace for attempt in attempts if attempt.trace is not None],
+        level=level,
+        missing=sum(attempt.verdict is Verdict.MISSING for attempt in attempts),
+        silent_passed=silent.count(Verdict.PASSED),
+        silent_failed=silent.count(Verdict.FAILED),
     )
+
+
+def _silent_verdicts(attempts: Sequence[AttemptTrace]) -> list[Verdict]:
+    """The verdicts of judged attempts without a conversation."""
+    return [
+        attempt.verdict
+        for attempt in attempts
+        if attempt.trace is None and attempt.verdict is not Verdict.MISSING
+    ]
 
 
 def _mixed_tasks(traces: Sequence[Trace]) -> tuple[str, ...]:

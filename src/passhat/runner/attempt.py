@@ -33,6 +33,7 @@ from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store.rows import AttemptRecord, CallRecords
 from passhat.suites.base import (
+    DIFFERENCE,
     EXPECTED,
     GOT,
     Episode,
@@ -327,8 +328,8 @@ class Attempter:
         meter = state.info.meter
         if meter.calls:
             judgement = explain_failure(judgement, meter.calls)
-        for role, text in ((EXPECTED, judgement.expected), (GOT, judgement.got)):
-            if text:
+        for role in (EXPECTED, GOT, DIFFERENCE):
+            if text := getattr(judgement, role):
                 shown = self.redact(text[:_LONGEST_EXPECTED])
                 state.transcript.append({"role": role, "text": shown})
         if judgement.detail:

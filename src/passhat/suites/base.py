@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
 
 __all__ = [
+    "DIFFERENCE",
     "EXPECTED",
     "GOT",
     "REMARKS",
@@ -171,7 +172,8 @@ class Judgement:
 
     ``score`` is the graded result on [0, 1] beside the verdict; ``None`` where the verdict is all.
     ``expected`` is what the judge compared with, and ``got`` the part of the answer that it took,
-    where that is not the whole last answer: text, or JSON for data and state.
+    where that is not the whole last answer: text, or JSON for data and state. ``difference`` says
+    what is wrong with it where ``expected`` is a rule (a schema, a pattern), not an answer.
     """
 
     verdict: Verdict
@@ -180,6 +182,7 @@ class Judgement:
     score: float | None = None
     expected: str = ""
     got: str = ""
+    difference: str = ""
 
     @classmethod
     def passed(cls) -> Judgement:
@@ -244,8 +247,8 @@ def _describe_result(result: object) -> str:
 
 _PASSED = Judgement(Verdict.PASSED)
 
-EXPECTED, GOT = "expected", "got"
-REMARKS = ("program", "plain judge", "split judge", EXPECTED, GOT)
+EXPECTED, GOT, DIFFERENCE = "expected", "got", "difference"
+REMARKS = ("program", "plain judge", "split judge", EXPECTED, GOT, DIFFERENCE)
 """Roles in a transcript that are the judge's, and no part of the conversation."""
 
 

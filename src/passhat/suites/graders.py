@@ -58,11 +58,15 @@ def _exact(answer: str, expected: object) -> Judgement:
 
 
 def _contains(answer: str, expected: object) -> Judgement:
-    return Judgement.passed() if str(expected) in answer else _wrong(answer)
+    if str(expected) in answer:
+        return Judgement.passed()
+    return replace(_wrong(answer), difference="the expected text is not in the answer")
 
 
 def _regex(answer: str, expected: object) -> Judgement:
-    return Judgement.passed() if re.search(str(expected), answer) else _wrong(answer)
+    if re.search(str(expected), answer):
+        return Judgement.passed()
+    return replace(_wrong(answer), difference="the pattern does not match the answer")
 
 
 def _numeric(answer: str, expected: object) -> Judgement:
@@ -140,6 +144,7 @@ def weigh_graders(
             return Judgement.missing(missing_reason(reasons[Verdict.MISSING]), detail)
         else:
             judgement = Judgement.failed(failure_category(reasons[Verdict.FAILED]), detail)
+            judgement = replace(judgement, difference=detail)
         # A part without a verdict has no score either, and then the whole has none.
         return judgement if shares[Verdict.MISSING] else replace(judgement, score=score)
 
@@ -174,13 +179,17 @@ def _json_schema(answer: str, expected: object) -> Judgement:
     try:
         value = json.loads(fence[1] if fence else answer)
     except (ValueError, RecursionError):  # a thousand brackets are no answer either
-        return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
+        detail = "the answer is not JSON"
+        judgement = Judgement.failed(FailureCategory.FORMAT_ERROR, detail)
+        return replace(judgement, difference=detail)
     schema = cast("Mapping[str, object] | bool", expected)
     problem = next(Draft202012Validator(schema).iter_errors(value), None)
     if problem is None:
         return Judgement.passed()
     detail = f"{problem.json_path}: {problem.message[:200]}"
-    return Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
+    wrong = Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
+    at_top = problem.json_path == "$"
+    return replace(wrong, difference=problem.message[:200] if at_top else detail)
 
 
 GRADERS: Mapping[str, Grader] = MappingProxyType(

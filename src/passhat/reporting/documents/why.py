@@ -225,11 +225,12 @@ def _left_out(missing: int, without_conversation: int) -> str:
 
 
 def _task(task: TaskWhy, level: float, link: Link | None) -> Iterator[Block]:
-    yield Heading(task.task, f"{task.passed:,} of {task.passed + task.failed:,} passed")
+    judged = task.passed + task.failed
+    yield Heading(task.task, f"{task.passed:,} of {judged:,} passed" if judged else "none judged")
     if task.tree is None:
         yield Sentence(_no_tree(task), "lead")
         return
-    yield Sentence(_decision(task, level), "lead")
+    yield Sentence(_decision(task, task.tree, level), "lead")
     yield Heading("Tool calls, attempt by attempt", rank=3)
     yield Outline((_outline(task.tree, task.decisive, (), link),))
     left_out = _left_out(task.missing, task.without_conversation)
@@ -240,21 +241,24 @@ def _task(task: TaskWhy, level: float, link: Link | None) -> Iterator[Block]:
 
 
 def _no_tree(task: TaskWhy) -> str:
-    if not task.passed + task.failed:
+    if task.passed + task.failed == task.without_conversation:
         return "No judged attempt at this task has a conversation, so there is nothing to compare."
     return "No attempt at this task called a tool, so there are no calls to compare."
 
 
-def _decision(task: TaskWhy, level: float) -> str:
+def _decision(task: TaskWhy, tree: Branch, level: float) -> str:
+    """The decisive step, or why none is shown; the tree has the attempts with a conversation."""
     decisive = task.decisive
     if decisive is not None:
         return _decisive_sentence(decisive)
-    if not task.failed:
-        return "Every attempt passed: there is no failure to explain."
-    if not task.passed:
-        return "Every attempt failed: there is no passing attempt to compare with."
+    passed, failed = len(tree.passed), len(tree.numbers) - len(tree.passed)
+    every = "Every attempt with a conversation" if task.without_conversation else "Every attempt"
+    if not failed:
+        return f"{every} passed: there is no failure to explain."
+    if not passed:
+        return f"{every} failed: there is no passing attempt to compare with."
     if not task.can_show:
-        passes, failures = counted(task.passed, "pass", "passes"), counted(task.failed, "failure")
+        passes, failures = counted(passed, "pass", "passes"), counted(failed, "failure")
         return f"{passes} and {failures} are too few to show a decisive step."
     chance = f"{100 * (1 - level):g}%"
     return (

@@ -75,6 +75,8 @@ class EventFinding(Plain):
 class TaskWhy(Plain):
     """One task: the tree of its calls, the step that decides, and the closest pair.
 
+    ``passed`` and ``failed`` count all judged attempts, ``without_conversation`` those of them that
+    are left out of the comparison.
     ``can_show`` is whether any step could be shown to be decisive with these passes and failures.
     """
 
@@ -246,18 +248,22 @@ def explain_task(
     *,
     level: float = 0.95,
     missing: int = 0,
-    without_conversation: int = 0,
+    silent_passed: int = 0,
+    silent_failed: int = 0,
 ) -> TaskWhy:
-    """The tree of a task's calls, the decisive step where one is shown, and the closest pair."""
+    """The tree of a task's calls, the decisive step where one is shown, and the closest pair.
+
+    ``silent_passed`` and ``silent_failed`` are judged attempts without a conversation.
+    """
     failed = sum(not trace.passed for trace in traces)
     has_calls = any(trace.calls for trace in traces)
     return TaskWhy(
         task,
-        len(traces) - failed,
-        failed,
+        len(traces) - failed + silent_passed,
+        failed + silent_failed,
         missing,
         sum(not trace.calls for trace in traces),
-        without_conversation,
+        silent_passed + silent_failed,
         build_tree(traces) if has_calls else None,
         find_decisive_step(traces, 1 - level) if has_calls else None,
         bool(traces) and smallest_p_value(len(traces), failed) <= 1 - level,
