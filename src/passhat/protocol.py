@@ -18,7 +18,16 @@ from passhat._display import html_table, shown
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 
-__all__ = ["AGENT_CODE", "Alternative", "Difference", "Protocol", "Question", "Scalar"]
+__all__ = [
+    "AGENT_CODE",
+    "JUDGE_NAMES",
+    "Alternative",
+    "Difference",
+    "Protocol",
+    "Question",
+    "Scalar",
+    "is_code_judge",
+]
 
 Scalar = str | int | float | bool
 Alternative = Literal["two-sided", "greater", "less"]
@@ -26,7 +35,19 @@ Alternative = Literal["two-sided", "greater", "less"]
 AGENT_CODE = "agent_code"
 """The setting that holds a digest of the agent's own files."""
 
+JUDGE_NAMES = {
+    "both": "plain and split judge",
+    "plain": "plain judge",
+    "split": "split judge",
+}
+"""How a protocol names the judges."""
+
 _DIGEST_VERSION = "passhat.protocol/1"
+
+
+def is_code_judge(judge: str | None) -> bool:
+    """Whether a protocol's judge is one for programs."""
+    return (judge or "").startswith(tuple(JUDGE_NAMES.values()))
 
 
 @dataclass(frozen=True, slots=True)

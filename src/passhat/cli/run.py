@@ -389,15 +389,23 @@ def command(
             f"stopped with {result.left} attempts to go; the same command continues", err=True
         )
         return ExitCode.STOPPED
-    return _print_missing(result)
+    return _print_missing(result, str(spec.store))
 
 
-def _print_missing(result: RunResult) -> ExitCode:
-    """Print the number of missing attempts and the command that makes them; 4 if any."""
+def _print_missing(result: RunResult, store_path: str) -> ExitCode:
+    """Print the number of missing attempts and the command that makes them; 4 if any.
+
+    A run without a single answer ends with 4 too: nothing was measured.
+    """
     from passhat._display import counted
 
     if not result.left and not result.unscored:
-        return ExitCode.OK
+        from passhat.readers.store import has_no_answer
+        from passhat.store import open_store
+
+        with open_store(store_path, read_only=True) as store:
+            is_silent = has_no_answer(store, result.stored)
+        return ExitCode.INCOMPLETE if is_silent else ExitCode.OK
     parts = []
     if unmade := result.left - result.held:
         parts.append(f"{unmade:,} not made")

@@ -33,6 +33,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
 
     from passhat._display import percent
     from passhat._serialize import as_json, to_data
+    from passhat.readers.store import has_no_answer
     from passhat.reporting.terminal import capture, plain_table
     from passhat.store import damage_reported, open_store
 
@@ -43,6 +44,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
         runs = store.runs()
         # Where tasks have different numbers of attempts, the share of attempts is misleading.
         means = {run.id: _task_mean(store, run.id) for run in runs if run.allocation}
+        silent = set() if as_json_text else {run.id for run in runs if has_no_answer(store, run)}
     if as_json_text:
         click.echo(as_json({"runs": to_data(runs)}), nl=False)
         return ExitCode.OK
@@ -52,9 +54,12 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     for run in runs:
         judged_count = run.attempts - run.missing
         rate = percent(means.get(run.id, run.passed / judged_count), 0) if judged_count else "–"
+        status = run.status
+        if run.id in silent:
+            rate, status = "–", "no answers" if status == "complete" else status
         start_time = run.started[5:16].replace("T", " ")
         counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
-        rows.append([run.id, run.name or run.agent, run.suite, *counts, start_time, run.status])
+        rows.append([run.id, run.name or run.agent, run.suite, *counts, start_time, status])
     console = Console()
     others = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     room = console.width - sum(others) + others[1] + others[2] - _GAP * len(header)

@@ -4,16 +4,6 @@ The plain judge runs tests and program in one interpreter. The split judge keeps
 program sees nothing but the arguments it is called with, so it cannot forge a verdict.
 """
 
+from passhat.protocol import JUDGE_NAMES, is_code_judge
+
 __all__ = ["JUDGE_NAMES", "is_code_judge"]
-
-JUDGE_NAMES = {
-    "both": "plain and split judge",
-    "plain": "plain judge",
-    "split": "split judge",
-}
-"""How a protocol names the judges."""
-
-
-def is_code_judge(judge: str | None) -> bool:
-    """Whether a protocol's judge is one for programs."""
-    return (judge or "").startswith(tuple(JUDGE_NAMES.values()))

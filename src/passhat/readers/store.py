@@ -23,7 +23,7 @@ from passhat.readers.base import (
 from passhat.readers.conversations import conversation_text
 from passhat.readers.sources import Source
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict
+from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict, no_answer_text
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.store import (
@@ -40,7 +40,14 @@ from passhat.store.queries import Reading
 from passhat.store.rows import unpack_transcript
 from passhat.suites.base import EXPECTED, RUBRIC_BY, Judgement, Task
 
-__all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "run_from_store"]
+__all__ = [
+    "StoreReader",
+    "attempt_record",
+    "has_no_answer",
+    "import_run",
+    "run_from_counts",
+    "run_from_store",
+]
 
 _MAGIC = b"SQLite format 3\x00"
 _COLUMNS = (
@@ -115,6 +122,14 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     )
 
 
+def has_no_answer(store: Store, stored: StoredRun) -> bool:
+    """Whether the agent itself broke in every judged attempt of a run."""
+    if stored.passed or stored.attempts == stored.missing:
+        return False
+    counts_only = Needs(attempts=False, measures=False, answers=False)
+    return bool(no_answer_text(run_from_store(store, stored, counts_only)))
+
+
 def _details(
     why: Sequence[object], detail: list[Any], retries: list[Any], talk: list[Any]
 ) -> dict[str, list[object]]:
@@ -170,6 +185,7 @@ def _as_run(
         id=stored.id,
         started=stored.started,
         messages=store.failure_messages(stored.id),
+        missing_details=store.missing_messages(stored.id),
         # A leak comes first: one-screen reports show only the first warning.
         warnings=(
             *_leak_warnings(store, stored),
@@ -263,6 +279,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         id=stored.id,
         started=stored.started,
         messages=reading.failure_messages(key),
+        missing_details=reading.failure_messages(key, Verdict.MISSING),
         reading=(
             f"run {stored.id} of the store, started {stored.started}, {stored.status}",
             f"{stored.attempts:,} attempts, counted per task and not read one by one",

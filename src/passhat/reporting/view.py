@@ -23,12 +23,19 @@ from passhat._display import (
 )
 from passhat._serialize import Plain
 from passhat.errors import MetricError
-from passhat.judging import is_code_judge
-from passhat.protocol import Protocol
+from passhat.protocol import Protocol, is_code_judge
+from passhat.reporting.document import upper_first
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Diagnosis, Estimate, metric, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
-from passhat.stats.outcomes import Completion, Failures, Run, summarize_failures
+from passhat.stats.outcomes import (
+    Completion,
+    Failures,
+    Run,
+    judge_error_message,
+    no_answer_text,
+    summarize_failures,
+)
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason
 from passhat.stats.terms import Population
 
@@ -250,12 +257,8 @@ class RunReport(Plain):
 
     @property
     def nothing_answered(self) -> bool:
-        """Whether the agent itself broke in every attempt, so that a rate would say nothing.
-
-        An exception of a program that is judged, or in another harness's log, is a result.
-        """
-        is_own = bool(self.run.id) and not is_code_judge(self.run.protocol.judge)
-        return is_own and self.failures.all_raised
+        """Whether the agent itself broke in every attempt, so that a rate would say nothing."""
+        return bool(no_answer_text(self.run))
 
     @property
     def interval_population(self) -> Population:
@@ -276,7 +279,7 @@ class RunReport(Plain):
             first = self.estimates[0]
             return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
         if self.nothing_answered:
-            return f"No attempt gave an answer: {self.failures.sentence()}."
+            return f"{upper_first(no_answer_text(self.run))}."
         if outcomes.scored == 0:
             attempts = outcomes.attempts
             all_of_them = "the only one is" if attempts == 1 else f"all {attempts:,} are"
@@ -287,7 +290,7 @@ class RunReport(Plain):
         k = self.top_k
         reliable = self.find(PassHat(k))
         if k == 1 or reliable is None:
-            if int(outcomes.n.max()) > 1:
+            if int(outcomes.counts(Completion.AS_FAILED)[0].max()) > 1:
                 return f"{sentence}."
             return (
                 f"{sentence}. One attempt per task cannot show whether the same task passes again."
@@ -370,7 +373,12 @@ class RunReport(Plain):
         total = self.run.outcomes.total_missing
         if total == 0:
             return "none"
-        reasons = ", ".join(f"{why} {count:,}" for why, count in self.run.missing_by_reason.items())
+        message = judge_error_message(self.run)
+        judge_words = f" ({message})" if message else ""
+        reasons = ", ".join(
+            f"{why} {count:,}{judge_words if why == MissingReason.JUDGE_ERROR else ''}"
+            for why, count in self.run.missing_by_reason.items()
+        )
         attempts = self.run.outcomes.attempts
         return (
             f"{counted(total, 'attempt')} of {attempts:,} ({percent(total / attempts)}): {reasons}"

@@ -530,6 +530,10 @@ class Store(ABC):
         """How often each message came with a category of failure."""
         return self._queries.failure_messages(self._find_key(run))
 
+    def missing_messages(self, run: str) -> dict[str, dict[str, int]]:
+        """How often each message came with a reason of missing attempts."""
+        return self._queries.failure_messages(self._find_key(run), Verdict.MISSING)
+
     def measures(
         self, agent: str, suite: str, most: int = 10_000
     ) -> list[tuple[float | None, float | None, float | None]]:

@@ -18,7 +18,7 @@ from passhat._display import counted
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.stats.outcomes.vocabulary import failure_category, source_words
+from passhat.stats.outcomes.vocabulary import failure_category, missing_reason, source_words
 from passhat.store.database import ReadableStore
 from passhat.store.rows import (
     GATE_PREFIX,
@@ -426,18 +426,25 @@ class Queries:
         )
         return None if number is None else int(number)
 
-    def failure_messages(self, run: int | None) -> dict[str, dict[str, int]]:
-        """How often each message came with a category of failure, among the first failures."""
+    def failure_messages(
+        self, run: int | None, verdict: Verdict = Verdict.FAILED
+    ) -> dict[str, dict[str, int]]:
+        """How often each message came with a category of failure, among the first failures.
+
+        With the verdict missing, with a reason among the first missing attempts.
+        """
         if run is None:
             return {}
         rows = self._all(
             f"SELECT why, detail, count(*) FROM (SELECT why, detail FROM {self._attempts(run)} a "
-            f"WHERE run = ? AND verdict = 0 LIMIT {_MESSAGES}) AS failures GROUP BY why, detail",
+            f"WHERE run = ? AND verdict = {int(verdict)} LIMIT {_MESSAGES}) AS failures "
+            "GROUP BY why, detail",
             run,
         )
+        category_of = missing_reason if verdict is Verdict.MISSING else failure_category
         messages: dict[str, dict[str, int]] = {}
         for why, detail, count in rows:
-            category = str(failure_category(why or ""))
+            category = str(category_of(why or ""))
             messages.setdefault(category, {})[detail or source_words(why or "")] = count
         return messages
 

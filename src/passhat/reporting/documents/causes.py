@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from passhat.reporting.document import Block, Level, Sentence, Table
-from passhat.stats.outcomes import Failures, Run, summarize_failures
+from passhat.stats.outcomes import Failures, Run, no_answer_text, summarize_failures
 
-__all__ = ["failure_lines", "failure_table", "label_failures"]
+__all__ = ["failure_lines", "failure_table", "label_failures", "no_answer_lines"]
 
 
 def failure_lines(failures: Failures) -> Iterator[Block]:
@@ -33,10 +33,18 @@ def failure_table(failures: Failures, who: str = "") -> Iterator[Table]:
     yield Table(header, rows, caption, left=(0, 1, 3), level=Level.FULL)
 
 
+def no_answer_lines(labels: Sequence[str], runs: Sequence[Run]) -> Iterator[Sentence]:
+    """A sentence for each run of which no attempt gave an answer, to be read before numbers."""
+    for label, run in zip(labels, runs, strict=True):
+        if no_answer_text(run):
+            causes = summarize_failures(run).sentence()
+            yield Sentence(f"No attempt of {label} gave an answer: {causes}.", "warning")
+
+
 def label_failures(labels: Sequence[str], runs: Sequence[Run]) -> Iterator[Block]:
     """The causes in several runs, each under its label."""
     for label, run in zip(labels, runs, strict=True):
         failures = summarize_failures(run)
-        if failures.groups:
+        if failures.groups and not no_answer_text(run):  # or it stands before the numbers
             yield Sentence(f"{label} failed by {failures.sentence()}.", level=Level.SHORT)
         yield from failure_table(failures, label)

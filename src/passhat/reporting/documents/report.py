@@ -30,7 +30,12 @@ from passhat.reporting.document import (
     first_warning,
     upper_first,
 )
-from passhat.reporting.documents.causes import failure_lines, failure_table, label_failures
+from passhat.reporting.documents.causes import (
+    failure_lines,
+    failure_table,
+    label_failures,
+    no_answer_lines,
+)
 from passhat.reporting.view import (
     Report,
     RunReport,
@@ -43,7 +48,7 @@ from passhat.reporting.view import (
 )
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.estimate.metrics import Delta, PassAt, PassHat
-from passhat.stats.outcomes import Outcomes, Run, summarize_failures
+from passhat.stats.outcomes import Completion, Outcomes, Run, summarize_failures
 from passhat.stats.terms import Population
 
 __all__ = [
@@ -429,8 +434,12 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     yield Heading(title, f"{many} {'task' if sizes[-1] == 1 else 'tasks'} each")
     plain_runs = [run.run for run in runs]
     visible = runs[:_MOST_RUNS]
+    yield from no_answer_lines(run_labels(plain_runs), plain_runs)
     metrics = _shared_metrics(runs)
-    rows = _overview_rows(visible, short_labels(plain_runs[:_MOST_RUNS]), metrics)
+    # One task says nothing about others: the interval is that of its own attempts.
+    one_task = sizes == [1]
+    about = Population.THESE_TASKS if one_task else Population.NEW_TASKS
+    rows = _overview_rows(visible, short_labels(plain_runs[:_MOST_RUNS]), metrics, about)
     yield Table(("run", "tasks", "missing", *metrics), rows, level=Level.SHORT)
     left_out += len(runs) - len(visible)
     if left_out:
@@ -440,8 +449,8 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
             level=Level.SHORT,
         )
     metrics = [*metrics, *_last(PassAt, runs)]
-    rows = _overview_rows(runs, run_labels(plain_runs), metrics)
-    caption = "Every run, with intervals for new tasks"
+    rows = _overview_rows(runs, run_labels(plain_runs), metrics, about)
+    caption = f"Every run, with intervals for {about}"
     header = ("run", "tasks", "missing", *metrics)
     yield Table(header, rows, caption, level=Level.FULL)
     on_screen = short_labels(plain_runs[:_MOST_RUNS]), plain_runs[:_MOST_RUNS]
@@ -449,13 +458,12 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     warnings = label_warnings(*on_screen)
     yield from (block for block in first_warning(warnings) if block.level is Level.SHORT)
     yield from (block for block in label_failures(*on_screen) if block.level is Level.SHORT)
-    about_new = [estimate for run in runs for estimate in run.estimates]
-    yield from _level_note(
-        [estimate for estimate in about_new if estimate.population is Population.NEW_TASKS]
-    )
-    if all(int(run.run.outcomes.n.max()) <= 1 for run in runs):
+    answered_runs = [run for run in runs if run.run.outcomes.scored and not run.nothing_answered]
+    estimates = [estimate for run in answered_runs for estimate in run.estimates]
+    yield from _level_note([estimate for estimate in estimates if estimate.population is about])
+    if all(_most_attempts(run.run.outcomes) <= 1 for run in runs):
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
-    if all(len(run.run.outcomes) == 1 for run in runs):
+    if one_task:
         yield Sentence("One task says nothing about other tasks.")
     words = " ".join(dict.fromkeys(_source_word(run) for run in plain_runs))
     text = f"passhat compare {words} says which differences are real"
@@ -464,15 +472,24 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
 
 
 def _overview_rows(
-    runs: Sequence[RunReport], labels: Sequence[str], chosen: Sequence[str]
+    runs: Sequence[RunReport], labels: Sequence[str], chosen: Sequence[str], about: Population
 ) -> tuple[tuple[str, ...], ...]:
     rows = []
     for label, run in zip(labels, runs, strict=True):
         outcomes = run.run.outcomes
-        estimates = [run.find(name) for name in chosen]
+        estimates = [run.find(name, about) for name in chosen]
         cells = ["–" if estimate is None else estimate_text(estimate) for estimate in estimates]
+        if run.nothing_answered:
+            cells = ["no answer"] * len(cells)
+        elif not outcomes.scored:
+            cells = ["–"] * len(cells)
         rows.append((label, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells))
     return tuple(rows)
+
+
+def _most_attempts(outcomes: Outcomes) -> int:
+    """The most attempts at a task, judged or missing."""
+    return int(outcomes.counts(Completion.AS_FAILED)[0].max())
 
 
 def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:

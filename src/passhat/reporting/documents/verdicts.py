@@ -22,14 +22,19 @@ from passhat.reporting.document import (
     Table,
     first_warning,
 )
-from passhat.reporting.documents.causes import failure_lines, failure_table, label_failures
+from passhat.reporting.documents.causes import (
+    failure_lines,
+    failure_table,
+    label_failures,
+    no_answer_lines,
+)
 from passhat.reporting.documents.report import label_warnings
 from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cells
 from passhat.reporting.view import run_labels, short_labels
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
 from passhat.stats.gate import GateResult
-from passhat.stats.outcomes import Run
+from passhat.stats.outcomes import Run, no_answer_text
 from passhat.stats.terms import Population
 
 __all__ = [
@@ -66,7 +71,7 @@ def comparison_document(
         "results": _results(comparison, short),
         "tasks": _tasks(comparison, runs, changes, short),
         "failures": label_failures(short, runs) if runs else (),
-        "next": _next_steps(comparison),
+        "next": _next_steps(comparison, runs),
         "slices": _slices(comparison),
         "curves": _curves(comparison),
         "use": _use(comparison),
@@ -126,6 +131,7 @@ def _lead(
 ) -> Iterator[Block]:
     yield Heading(f"{comparison.b} (B) against {comparison.a} (A)", level=Level.FULL)
     yield from first_warning(label_warnings(short, runs) if runs else [])
+    yield from no_answer_lines(short, runs) if runs else ()
     yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
     yield Sentence(comparison.pairing_text, level=Level.FULL)
@@ -154,12 +160,17 @@ def _results(comparison: Comparison, short: tuple[str, ...]) -> Iterator[Block]:
         lead = verdict.lead
         cells = ["–"] * (2 + len(sides))
         if not lead.unjudged:
-            values = (lead.value_a, lead.value_b)
-            cells = [f"{100 * value:.{lead.digits}f}%" for value in values]
+            pairs = ((lead.value_a, lead.highest_a), (lead.value_b, lead.highest_b))
+            cells = [_range_text(low, high, lead.digits) for low, high in pairs]
             cells += [_lift_text(evidence) for evidence in _sides(verdict)]
         rows.append((str(lead.metric), *cells))
     header = ("metric", *short, *(f"points, {evidence.population}" for evidence in sides))
     yield Table(header, tuple(rows), level=Level.SHORT)
+    missing = comparison.results[0].evidence.missing
+    if missing and not comparison.verdicts[0].lead.unjudged:
+        verb = "is" if missing == 1 else "are"
+        text = f"{counted(missing, 'attempt')} {verb} missing: ranges reach from failed to passed."
+        yield Sentence(text, level=Level.SHORT)
     yield result_table(comparison)
 
 
@@ -175,9 +186,9 @@ def result_table(comparison: Comparison) -> Table:
             cells = ("–", "–", "–", "–", "–", "nothing judged")
             if not evidence.unjudged:
                 cells = (
-                    percent(evidence.value_a, 1),
-                    percent(evidence.value_b, 1),
-                    points(evidence.lift),
+                    _value_cell(evidence.value_a, evidence.highest_a, evidence.digits),
+                    _value_cell(evidence.value_b, evidence.highest_b, evidence.digits),
+                    _lift_range(evidence),
                     _interval_text(evidence),
                     f"{result.wins}/{result.losses}/{result.ties}",
                     str(evidence.claim),
@@ -186,6 +197,21 @@ def result_table(comparison: Comparison) -> Table:
     header = ("metric", "about", "A", "B", "lift", "interval", "w/l/t", "claim")
     caption = "Lifts are B minus A, in points"
     return Table(header, tuple(rows), caption, (0, 1, 7), level=Level.FULL)
+
+
+def _lift_range(evidence: Evidence) -> str:
+    """The lift in points, or its range from missing attempts failed to passed."""
+    highest_a, highest_b = evidence.highest_a, evidence.highest_b
+    if highest_a is None and highest_b is None:
+        return points(evidence.lift)
+    least = evidence.value_b - (evidence.value_a if highest_a is None else highest_a)
+    most = (evidence.value_b if highest_b is None else highest_b) - evidence.value_a
+    digits = evidence.digits
+    return " to ".join(dict.fromkeys((_points(least, digits), _points(most, digits))))
+
+
+def _value_cell(low: float, high: float | None, digits: int) -> str:
+    return percent(low, 1) if high is None else _range_text(low, high, digits)
 
 
 def _interval_text(evidence: Evidence) -> str:
@@ -213,8 +239,10 @@ def _tasks(
         yield Listing(f"{title if task_changes else unshown}:", tasks)
 
 
-def _next_steps(comparison: Comparison) -> Iterator[Block]:
+def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
     step = _next_step(lead_verdict(comparison))
+    if any(no_answer_text(run) for run in runs):
+        step = "fix what the agent raises, then run it again"
     if step:
         yield NextStep(f"{step}.", one_line=False)
     differences = len(comparison.agreement.differences)
@@ -329,9 +357,17 @@ def _lift_text(evidence: Evidence) -> str:
     lift = round(100 * evidence.value_b, digits) - round(100 * evidence.value_a, digits)
     low, high = (_points(end, digits) for end in (evidence.interval.low, evidence.interval.high))
     ends = {"two-sided": f"{low} to {high}", "greater": f"at least {low}"}
-    sign = "+" if round(lift, digits) > 0 else ""
     interval = ends.get(evidence.alternative, f"at most {high}")
+    if evidence.highest_a is not None or evidence.highest_b is not None:
+        return interval  # missing attempts leave no single lift
+    sign = "+" if round(lift, digits) > 0 else ""
     return f"{sign}{_points(lift / 100, digits)} ({interval})"
+
+
+def _range_text(low: float, high: float | None, digits: int) -> str:
+    """A value, or its range from missing attempts failed to passed."""
+    texts = dict.fromkeys(f"{100 * end:.{digits}f}" for end in (low, high) if end is not None)
+    return f"{' to '.join(texts)}%"
 
 
 def _points(share: float, digits: int) -> str:
@@ -348,7 +384,7 @@ def _ranking_document(comparisons: Comparisons, runs: Sequence[Run]) -> Document
     labels = dict(zip(names, short, strict=True))
     sections = {
         "lead": _ranking_lead(comparisons, runs),
-        "screen": _ranking_screen(comparisons, labels),
+        "screen": _ranking_screen(comparisons, labels, runs),
         "failures": label_failures(short, runs) if runs else (),
         "results": _ranking_tables(comparisons),
         "evidence": _ranking_evidence(comparisons),
@@ -369,6 +405,7 @@ def _ranking_lead(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Blo
     yield Heading(f"{len(comparisons.names)} runs compared, {pairs}", level=Level.FULL)
     yield Sentence(comparisons.pairing_text, level=Level.FULL)
     yield from first_warning(label_warnings(run_labels(runs), runs) if runs else [])
+    yield from no_answer_lines(run_labels(runs), runs) if runs else ()
     first = comparisons.ranks[0]
     yield Sentence(
         f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
@@ -378,11 +415,18 @@ def _ranking_lead(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Blo
     )
 
 
-def _ranking_screen(comparisons: Comparisons, labels: dict[str, str]) -> Iterator[Block]:
+def _ranking_screen(
+    comparisons: Comparisons, labels: dict[str, str], runs: Sequence[Run]
+) -> Iterator[Block]:
+    silent = {run.name for run in runs if no_answer_text(run)}
     metric = comparisons.ranks[0].metric
     entries = [entry for entry in comparisons.ranks if entry.metric == metric]
     rows = tuple(
-        (labels.get(entry.name, entry.name), percent(entry.value, 0), str(entry))
+        (
+            labels.get(entry.name, entry.name),
+            "no answer" if entry.name in silent else percent(entry.value, 0),
+            str(entry),
+        )
         for entry in entries[:_MOST_RUNS]
     )
     yield Table(("run", str(metric), "possible ranks"), rows, level=Level.SHORT)

@@ -24,11 +24,18 @@ from passhat.stats.gate.cases import (
     pair_names,
 )
 from passhat.stats.gate.confirm import Suspects, choose_suspects
-from passhat.stats.gate.gate_result import GateResult, Rule, RunSide
+from passhat.stats.gate.gate_result import (
+    Advice,
+    GateResult,
+    GateVerdict,
+    Rule,
+    RuleResult,
+    RunSide,
+)
 from passhat.stats.gate.power import PowerCurve, simulate_curve
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
-from passhat.stats.outcomes import Completion, Outcomes, Run, summarize_failures
+from passhat.stats.outcomes import Completion, Outcomes, Run, no_answer_text, summarize_failures
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["find_suspects", "gate", "judge"]
@@ -121,7 +128,7 @@ def judge(
     return GateResult(
         name=name,
         base=base_name,
-        results=tuple(rule.judge(case) for rule in questions),
+        results=tuple(_judge_rule(rule, case) for rule in questions),
         missing_policy=options.terms.missing,
         absent=losses.absent,
         notes=notes,
@@ -131,7 +138,26 @@ def judge(
         failures=failures if failures.groups else None,
         power=None if parsed_rules or not options.details else _simulate(case),
         sides=() if parsed_rules or not options.details else _estimate_sides(case),
+        no_answer=no_answer_text(named_run),
     )
+
+
+def _judge_rule(rule: Rule, case: Case) -> RuleResult:
+    """Judge a rule; where no attempt was judged or none gave an answer, without a number."""
+    result = rule.judge(case)
+    if rule.metric is None:
+        return result
+    runs = [case.run, case.baseline(rule)] if rule.relative else [case.run]
+    unjudged = [run.name for run in runs if not run.outcomes.scored]
+    if unjudged:
+        reason = f"nothing judged, no attempt of {' and '.join(unjudged)} has a verdict"
+        advice = Advice("verdicts", "judge or repeat the missing attempts")
+    elif reason := no_answer_text(case.run):
+        advice = Advice("none", "fix what the agent raises, then run it again")
+    else:
+        return result
+    is_open = result.verdict is GateVerdict.NOT_SETTLED
+    return replace(result, unmeasured=reason, advice=advice if is_open else result.advice)
 
 
 def find_suspects(run: Run, against: Run, options: GateOptions) -> Suspects:

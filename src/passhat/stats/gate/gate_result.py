@@ -198,6 +198,8 @@ class RuleResult(Plain):
         What the gate without a rule knows about both runs; ``compare`` says the same.
     by_task : tuple of TaskVerdict
         The verdict of each task, for a rule on each.
+    unmeasured : str
+        Why there is no number: no attempt has a verdict, or none gave an answer. Else empty.
     """
 
     rule: Rule
@@ -215,6 +217,7 @@ class RuleResult(Plain):
     broken: tuple[TaskChange, ...] = ()
     pair: PairVerdict | None = None
     by_task: tuple[TaskVerdict, ...] = ()
+    unmeasured: str = ""
 
     @property
     def outcome(self) -> str:
@@ -223,7 +226,10 @@ class RuleResult(Plain):
 
     @property
     def evidence(self) -> str:
-        """The number and its bounds, in words."""
+        """The number and its bounds, in words; a dash where nothing was measured."""
+        if self.unmeasured and self.pair is None:
+            what = "lift over base" if self.rule.relative else f"{self.rule.subject} is"
+            return f"{what} –: {self.unmeasured}"
         return self.rule.evidence(self)
 
     @property
@@ -236,9 +242,9 @@ class RuleResult(Plain):
         return {
             "rule": str(self.rule),
             "verdict": str(self.verdict),
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
+            "value": None if self.unmeasured else self.value,
+            "low": None if self.unmeasured else self.low,
+            "high": None if self.unmeasured else self.high,
             "level": self.level,
             "about": self.about,
             "tasks": self.tasks,
@@ -287,6 +293,8 @@ class GateResult(Plain):
         How often the gate without a rule would have caught a drop.
     sides : tuple of RunSide
         The baseline and the run, each by itself, on the tasks of both.
+    no_answer : str
+        The sentence that no attempt of the run gave an answer; empty where one did.
     """
 
     SCHEMA = SCHEMA
@@ -326,6 +334,7 @@ class GateResult(Plain):
     failures: Failures | None = None
     power: PowerCurve | None = None
     sides: tuple[RunSide, ...] = ()
+    no_answer: str = ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -383,10 +392,13 @@ class GateResult(Plain):
         if self.incomplete:
             return f"Incomplete: {self._cause}."
         only = self.results[0]
+        no_answer = f" N{self.no_answer[1:]}." if self.no_answer else ""
         if len(self.results) == 1 and only.pair is not None:
             warning_text = " (warning)" if self.warning else ""
             lead = only.pair.sentences[0]
             outcome = f"{only.outcome[0].upper()}{only.outcome[1:]}{warning_text}"
+            if no_answer:
+                return f"{outcome}:{no_answer} {lead}"
             return f"{outcome}: {lead}{self._failure_text}"
         counts = [
             f"{sum(result.verdict is verdict for result in self.results)} {verdict}"
@@ -394,8 +406,8 @@ class GateResult(Plain):
             if any(result.verdict is verdict for result in self.results)
         ]
         if len(self.results) == 1:
-            return f"{only.outcome.capitalize()}: {only.rule}."
-        return f"{self.verdict.capitalize()}: {', '.join(counts)}."
+            return f"{only.outcome.capitalize()}: {only.rule}.{no_answer}"
+        return f"{self.verdict.capitalize()}: {', '.join(counts)}.{no_answer}"
 
     @property
     def _failure_text(self) -> str:

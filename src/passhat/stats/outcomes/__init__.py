@@ -11,6 +11,8 @@ from passhat.stats.outcomes.causes import (
     FailureGroup,
     FailureKind,
     Failures,
+    judge_error_message,
+    no_answer_text,
     summarize_failures,
 )
 from passhat.stats.outcomes.histogram import Histogram
@@ -48,5 +50,7 @@ __all__ = [
     "Scores",
     "Tally",
     "Verdict",
+    "judge_error_message",
+    "no_answer_text",
     "summarize_failures",
 ]

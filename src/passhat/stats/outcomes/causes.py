@@ -13,10 +13,19 @@ from enum import StrEnum
 
 from passhat._display import counted, some, visible
 from passhat._serialize import Plain
+from passhat.protocol import is_code_judge
 from passhat.stats.outcomes.run import Run
-from passhat.stats.outcomes.vocabulary import FailureCategory
+from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason
 
-__all__ = ["FailureGroup", "FailureKind", "Failures", "group_failures", "summarize_failures"]
+__all__ = [
+    "FailureGroup",
+    "FailureKind",
+    "Failures",
+    "group_failures",
+    "judge_error_message",
+    "no_answer_text",
+    "summarize_failures",
+]
 
 
 class FailureKind(StrEnum):
@@ -123,6 +132,23 @@ class Failures(Plain):
 def summarize_failures(run: Run) -> Failures:
     """Summarize the failed attempts of a run by cause, the most frequent category first."""
     return group_failures(run.failures_by_category, run.failure_messages, run.outcomes.scored)
+
+
+def no_answer_text(run: Run) -> str:
+    """That no judged attempt gave an answer, with the causes; empty where one did.
+
+    An exception of a program that is judged, or in another harness's log, is a result.
+    """
+    if not run.id or is_code_judge(run.protocol.judge):
+        return ""
+    failures = summarize_failures(run)
+    return f"no attempt gave an answer: {failures.sentence()}" if failures.all_raised else ""
+
+
+def judge_error_message(run: Run) -> str:
+    """The most common message of errors of the judge itself; empty where there is none."""
+    messages = run.missing_messages.get(MissingReason.JUDGE_ERROR, {})
+    return _group(str(FailureCategory.EXCEPTION), 0, messages).example
 
 
 def group_failures(

@@ -140,6 +140,8 @@ class Run(Plain):
         ``provider``.
     messages : mapping of str to mapping of str to int
         How often each message came with a category of failure, where the source counts them.
+    missing_details : mapping of str to mapping of str to int
+        The same for the reasons of missing attempts.
     """
 
     name: str
@@ -166,6 +168,9 @@ class Run(Plain):
     planned_for: str = ""
     about: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     messages: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    missing_details: Mapping[str, Mapping[str, int]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -197,6 +202,13 @@ class Run(Plain):
         if self.messages or self.attempts is None:
             return self.messages
         return self.attempts.messages(Verdict.FAILED)
+
+    @property
+    def missing_messages(self) -> Mapping[str, Mapping[str, int]]:
+        """How often each message came with a reason of missing, where there are messages."""
+        if self.missing_details or self.attempts is None:
+            return self.missing_details
+        return self.attempts.messages(Verdict.MISSING)
 
     @property
     def measure_columns(self) -> Attempts | MeasureColumns | None:
