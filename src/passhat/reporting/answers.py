@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from passhat._serialize import Plain
-from passhat.suites.base import DIFFERENCE, EXPECTED, GOT
+from passhat.suites.base import ANSWER_ROLES, DIFFERENCE, EXPECTED, GOT
 
 __all__ = ["Answers", "drop_answers", "find_answers", "find_differences"]
 
@@ -47,7 +47,7 @@ def find_answers(transcript: Sequence[Mapping[str, str]]) -> Answers:
 
 def drop_answers(transcript: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """The entries of a transcript without the answers that are shown apart."""
-    return [entry for entry in transcript if entry.get("role") not in (EXPECTED, GOT, DIFFERENCE)]
+    return [entry for entry in transcript if entry.get("role") not in ANSWER_ROLES]
 
 
 def find_differences(expected: str, got: str) -> Iterator[str]:

@@ -33,9 +33,7 @@ from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store.rows import AttemptRecord, CallRecords
 from passhat.suites.base import (
-    DIFFERENCE,
-    EXPECTED,
-    GOT,
+    ANSWER_ROLES,
     Episode,
     Judgement,
     NoVerdict,
@@ -328,7 +326,7 @@ class Attempter:
         meter = state.info.meter
         if meter.calls:
             judgement = explain_failure(judgement, meter.calls)
-        for role in (EXPECTED, GOT, DIFFERENCE):
+        for role in ANSWER_ROLES:
             if text := getattr(judgement, role):
                 shown = self.redact(text[:_LONGEST_EXPECTED])
                 state.transcript.append({"role": role, "text": shown})

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
 
 __all__ = [
+    "ANSWER_ROLES",
     "DIFFERENCE",
     "EXPECTED",
     "GOT",
@@ -248,7 +249,8 @@ def _describe_result(result: object) -> str:
 _PASSED = Judgement(Verdict.PASSED)
 
 EXPECTED, GOT, DIFFERENCE = "expected", "got", "difference"
-REMARKS = ("program", "plain judge", "split judge", EXPECTED, GOT, DIFFERENCE)
+ANSWER_ROLES = (EXPECTED, GOT, DIFFERENCE)
+REMARKS = ("program", "plain judge", "split judge", *ANSWER_ROLES)
 """Roles in a transcript that are the judge's, and no part of the conversation."""
 
 
