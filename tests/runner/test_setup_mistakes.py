@@ -20,6 +20,7 @@ from rich.console import Console
 import passhat as api
 from passhat._display import percent_interval
 from passhat._plugins import shorten_detail
+from passhat.cli.shared.exits import ExitCode
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.reporting.build import build_report
 from passhat.reporting.document import Level
@@ -465,6 +466,29 @@ def test_a_run_that_is_resumed_without_its_key_is_stopped_and_keeps_what_it_has(
     left += ["4"]  # an answer of this invocation shows that the set-up works
     run = api.run(agent, TASKS, n=3, store=store, jobs=1, progress=False)
     assert (run.outcomes.scored, run.outcomes.passes) == (12, 5)
+
+
+def test_the_command_that_resumes_without_its_key_ends_with_2(
+    passhat: Callable[..., Any], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_agent_33.py").write_text(
+        "import os\n"
+        "def answer(prompt):\n"
+        "    if os.path.exists('nokey'): raise KeyError('KEY')\n"
+        "    return '4'\n"
+    )
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, TASKS)))
+    line = ("run", "-s", "jsonl:t.jsonl", "-a", "python:own_agent_33:answer", "--store", "s.db")
+    assert passhat(*line, "-n", "1").code == ExitCode.OK
+    (tmp_path / "nokey").touch()
+    resumed = passhat(*line, "-n", "3")
+    assert resumed.code == ExitCode.USAGE
+    assert "passhat: 3 of 3 attempts raised KeyError: 'KEY' (own_agent_33.py:3)" in resumed.err
+    assert "%" not in resumed.out
+    with open_store("s.db") as store:
+        assert [run.attempts for run in store.runs()] == [4]
 
 
 def test_one_task_has_one_interval() -> None:

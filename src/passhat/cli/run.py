@@ -506,12 +506,14 @@ def _until_stopped(
 
     from passhat.errors import RunStopped
     from passhat.runner.run_spec import load_result
+    from passhat.runner.stop_reasons import SetupMistake
     from passhat.store import open_store
 
     try:
         return asyncio.run(whole())
     except RunStopped as error:
-        if not planned:
+        # Nothing new after a mistake in the set-up: results of earlier calls would hide it.
+        if not planned or isinstance(error, SetupMistake):
             raise
         with open_store(store_path) as store:
             if not len(store.load_attempts(planned[0].record.id)):

@@ -27,6 +27,7 @@ from passhat.store import AttemptRecord
 
 __all__ = [
     "FirstAttempts",
+    "SetupMistake",
     "SilentAttempts",
     "stop_on_account",
     "stop_on_unknown_use",
@@ -78,6 +79,10 @@ _LONGEST_CAUSE = 240
 _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
 
 
+class SetupMistake(RunStopped):
+    """The first attempts of this invocation got no verdict: nothing of them is stored."""
+
+
 class FirstAttempts:
     """Holds back attempts that no judge saw, until another end shows that the set-up works."""
 
@@ -91,7 +96,7 @@ class FirstAttempts:
 
         Raises
         ------
-        RunStopped
+        SetupMistake
             Three attempts in a row had the same cause, or six raised or were not judged.
         """
         if self._has_stopped:
@@ -116,7 +121,7 @@ class FirstAttempts:
         held, self._held = self._held, []
         return held
 
-    def _stop(self) -> RunStopped:
+    def _stop(self) -> SetupMistake:
         """The error with the most common cause; of several, the latest."""
         held, self._held, self._has_stopped = self._held[::-1], [], True
         (cause, count), *others = Counter(map(_cause, held)).most_common()
@@ -124,7 +129,7 @@ class FirstAttempts:
         attempts = f"{count} of {counted(len(held), 'attempt')}"
         if others:  # "3 of 9 raised" alone would read as if 6 had worked
             attempts = f"none of the first {len(held)} attempts got a verdict: {count} of them"
-        return RunStopped(
+        return SetupMistake(
             f"{attempts} {_sentence(record)}",
             hint=Hint(
                 "Fix that and run the same command again: nothing of them is stored. {keep_going} "
