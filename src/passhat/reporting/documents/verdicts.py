@@ -167,7 +167,10 @@ def _results(comparison: Comparison, short: tuple[str, ...]) -> Iterator[Block]:
     header = ("metric", *short, *(f"points, {evidence.population}" for evidence in sides))
     yield Table(header, tuple(rows), level=Level.SHORT)
     missing = comparison.results[0].evidence.missing
-    if missing and not comparison.verdicts[0].lead.unjudged:
+    verdict = lead_verdict(comparison)
+    # Where missing attempts could turn the result around, the next step counts them.
+    is_next = verdict.claim is Claim.INCONCLUSIVE and verdict.lead.undecided
+    if missing and not is_next and not comparison.verdicts[0].lead.unjudged:
         verb = "is" if missing == 1 else "are"
         text = f"{counted(missing, 'attempt')} {verb} missing: ranges reach from failed to passed."
         yield Sentence(text, level=Level.SHORT)
@@ -241,7 +244,7 @@ def _tasks(
 
 def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
     step = _next_step(lead_verdict(comparison))
-    if any(no_answer_text(run) for run in runs):
+    if any(no_answer_text(run) for run in runs) and not lead_verdict(comparison).lead.undecided:
         step = "fix what the agent raises, then run it again"
     if step:
         yield NextStep(f"{step}.", one_line=False)
@@ -260,7 +263,9 @@ def _next_step(verdict: PairVerdict) -> str:
     if verdict.claim is not Claim.INCONCLUSIVE:
         return ""
     if evidence.undecided:
-        return "judge or repeat the missing attempts; they alone could turn the result around"
+        missing = counted(evidence.missing, "missing attempt")
+        which = "it" if evidence.missing == 1 else "they"
+        return f"judge or repeat {missing}; {which} alone could turn the result around"
     if evidence.needed is None:
         return "no number of tasks would settle this lift; look at single tasks instead"
     if evidence.population is Population.THESE_TASKS:
