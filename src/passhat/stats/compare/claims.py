@@ -217,9 +217,13 @@ def _change_sentence(evidence: Evidence) -> str:
     )
 
 
+_MOST_TASKS = 3
+"""Tasks that a verdict names; the screen below it has more."""
+
+
 def _task_sentences(evidence: Evidence) -> list[str]:
     return [
-        f"{counted(len(changes), 'task')} {verb}: {some([str(change) for change in changes])}."
+        f"{counted(len(changes), 'task')} {verb}: {some(list(map(str, changes)), _MOST_TASKS)}."
         for changes, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved"))
         if changes
     ]
