@@ -233,7 +233,10 @@ def _tasks(
 ) -> Iterator[Block]:
     cells = pair_cells(runs[0].outcomes, runs[1].outcomes) if runs else None
     if cells is not None:
-        yield Sentence(cells.text(*short))
+        # Shares of judged pairs alone say little beside ranges.
+        is_whole = not comparison.results[0].evidence.missing
+        level = Level.SHORT | Level.FULL if is_whole else Level.FULL
+        yield Sentence(cells.text(*short), level=level)
     lead = lead_verdict(comparison).lead
     for title, tasks in largest_changes(changes).items():
         task_changes = lead.fixed if title == "Gained" else lead.broken
