@@ -103,6 +103,12 @@ def test_a_run_by_a_green_agents_file(passhat: Passhat, here: Path) -> None:
     assert "first^2" in ended.out
 
 
+def test_a_file_that_says_nothing_to_serve_is_refused(passhat: Passhat, here: Path) -> None:
+    (here / "other.toml").write_text("[run]\njobs = 2\n")
+    ended = passhat("serve", "--config", "other.toml", "--port", "0")
+    assert (ended.code, "other.toml: has no table [pass_k_config]" in ended.err) == (2, True)
+
+
 def test_random_draws_over_both_domains(passhat: Passhat) -> None:
     passhat("run", "-s", "orderdesk", "--random", "8", "--seed", "1", "-a", "demo:hasty", "-n", "1")
     (run,) = json.loads(passhat("runs", "--json").out)["runs"]

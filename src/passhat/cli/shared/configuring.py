@@ -309,11 +309,12 @@ def read_configuration(path: str, known: Collection[str]) -> Configuration:
 
 
 def read_green_table(path: str) -> Mapping[str, object]:
-    """Read ``[pass_k_config]`` as it stands, checked; nothing where the file has none."""
+    """Read ``[pass_k_config]`` as it stands, checked."""
     table = _table(_parse_file(path), _GREEN, path)
-    if table is not None:
-        _from_green(table, path)
-    return table or {}
+    if table is None:
+        raise ReadError(f"has no table [{_GREEN}].", source=path)
+    _from_green(table, path)
+    return table
 
 
 def read_store(path: str) -> str | None:
