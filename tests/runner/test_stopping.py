@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.runner.queues import StopRule
+from passhat.runner.queues import Outbox, StopRule
 from passhat.stats.outcomes import Verdict
+from passhat.store import AttemptRecord
 
 Passhat = Callable[..., Any]
 
@@ -76,3 +78,21 @@ def test_attempts_beyond_the_plan_do_not_make_a_task_whole() -> None:
         rule.take(task, 3, Verdict.PASSED)  # of an earlier, longer plan
     assert not rule.ask()
     assert rule.look is None
+
+
+@pytest.mark.parametrize(("decisive", "most"), [(True, 50), (False, 300)])
+def test_little_is_made_before_it_is_decided_whether_to_end(decisive: bool, most: int) -> None:
+    async def work(outbox: Outbox) -> None:
+        for _ in range(300):
+            await outbox.wait_for_room()
+            outbox.put(cast("AttemptRecord", None))
+
+    async def count() -> int:
+        outbox = Outbox(decisive=decisive)
+        worker = asyncio.ensure_future(work(outbox))
+        for _ in range(1_000):  # nobody writes: it comes to rest where there is no room
+            await asyncio.sleep(0)
+        worker.cancel()
+        return len(await outbox.take())
+
+    assert asyncio.run(count()) == most

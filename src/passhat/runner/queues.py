@@ -91,6 +91,8 @@ _DRAIN_SECONDS = 0.05
 """Finished attempts wait at most this long to be written together."""
 _UNWRITTEN = 1_000
 """More than this many finished attempts are never held in memory."""
+_UNDECIDED = 50
+"""With a rule that may end the run, fewer: what is made meanwhile may not have been needed."""
 _QUICK_SECONDS = 0.5
 _QUERY_SECONDS = 1.0
 """A block of claims that is used up sooner than this was too small."""
@@ -374,9 +376,16 @@ class Claims:
 
 
 class Outbox:
-    """Finished attempts on their way to the store."""
+    """Finished attempts on their way to the store.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    decisive : bool
+        Whether what is written may end the run.
+    """
+
+    def __init__(self, *, decisive: bool = False) -> None:
+        self._most = _UNDECIDED if decisive else _UNWRITTEN
         self._records: list[AttemptRecord] = []
         self._available = asyncio.Event()
         self._emptied = asyncio.Event()
@@ -389,7 +398,7 @@ class Outbox:
     async def wait_for_room(self) -> None:
         """Let others have their turn; wait while too much is unwritten."""
         await asyncio.sleep(0)
-        while len(self._records) >= _UNWRITTEN:
+        while len(self._records) >= self._most:
             await self._emptied.wait()
 
     def close(self) -> None:

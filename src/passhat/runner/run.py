@@ -338,7 +338,7 @@ class _Execution:
 
     async def _make(self, work: Work) -> None:
         """Make attempts until there are none to claim, and write their results."""
-        self._outbox = Outbox()
+        self._outbox = Outbox(decisive=bool(self._plan.stop_when))
         workers = asyncio.ensure_future(work(self._plan, self._claims, self._outbox))
         writer = asyncio.create_task(self._write())
         for task in (workers, writer):
