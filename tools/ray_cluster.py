@@ -35,6 +35,8 @@ _PATIENCE = {
     "RAY_raylet_rpc_server_reconnect_timeout_base_s": f"{_PATIENT_SECONDS}",
     "RAY_raylet_rpc_server_reconnect_timeout_max_s": f"{_PATIENT_SECONDS}",
     "RAY_worker_register_timeout_seconds": f"{_PATIENT_SECONDS}",
+    # Workers at the lowest priority wait for minutes while other tests keep the processors busy.
+    "RAY_worker_niceness": "0",
     # Nor is one that is short of memory because of others.
     "RAY_memory_monitor_refresh_ms": "0",
 }

@@ -781,11 +781,11 @@ class Simulation:
         """A runner that ends unasked leaves nothing that nobody makes."""
         if process.stop.asked or process.is_dead:
             return
-        if progress.done != progress.total and progress.done > progress.total:
-            raise Broken(f"{progress.done} of {progress.total} attempts")
         entries = self.model.tables.get(process.generation)
         if entries is None:
             return
+        if progress.done != progress.total:
+            raise Broken(f"{progress.done} of {progress.total} attempts")
         planned = {
             (task.id, number)
             for task in self._record.tasks

@@ -301,6 +301,8 @@ class Claims:
         Makes the calls.
     refill : callable, optional
         Attempts that other runners left behind meanwhile.
+    refuse : callable, optional
+        Called with the number of attempts that another runner had claimed before.
     """
 
     def __init__(
@@ -311,6 +313,7 @@ class Claims:
         wanted: Callable[[], bool],
         retry: StoreRetry,
         refill: Refill | None = None,
+        refuse: Callable[[int], object] = lambda _count: None,
     ) -> None:
         self._claim = claim
         self._todo = todo
@@ -318,9 +321,11 @@ class Claims:
         self.more_wanted = wanted
         self._retry = retry
         self._refill = refill
-        self.refused = 0
-        """Attempts that another runner had claimed before."""
+        self._refuse = refuse
         self.handed_out = 0
+        self.in_flight: set[AttemptKey] = set()
+        """Attempts handed out whose results are not written yet. One of them that was lost and is
+        claimed again is already being made: its result counts, and it is not made twice."""
         self._claiming = asyncio.Lock()
         self._claimed: list[AttemptKey] = []
         self._time = asyncio.get_running_loop().time
@@ -335,8 +340,12 @@ class Claims:
                     block = self._block()
                     if block:
                         own_claims = await self._retry(partial(self._claim, block))
-                        self.refused += len(block) - len(own_claims)
-                        self._claimed = own_claims[::-1]
+                        self._refuse(len(block) - len(own_claims))
+                        self._claimed = [
+                            attempt
+                            for attempt in reversed(own_claims)
+                            if attempt not in self.in_flight
+                        ]
                         continue
                     attempts = await self._find_more()
                     if attempts is None:
@@ -345,7 +354,9 @@ class Claims:
         if not self._claimed or not self.more_wanted():
             return None
         self.handed_out += 1
-        return self._claimed.pop()
+        attempt = self._claimed.pop()
+        self.in_flight.add(attempt)
+        return attempt
 
     def add(self, attempts: Iterator[AttemptKey]) -> None:
         """Go on with these attempts, after there were none."""
@@ -366,6 +377,7 @@ class Claims:
             pending, self._claimed = self._claimed, []
             if pending:
                 self._claimed = await self._retry(partial(self._claim, pending))
+                self._refuse(len(pending) - len(self._claimed))
 
     def _block(self) -> list[AttemptKey]:
         now = self._time()

@@ -355,6 +355,7 @@ class _Execution:
             await asyncio.wait({workers})
         self._outbox.close()
         await writer
+        self._claims.in_flight.clear()
         if self._fault is not None:
             raise self._fault
         if not workers.cancelled():
@@ -416,19 +417,26 @@ class _Execution:
             lambda: not self._stop.asked,
             self._retry,
             self._reclaim,
+            self._note_refused,
         )
+
+    def _note_refused(self, count: int) -> None:
+        """Attempts that another runner claimed first are not this runner's to make."""
+        self._progress.total -= count
+        self._others = self._others or count > 0
 
     async def _reclaim(self) -> Iterator[tuple[str, int]] | None:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
         plan = self._plan
         # Looking through a million attempts takes a while, so not where there is no other runner.
-        claims = self._claims
-        if not (self._others or claims.refused or self._progress.dropped or plan.wait):
+        if not (self._others or self._progress.dropped or plan.wait):
             return None
         await expire_leases(self._store, self._run, self._stop, plan.tell, self._retry)
         stored_attempts = await self._retry(partial(self._store.load_attempts, self._run))
         left = stored_attempts.left(self._tasks, plan.attempts)
-        self._progress.total += left
+        # Lost and free again, but still being made here: counted once.
+        lost = [key for key in self._claims.in_flight if key not in stored_attempts]
+        self._progress.total = self._progress.done + len(self._claims.in_flight) + left - len(lost)
         return plan.left(stored_attempts, self._order_seed) if left else None
 
     async def _write(self) -> None:
@@ -448,6 +456,7 @@ class _Execution:
             return
         async with self._watched.writing:
             lost_records = await self._retry(partial(self._store.finish, self._run, records))
+            self._claims.in_flight.difference_update((r.task, r.number) for r in records)
             lost_keys = {(record.task, record.number) for record in lost_records}
             records = [
                 record for record in records if (record.task, record.number) not in lost_keys

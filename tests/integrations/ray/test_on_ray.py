@@ -110,15 +110,17 @@ def wait_for(notes: Path, count: int, over: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def wait_for_kept() -> None:
-    """Until something has come back and was written."""
-    end = time.monotonic() + 60
-    while True:
-        with open_store(must_exist=True) as store:
-            if any(run.attempts for run in store.runs()):
-                return
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def has_kept() -> bool:
+    """Whether something has come back and was written."""
+    with open_store(must_exist=True) as store:
+        return any(run.attempts for run in store.runs())
 
 
 def begun_again(notes: Path) -> int:
@@ -126,7 +128,7 @@ def begun_again(notes: Path) -> int:
 
 
 @pytest.mark.usefixtures("workers_of_its_own")
-def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
+def test_workers_and_the_server_are_killed_and_every_attempt_is_stored_once(
     passhat: Passhat, folder: Path, notes: Path, own_postgres: Cluster
 ) -> None:
     write_tasks(folder, *(f"t{i}" for i in range(20)))
@@ -134,11 +136,13 @@ def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
     over = threading.Event()
 
     def kill() -> None:
-        wait_for(notes, 40, over.is_set)
-        os.kill(int(begun(notes)[-1][0]), signal.SIGKILL)
-        wait_for(notes, 80, over.is_set)
+        for count in (40, 80):
+            wait_for(notes, count, over.is_set)
+            os.kill(int(begun(notes)[-1][0]), signal.SIGKILL)
         own_postgres.kill()
         own_postgres.start()
+        # All are held. Of two workers both were killed, or the second one of the first twice.
+        wait_until(lambda: len({one[0] for one in begun(notes)}) > 2)
         hold.close()
 
     with ThreadPoolExecutor() as beside, ExitStack() as hold:
@@ -153,10 +157,9 @@ def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
         (run,) = store.runs()
         assert (run.status, run.attempts, run.passed) == ("complete", 300, 300)
         assert len(store.load_attempts(run.id)) == 300
-    assert len({one[0] for one in begun(notes)}) >= 2
     assert len({(task, seed) for _, task, seed in begun(notes)}) == 300
-    # Begun twice is only what was in flight on the worker that died: four slots, small batches.
-    assert begun_again(notes) <= 4 * 8
+    # Begun twice is only what was in flight on workers that died: four slots, small batches.
+    assert begun_again(notes) <= 2 * 4 * 8
 
 
 @pytest.mark.usefixtures("workers_of_its_own")
@@ -244,7 +247,7 @@ def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
     with held(notes):
         process = start(ray_cluster, "--on", "ray", *command, program=IMPATIENT)
         wait_for(notes, 20, lambda: process.poll() is not None)
-        wait_for_kept()
+        wait_until(has_kept)
         kill_ray_cluster()
         _, said = process.communicate(timeout=120)
     assert process.returncode == ExitCode.USAGE, said
