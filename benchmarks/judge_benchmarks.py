@@ -5,9 +5,12 @@ Nothing of them is part of this repository. Fetch the files first:
 - HumanEval.jsonl.gz from openai/human-eval, folder data
 - BigCodeBench.jsonl.gz from bigcode-project/bigcodebench-annotation, folder data
 - ClassEval_data.json from FudanSELab/ClassEval, folder data
-- mbpp.jsonl, or MbppPlus.jsonl and HumanEvalPlus.jsonl of evalplus, each as one JSON object a line
+- HumanEvalPlus-OriginFmt.jsonl.gz from evalplus/humanevalplus_release; its tests need --with numpy
+- MbppPlus.jsonl.gz of evalplus; with --with numpy its extended tests are used, else those of MBPP
 
-python benchmarks/judge_benchmarks.py FILE... [--limit N] [--mutants N] [--sandbox podman:IMAGE]
+LiveCodeBench has no reference solutions, so it cannot be in this study.
+
+python benchmarks/judge_benchmarks.py FILE... [--every N] [--mutants N] [--sandbox podman:IMAGE]
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from passhat.judging.bench import judge_all
@@ -32,8 +35,8 @@ from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import Verdict
 
 
-def read_tasks(path: str) -> Iterator[CodeTask]:
-    """Tasks of a file that need nothing but the standard library."""
+def read_tasks(path: str, packages: Sequence[str] = ()) -> Iterator[CodeTask]:
+    """Tasks of a file that need nothing but the standard library and these packages."""
     if path.endswith(".json"):
         for row in json.loads(Path(path).read_text()):
             program = row["solution_code"]
@@ -41,7 +44,9 @@ def read_tasks(path: str) -> Iterator[CodeTask]:
         return
     for line, row in json_lines(path):
         libraries = re.findall(r"\w+", str(row.get("libs") or ""))
-        if set(libraries) <= sys.stdlib_module_names:
+        if "test_list" in row and "test" in row and "numpy" in packages:
+            yield CodeTask(str(row["task_id"]), tests=str(row["test"]), canonical=str(row["code"]))
+        elif set(libraries) <= sys.stdlib_module_names | set(packages):
             yield read_task(row, path, line)
 
 
@@ -57,12 +62,13 @@ def name_verdict(verdict: CodeVerdict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--limit", type=int, default=10**6)
+    parser.add_argument("--every", type=int, default=1, help="only every so many tasks")
+    parser.add_argument("--with", dest="packages", action="append", default=[])
     parser.add_argument("--mutants", type=int, default=0, help="wrong programs per task")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--details", action="store_true")
     options = parser.parse_args()
-    interpreter = find_interpreter()
+    interpreter = find_interpreter(packages=options.packages)
     kind = choose_sandbox(interpreter, read_sandbox(options.sandbox))
     print(f"sandbox {kind}, {os.cpu_count()} processors")
 
@@ -74,7 +80,7 @@ def main() -> None:
         )
 
     for path in options.files:
-        tasks = list(read_tasks(path))[: options.limit]
+        tasks = list(read_tasks(path, options.packages))[:: options.every]
         work = [(task, task.program(task.canonical)) for task in tasks]
         verdicts = judge(work, "both")
         counts = Counter(map(name_verdict, verdicts.values()))

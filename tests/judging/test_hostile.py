@@ -46,7 +46,7 @@ CATEGORIES = {
     "exits with 0": "exception",
     "segmentation fault": "exception",
     "takes its time to end": "sandbox_violation",
-    "closes every descriptor": "timeout",
+    "closes every descriptor": "sandbox_violation",
 }
 MOST_CPU = 2 * (1 + 2 + 1)
 """Seconds of processor time that two judges may spend on a program of the fixture ``examiner``: its

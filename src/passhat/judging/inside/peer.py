@@ -15,6 +15,7 @@ from types import BuiltinFunctionType, ModuleType
 from typing import Any, Optional
 
 from . import wire
+from .folder import Folder
 from .stand_ins import (
     LONGEST_NAME,
     OWN_MODULES,
@@ -38,6 +39,16 @@ _VIEW_MAKERS: dict[str, Any] = {
     "V": lambda items: dict(enumerate(items)).values(),
     "I": lambda items: dict(items).items(),
 }
+
+
+_UNREADABLE = (
+    wire.Malformed,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    OSError,
+)
 
 
 def brief_text(error: BaseException) -> str:
@@ -64,13 +75,16 @@ class Peer:
         0 for the tests, 1 for the program: it tells whose object a number is.
     phase : sequence of int, optional
         Its first byte is 1 while this side waits for the other or reads what that sent.
+    folder : str
+        A scratch folder whose files both sides share; empty if they share none.
     """
 
-    def __init__(self, channel: int, side: int, phase: Any = None) -> None:
+    def __init__(self, channel: int, side: int, phase: Any = None, folder: str = "") -> None:
         self._channel = channel
         self._side = side
         self._phase = phase if phase is not None else [0]
         self._lock = RLock()
+        self._folder = Folder(folder) if folder else None
         self._codec = wire.Codec(side, self._export, self.adopt)
         self.decode = self._codec.decode
         self._exports: dict[int, Any] = {}
@@ -171,6 +185,8 @@ class Peer:
                 message["c"] = contents
             if self._infos:
                 message["k"], self._infos = self._infos, []
+            if self._folder is not None and (changes := self._folder.changes()):
+                message["f"] = changes
             self.traffic += wire.send(self._channel, message)
         except wire.Closed:
             raise self.stop(ProgramFailed("gone", "")) from None
@@ -188,12 +204,14 @@ class Peer:
                 number, *rest = info
                 self._described[number] = rest
             value = self._codec.read(message.get("d"), message.get("c", ()))
+            if self._folder is not None and "f" in message:
+                self._folder.apply(message["f"])
             self.absorb(message)
         except wire.Closed:
             raise self.on_closed() from None
         except MemoryError:
             raise self.stop(ProgramFailed("memory", "its answer takes too much memory")) from None
-        except (wire.Malformed, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except _UNREADABLE as error:
             raise self.stop(protocol_breach(brief_text(error))) from None
         return message, value
 
@@ -235,7 +253,7 @@ class Peer:
         if verb == "del":
             return delattr(target, name)
         if verb == "special":
-            return getattr(type(target), name)(target, *arguments)
+            return _bind_special(target, name)(*arguments)
         if verb == "next":
             return next(target)
         if verb in ("send", "throw", "close"):
@@ -433,6 +451,15 @@ class Peer:
         if number >= 0:
             error._passhat_origin = number  # type: ignore[attr-defined]
         return error
+
+
+def _bind_special(target: Any, name: str) -> Any:
+    """A special method as the interpreter finds it; a mock has objects in place of functions."""
+    kind = type(target)
+    method = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    if method is None:
+        raise AttributeError(name)
+    return method.__get__(target, kind) if hasattr(type(method), "__get__") else method
 
 
 def _member_key(member: enum.Enum) -> Any:

@@ -14,22 +14,24 @@ from types import ModuleType
 from typing import Any, Optional
 
 from . import wire
+from .patches import Patches
 from .peer import Peer, brief_text
 from .stand_ins import forward_comparisons
 
-__all__ = ["describe", "load", "new_module", "run_script", "serve"]
+__all__ = ["describe", "load", "new_module", "run_script", "run_trusted", "serve"]
 
 MODULE = "solution"
 _MOST_PRINTED = 4 << 20
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
-def serve(channel: int, source: str, setup: str, phase: Any) -> None:
+def serve(channel: int, brief: dict[str, Any], phase: Any, folder: str) -> None:
     """Load the program and answer the tests until they are done."""
-    program = _Program(channel)
-    if setup:
-        exec(compile(setup, "helpers.py", "exec", dont_inherit=True), program.module.__dict__)
-    failure = load(source, program.module)
+    program = _Program(channel, folder)
+    run_trusted(brief["setup"], program.module)
+    failure = load(brief["program"], program.module)
+    if failure is None:
+        run_trusted(brief["late_imports"], program.module)
     program.forget_printed()
     if failure is not None:
         wire.send(channel, {"a": "failed", "failure": failure})
@@ -74,12 +76,13 @@ class _Printed(io.TextIOBase):
 class _Program(Peer):
     """The program's end: it also sends prints and random draws."""
 
-    def __init__(self, channel: int) -> None:
-        super().__init__(channel, 1)
+    def __init__(self, channel: int, folder: str) -> None:
+        super().__init__(channel, 1, folder=folder)
         self.module = new_module(MODULE)
         self._out, self._err = _Printed(), _Printed()
         sys.stdout, sys.stderr, sys.stdin = self._out, self._err, io.StringIO()
         self._random: Any = None
+        self._patches = Patches()
 
     def forget_printed(self) -> None:
         self._out.take()
@@ -109,6 +112,10 @@ class _Program(Peer):
         return fields
 
     def serve_other(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
+        if verb == "patch":
+            return self._patches.begin(*arguments)
+        if verb == "unpatch":
+            return self._patches.end()
         if verb != "names":
             return super().serve_other(verb, name, arguments)
         table = vars(self.module)
@@ -136,6 +143,12 @@ def new_module(name: str) -> ModuleType:
     module = ModuleType(name)
     sys.modules[name] = module
     return module
+
+
+def run_trusted(source: str, module: ModuleType) -> None:
+    """Run the task's own code in the program's namespace."""
+    if source:
+        exec(compile(source, "helpers.py", "exec", dont_inherit=True), module.__dict__)
 
 
 def load(source: str, module: ModuleType) -> Optional[list[str]]:  # noqa: UP045 - Python 3.9

@@ -161,7 +161,8 @@ def _child(
         phase.close()
         raise _Script(brief["program"])
     try:
-        _work(job, brief, others, report, phase)
+        folder = confinement.scratch if confinement.mounted and brief.get("files") else ""
+        _work(job, brief, others, report, phase, folder)
     finally:
         os._exit(0)
 
@@ -177,16 +178,21 @@ def _connect(others: list[int], report: int) -> None:
 
 
 def _work(
-    job: dict[str, Any], brief: dict[str, Any], others: list[int], report: int, phase: mmap.mmap
+    job: dict[str, Any],
+    brief: dict[str, Any],
+    others: list[int],
+    report: int,
+    phase: mmap.mmap,
+    folder: str,
 ) -> None:
     if job["kind"] == "tests":
-        wire.send(report, ["examined", *examine.examine(others[0], brief, phase)])
+        wire.send(report, ["examined", *examine.examine(others[0], brief, phase, folder)])
         return
     if job["kind"] == "program":
         # The program's process keeps no way to the server but a byte: whether it waits for the
         # tests. One that lies about it only gains time until the limit of the wall clock.
         os.close(report)
-        program.serve(others[0], brief["program"], brief["setup"], phase)
+        program.serve(others[0], brief, phase, folder)
     else:
         phase.close()
         os.close(others[0])

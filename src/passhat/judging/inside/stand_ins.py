@@ -95,13 +95,15 @@ class RemoteObject:
         raise self._passhat_peer.stop(Unsupported("copy or pickle of an object of the program"))
 
 
+def _call(self: RemoteObject, *arguments: Any, **keywords: Any) -> Any:
+    return self._passhat_peer.call(self._passhat_number, arguments, keywords)
+
+
 class RemoteFunction(RemoteObject):
     """A function of the other side."""
 
     __slots__ = ()
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._passhat_peer.call(self._passhat_number, arguments, keywords)
+    __call__ = _call
 
     @property
     def __doc__(self) -> Any:  # type: ignore[override]
@@ -261,7 +263,7 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
 def _make_instance_class(peer: Any, name: str, facts: dict[str, Any], body: dict[str, Any]) -> Any:
     for special in facts["special"]:
         if special in FORWARDED:
-            body[special] = _forward(special)
+            body[special] = _call if special == "__call__" else _forward(special)
     fields = facts.get("fields")
     body.update(
         __slots__=(), _passhat_link=peer, _passhat_named=False, _passhat_fields=fields or ()
@@ -418,7 +420,7 @@ def kind_of(value: Any) -> str:
         return "awaitable"
     if callable(value) and kind.__module__ in ("builtins", "functools", "operator"):
         return "callable"
-    if hasattr(kind, "__next__") and kind.__module__ not in OWN_MODULES:
+    if hasattr(kind, "__next__") and kind.__module__ not in (*OWN_MODULES, "unittest.mock"):
         return "iterator"
     return "instance"
 

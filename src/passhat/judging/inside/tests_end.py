@@ -32,6 +32,9 @@ _PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 """Attributes that lead from a function or a generator of the tests to their globals."""
 _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
+_MOCK_SETTERS = ("attach_mock", "configure_mock", "mock_add_spec", "reset_mock")
+_MOCK_RECORDS = ("call", "called", "method_calls", "mock_calls", "return_value", "side_effect")
+"""What a mock of the tests keeps about its calls: what a program did, not what it says it did."""
 _MOST_TRAFFIC = 1 << 20
 _PLAIN = (int, float, str, bool, type(None))
 
@@ -41,8 +44,8 @@ class TestsEnd(Peer):
 
     __test__ = False  # not a test class of pytest's
 
-    def __init__(self, channel: int, brief: dict[str, Any], phase: Any) -> None:
-        super().__init__(channel, 0, phase)
+    def __init__(self, channel: int, brief: dict[str, Any], phase: Any, folder: str) -> None:
+        super().__init__(channel, 0, phase, folder)
         self.names: dict[str, Any] = {}
         self._brief = brief
         self._random: Any = None
@@ -152,6 +155,10 @@ class TestsEnd(Peer):
             if name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS:
                 self.refused = name
                 raise AttributeError(name)
+            is_mock = type(target).__module__ == "unittest.mock"
+            if is_mock and (name in _MOCK_SETTERS or (verb != "get" and _is_mock_record(name))):
+                self.refused = name
+                raise AttributeError(name)
             is_ours = isinstance(target, type) or type(target).__module__ in _OUR_MODULES
             is_method = verb == "get" and (name in _SAFE_DUNDERS or hasattr(type(target), name))
             if not is_ours and not is_method:
@@ -215,6 +222,10 @@ class TestsEnd(Peer):
         return next(
             (type(one).__name__ for one in self._exports.values() if not isinstance(one, plain)), ""
         )
+
+
+def _is_mock_record(name: str) -> bool:
+    return name in _MOCK_RECORDS or name.startswith(("assert", "call_"))
 
 
 _OUR_MODULES = ("tests", "unittest.mock")

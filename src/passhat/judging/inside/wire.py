@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import struct
 import tempfile
@@ -13,6 +12,8 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
+from json import dumps, loads  # now: tests may patch what a module has
+from os import read, write
 from sys import getrefcount
 from typing import Any, Optional
 
@@ -26,6 +27,7 @@ __all__ = [
     "frame",
     "frames",
     "memory_file",
+    "read_all",
     "receive",
     "receive_bytes",
     "receive_sized",
@@ -62,7 +64,7 @@ def write_all(descriptor: int, content: bytes) -> None:
     left = memoryview(content)
     try:
         while left:
-            left = left[os.write(descriptor, left) :]
+            left = left[write(descriptor, left) :]
     except (BrokenPipeError, ConnectionResetError):
         raise Closed from None
 
@@ -100,7 +102,7 @@ def exactly(descriptor: int, size: int) -> bytes:
     parts = []
     while size:
         try:
-            part = os.read(descriptor, min(size, 1 << 20))
+            part = read(descriptor, min(size, 1 << 20))
         except ConnectionResetError:
             raise Closed from None
         if not part:
@@ -110,9 +112,17 @@ def exactly(descriptor: int, size: int) -> bytes:
     return b"".join(parts)
 
 
+def read_all(descriptor: int) -> bytes:
+    """Read a file to its end."""
+    parts = []
+    while part := read(descriptor, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
 def send(descriptor: int, message: object) -> int:
     """Write one frame of JSON; its size."""
-    content = json.dumps(message, separators=(",", ":")).encode()
+    content = dumps(message, separators=(",", ":")).encode()
     send_bytes(descriptor, content)
     return len(content)
 
@@ -126,7 +136,7 @@ def receive_sized(descriptor: int, most: int = MAX_FRAME) -> tuple[int, Any]:
     """Read one frame of JSON; its size and its content."""
     content = receive_bytes(descriptor, most)
     try:
-        return len(content), json.loads(content)
+        return len(content), loads(content)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not JSON: {error}") from None
 
@@ -138,7 +148,7 @@ def frames(content: bytes) -> list[Any]:
         (size,) = _HEADER.unpack_from(content)
         body, content = content[_HEADER.size : _HEADER.size + size], content[_HEADER.size + size :]
         try:
-            messages.append(json.loads(body))
+            messages.append(loads(body))
         except (ValueError, RecursionError):
             break
     return messages
@@ -378,6 +388,8 @@ def _rare(value: Any, kind: type) -> list[Any] | None:
     write = _WRITERS.get(kind)
     if write is not None:
         return [kind.__name__, *write(value)]
+    if kind.__name__ == "PosixPath" and kind.__module__.startswith("pathlib"):
+        return ["PosixPath", str(value)]
     if value is Ellipsis:
         return ["..."]
     return ["NotImplemented"] if value is NotImplemented else None
@@ -426,6 +438,12 @@ def _time(text: str, zone: Optional[float]) -> datetime.time:  # noqa: UP045
     return datetime.time.fromisoformat(text).replace(tzinfo=_zone_back(zone))
 
 
+def _path(text: str) -> Any:
+    from pathlib import PosixPath  # only now: it is slow to import
+
+    return PosixPath(text)
+
+
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _ZONE = (float, type(None))
 _SCALARS: dict[str, tuple[tuple[tuple[type, ...], ...], Callable[..., object]]] = {
@@ -441,6 +459,7 @@ _SCALARS: dict[str, tuple[tuple[tuple[type, ...], ...], Callable[..., object]]] 
     "timedelta": ((_WHOLE, _WHOLE, _WHOLE), lambda *parts: datetime.timedelta(*parts)),
     "timezone": ((_REAL,), _zone_back),
     "UUID": ((_TEXT,), lambda text: uuid.UUID(hex=text)),
+    "PosixPath": ((_TEXT,), _path),
     "...": ((), lambda: Ellipsis),
     "NotImplemented": ((), lambda: NotImplemented),
 }
