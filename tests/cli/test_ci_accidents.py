@@ -68,7 +68,7 @@ ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
     "warned only": (missing("judge_error"), BASE, "--unsettled pass", 4, "no verdict"),
     "crashed agent": (failed("exception", "KeyError: 'KEY'"), BASE, "", 1, "exceptions (KeyErr"),
     "all timeouts": (failed("timeout"), BASE, "", 1, "48 cut answers (timeout)"),
-    "all refused": (failed("refused"), BASE, "", 1, "48 cut answers (refused)"),
+    "all refused": (failed("refused"), BASE, "", 1, "48 refusals"),
     "all wrong": (failed("wrong_answer"), BASE, "", 1, "Regression: pass^1 dropped"),
     "half the tasks": (rows(tasks=range(6)), BASE, "", 4, "6 planned tasks (t6, t7, t8"),
     "one task lost": (rows(tasks=range(11)), BASE, "", 4, "1 planned task (t11) is absent"),

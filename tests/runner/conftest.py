@@ -31,6 +31,9 @@ def hangs(prompt):
 def raises(prompt):
     raise RuntimeError("my key is sk-abcdefghijklmnopqrst")
 
+def silent(prompt):
+    return " \\n"
+
 def nonsense(prompt):
     return 42
 

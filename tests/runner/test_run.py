@@ -132,10 +132,19 @@ def test_what_an_agent_does_wrong_fails_its_attempt_alone(
 
 @pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
-def test_the_same_exception_three_times_in_a_row_ends_the_run(passhat: Passhat) -> None:
-    ended = passhat(*TASKS, "-a", "python:some_agents:raises", "-n", "4")
+@pytest.mark.parametrize(
+    ("agent", "cause"),
+    [
+        ("raises", "3 of 3 attempts raised RuntimeError: my key is"),
+        ("silent", "3 of 3 attempts gave an empty answer: answered ''"),
+    ],
+)
+def test_the_same_cause_three_times_in_a_row_ends_the_run(
+    passhat: Passhat, agent: str, cause: str
+) -> None:
+    ended = passhat(*TASKS, "-a", f"python:some_agents:{agent}", "-n", "4")
     assert ended.code == ExitCode.USAGE
-    cause = "passhat: 3 of 3 attempts raised RuntimeError: my key is"
+    cause = f"passhat: {cause}"
     assert any(line.startswith(cause) for line in ended.err.splitlines())
     assert "--keep-going" in ended.err
     assert not ended.out

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_struct
 from rich.console import Console
 
 import passhat as api
 from passhat._display import percent_interval
 from passhat._plugins import shorten_detail
+from passhat.agents.base import ModelCall
 from passhat.cli.shared.exits import ExitCode
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.reporting.build import build_report
@@ -27,7 +29,7 @@ from passhat.reporting.document import Level
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.terminal import render_terminal
 from passhat.stats.estimate import Estimate
-from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import open_store
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
@@ -211,6 +213,85 @@ def test_a_run_that_answers_is_never_stopped(ends: tuple[str, ...]) -> None:
     assert (run.outcomes.scored, run.outcomes.total_missing) == (16, 0)
 
 
+def _stopped_by_provider(*stops: str) -> Callable[..., str]:
+    """An agent whose model's answers end so, in this order; the last one repeats."""
+    left = list(stops)
+
+    def agent(_prompt: str, attempt: Any) -> str:
+        stop = left.pop(0) if len(left) > 1 else left[0]
+        call = ModelCall("m", stop=stop, output_tokens=16, empty="empty" if stop == "" else "")
+        attempt.meter.record(replace_struct(call, stop=stop or "stop"))
+        return {"refused": f"I cannot help {len(left)}", "length": "The ans", "": ""}.get(stop, "5")
+
+    return agent
+
+
+NO_ANSWERS = {
+    "refused": "3 of 3 attempts got no answer: refused by the model or its provider",
+    "filtered": "3 of 3 attempts got no answer: filtered by the model or its provider",
+    "length": r"3 of 3 attempts got no whole answer: cut at the token limit \(16 tokens\)",
+    "": "3 of 3 attempts gave an empty answer: the answer is empty; answered ''",
+}
+
+
+@pytest.mark.parametrize("stop", NO_ANSWERS)
+@pytest.mark.parametrize("jobs", [1, 8])
+def test_answers_that_a_provider_ends_stop_the_run(stop: str, jobs: int, tmp_path: Path) -> None:
+    place = tmp_path / "s.db"
+    with pytest.raises(RunStopped, match=NO_ANSWERS[stop]) as caught:
+        api.run(_stopped_by_provider(stop), TASKS, n=4, jobs=jobs, store=place, progress=False)
+    assert "keep_going" in str(caught.value)
+    with open_store(str(place)) as store:
+        assert all(not run.attempts for run in store.runs())
+    run = api.run(
+        _stopped_by_provider(stop), TASKS, n=4, store=place, keep_going=True, progress=False
+    )
+    assert (run.outcomes.scored, run.outcomes.passes) == (16, 0)
+
+
+@pytest.mark.parametrize(
+    "stops", [("refused", "refused", "stop", "refused"), ("length", "refused", "length", "stop")]
+)
+def test_one_answer_or_another_cause_goes_on(stops: tuple[str, ...]) -> None:
+    run = api.run(_stopped_by_provider(*stops), TASKS, n=4, jobs=1, progress=False)
+    assert run.outcomes.scored == 16
+
+
+@pytest.mark.parametrize(
+    ("tasks", "answer", "is_stopped"),
+    [
+        (TASKS, "no", False),
+        ([{**task, "grader": "numeric"} for task in TASKS], "no", False),
+        ([{**task, "answer": {}, "grader": "json"} for task in TASKS], "no", False),
+        ([{**task, "grader": "numeric"} for task in TASKS], "", True),
+        ([{**task, "answer": ""} for task in TASKS], "", False),  # it is right
+    ],
+)
+def test_a_short_wrong_answer_is_an_answer(tasks: Any, answer: str, is_stopped: bool) -> None:
+    if is_stopped:
+        with pytest.raises(RunStopped, match="3 of 3 attempts gave an empty answer"):
+            api.run(lambda _prompt: answer, tasks, n=2, progress=False)
+        return
+    run = api.run(lambda _prompt: answer, tasks, n=2, progress=False)
+    assert run.outcomes.scored == 8
+
+
+def test_a_world_that_cannot_read_any_answer_stops_the_run() -> None:
+    with pytest.raises(RunStopped, match="3 of 3 attempts gave no usable answer: 3 answers could"):
+        api.run(lambda _prompt: "Hello!", "orderdesk:retail", n=1, progress=False)
+
+
+def test_a_run_that_is_resumed_with_empty_answers_is_stopped(tmp_path: Path) -> None:
+    answers = ["4"] * 4
+    agent = lambda _prompt: answers.pop() if answers else ""  # noqa: E731
+    store = tmp_path / "s.db"
+    api.run(agent, TASKS, n=1, store=store, jobs=1, progress=False)
+    with pytest.raises(RunStopped, match="3 of 3 attempts gave an empty answer"):
+        api.run(agent, TASKS, n=3, store=store, jobs=1, progress=False)
+    run = api.run(agent, TASKS, n=3, store=store, jobs=1, keep_going=True, progress=False)
+    assert (run.outcomes.scored, run.outcomes.passes) == (12, 4)
+
+
 @pytest.mark.parametrize("jobs", [1, 8])
 def test_six_attempts_that_all_raised_stop_the_run_with_the_most_common_cause(jobs: int) -> None:
     agent = _scripted("a", "b", "a", "c", "a", "d", "e", "f", "g")
@@ -342,6 +423,16 @@ def test_the_judge_of_an_own_suite_returns_a_verdict_too() -> None:
     suite = _OwnSuite()
     suite.result = True
     assert api.run(lambda _prompt: "4", suite, n=4, progress=False).outcomes.passes == 4
+
+
+class _Folder(_OwnSuite):
+    """The state of a folder is judged; the agent need not say anything."""
+
+    result = Judgement.failed(FailureCategory.WRONG_STATE, "a.txt is absent")
+
+
+def test_where_a_state_is_judged_an_empty_answer_is_none_of_the_judge() -> None:
+    assert api.run(lambda _prompt: "", _Folder(), n=4, progress=False).outcomes.scored == 4
 
 
 def test_a_grader_of_a_file_is_held_to_the_same(tmp_path: Path, monkeypatch: Any) -> None:

@@ -1,4 +1,4 @@
-"""Failures by cause: exceptions, cut answers and wrong answers apart, with their messages."""
+"""Failures by cause: exceptions, refusals, cut and wrong answers apart, with their messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_kinds_are_apart_and_each_has_its_most_common_message() -> None:
         )
     )
     assert (failures.attempts, failures.total) == (9, 8)
-    assert [failures.count(kind) for kind in FailureKind] == [3, 1, 4]
+    assert [failures.count(kind) for kind in FailureKind] == [3, 0, 1, 4]
     # The input in an exception's message does not make it another cause.
     assert failures.groups[0].message == "KeyError: 'A' (agent.py:3)"
     assert failures.groups[0].message_count == 3

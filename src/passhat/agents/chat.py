@@ -353,7 +353,8 @@ def json_reply(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text.removeprefix("\ufeff"))  # some servers send a byte order mark
     except ValueError:
-        raise ReplyError(f"an answer that is not JSON: {text[:200]!r}") from None
+        is_page = text.lstrip()[:1] == "<"
+        raise ReplyError(f"an answer that is not JSON: {text[:200]!r}", is_page=is_page) from None
     if not isinstance(data, dict):
         raise ReplyError(f"an answer that is not a JSON object: {text[:200]!r}")
     error = data.get("error")

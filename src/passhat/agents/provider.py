@@ -23,6 +23,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from passhat._display import counted
 from passhat.agents.base import (
     AgentFault,
     Meter,
@@ -87,11 +88,13 @@ class ReplyError(Exception):
     """An answer with a success status that is an error, or that cannot be read as an answer.
 
     ``body`` is the error as the provider wrote it; ``None`` where the answer has no known shape.
+    ``is_page`` is whether it is a web page: the address is perhaps not that of an API.
     """
 
-    def __init__(self, message: str, body: object = None) -> None:
+    def __init__(self, message: str, body: object = None, *, is_page: bool = False) -> None:
         super().__init__(message)
         self.body = body
+        self.is_page = is_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,8 @@ def error_from(sdk: Any, error: Exception) -> ProviderError:
     """Classify an error of an SDK, or of parsing its return value."""
     if isinstance(error, ReplyError):
         if error.body is None:
-            return ProviderError(ErrorKind.BROKEN, str(error), may_be_billed=True)
+            kind = ErrorKind.PAGE if error.is_page else ErrorKind.BROKEN
+            return ProviderError(kind, str(error), may_be_billed=True)
         return _from_body(error.body)
     if isinstance(error, sdk.APIStatusError):
         return _from_status(error)
@@ -153,7 +157,7 @@ def error_from(sdk: Any, error: Exception) -> ProviderError:
         # Only a connection that was never established is sure to have cost nothing.
         never_connected = type(cause).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
         detail = f"{str(error).rstrip('.')}{because}"
-        return ProviderError(ErrorKind.BROKEN, detail, may_be_billed=not never_connected)
+        return ProviderError(ErrorKind.UNREACHED, detail, may_be_billed=not never_connected)
     detail = f"an answer that cannot be read ({type(error).__name__}: {error})"
     return ProviderError(ErrorKind.BROKEN, detail, may_be_billed=True)
 
@@ -316,6 +320,8 @@ def _setting_hint(detail: str) -> str:
     return next((hint for pattern, hint in _SETTINGS if re.search(pattern, detail)), "")
 
 
+_FIRST_RETRIES = {ErrorKind.PAGE: 1, ErrorKind.UNREACHED: 3}
+"""Retries until the address has answered once: a wrong one is told within seconds."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
 _SOON, _LONGEST_SOON = 0.05, 5.0
@@ -376,7 +382,7 @@ class Provider:
         AgentFault
             The request itself is not accepted: the attempt fails.
         RunStopped
-            The very first request is not accepted: the set-up is wrong.
+            The very first request is not accepted, or answered by a web page: the set-up is wrong.
         """
         call = ModelCall(f"{self.kind}:{model}", role=meter.role, limit=limit, request=request)
         call = replace(call, priced=priced)
@@ -438,17 +444,28 @@ class Provider:
                     f"{self.kind}:{model} rejects a setting. {problem.detail}", hint=hint
                 )
             raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
+        is_at_first = not self.pace.answered
+        retries = self.retries
+        if is_at_first:
+            retries = min(retries, _FIRST_RETRIES.get(problem.kind, retries))
+        if problem.kind is ErrorKind.PAGE and is_at_first and tried >= retries:
+            raise RunStopped(
+                f"{self.kind}:{model}: {self.address} serves web pages, not an API. "
+                f"{problem.detail}",
+                hint="Fix the address: that of an API often ends in /v1.",
+            )
         busy = problem.kind is ErrorKind.BUSY
         requested_wait = problem.wait or 0.0
-        if tried >= self.retries or requested_wait > _LONGEST_ASKED:
+        if tried >= retries or requested_wait > _LONGEST_ASKED:
             reason = MissingReason.RATE_LIMIT if busy else MissingReason.INFRASTRUCTURE
             prefix = (
                 f"asked to wait {requested_wait:,.0f} s"
                 if requested_wait > _LONGEST_ASKED
                 else "given up"
             )
-            retries = "1 retry" if tried == 1 else f"{tried} retries"
-            raise ProviderFault(reason, f"{prefix} after {retries}; {problem.detail}")
+            raise ProviderFault(
+                reason, f"{prefix} after {counted(tried, 'retry', 'retries')}; {problem.detail}"
+            )
 
     async def _back_off(self, problem: ProviderError, tried: int, meter: Meter) -> None:
         """Wait as long as asked to, or longer each time; jitter spreads attempts.

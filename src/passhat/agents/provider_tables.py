@@ -24,6 +24,8 @@ class ErrorKind(Enum):
     ACCOUNT = "the run stops"
     BUSY = "wait"
     BROKEN = "try again"
+    PAGE = "a web page: try once more at first, then again"
+    UNREACHED = "no connection: try a few times at first, then again"
     REJECTED = "the attempt fails"
     FILTERED = "the attempt fails as filtered"
 

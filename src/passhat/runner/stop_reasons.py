@@ -1,11 +1,13 @@
 """Reasons to stop a run whose other attempts would tell nothing, or only cost.
 
 A set-up mistake ends a run after three attempts, before it reads as 0%: an agent that raises the
-same exception at every prompt, returns something that is not text, or meets a judge that raises or
-returns no verdict. Six attempts that all end so, by different exceptions, end it as well. Such
-attempts are held back until one ends in any other way; then the run goes on and the ends of
-attempts are not compared any more. A run that is resumed begins anew: a key that worked for the
-attempts in the store may be missing now.
+same exception at every prompt, returns something that is not text or nothing at all, is refused or
+cut by the provider every time, or meets a judge that raises or returns no verdict. Six attempts
+that all end by an error, each by another, end it as well. Such attempts are held back until one
+ends in any other way; then the run goes on and the ends of attempts are not compared any more. A
+run that is resumed begins anew: a key that worked for the attempts in the store may be missing now.
+
+A wrong answer, however short and however often the same, is a result and ends no run.
 """
 
 from __future__ import annotations
@@ -43,14 +45,38 @@ _VERBS = {
     str(FailureCategory.AGENT_ERROR): "could not be started:",
     str(FailureCategory.FORMAT_ERROR): "gave no usable answer:",
     str(FailureCategory.COMMUNICATION_ERROR): "could not reach the agent:",
+    str(FailureCategory.REFUSED): "got no answer:",
+    str(FailureCategory.FILTERED): "got no answer:",
+    str(FailureCategory.TRUNCATED): "got no whole answer:",
+    str(FailureCategory.TIMEOUT): "got no answer in time:",
     str(MissingReason.JUDGE_ERROR): "could not be judged:",
     str(MissingReason.SANDBOX_ERROR): "could not be judged:",
     str(MissingReason.USER_ERROR): "had no user to talk to:",
     str(MissingReason.UNSUPPORTED): "cannot be made:",
     str(MissingReason.INFRASTRUCTURE): "could not be made:",
 }
-"""Ends that may be a set-up mistake, and the words for them. Limits of time, rate and money are
-none: they pass, and ``give_up_after`` counts them."""
+"""Ends that may be a set-up mistake, and the words for them. Limits of rate and money are none:
+they pass, and ``give_up_after`` counts them."""
+_BY_PROVIDER = frozenset(
+    map(str, (FailureCategory.REFUSED, FailureCategory.FILTERED, FailureCategory.TRUNCATED))
+)
+"""Answers that a model or its provider ended, whatever the words were."""
+_EMPTY = "empty"
+_ABOUT_ANSWERS = frozenset(
+    map(
+        str,
+        (
+            FailureCategory.WRONG_ANSWER,
+            FailureCategory.FORMAT_ERROR,
+            FailureCategory.MISSING_OUTPUTS,
+            FailureCategory.INCOMPLETE_OUTPUTS,
+            FailureCategory.MISSING_ENTRY_POINT,
+            FailureCategory.SYNTAX_ERROR,
+            FailureCategory.UNKNOWN_FAILURE,
+        ),
+    )
+)
+"""Verdicts on the answer. Where the state of a world is judged, an agent need not say anything."""
 _UNREACHED = frozenset(
     map(
         str,
@@ -80,11 +106,11 @@ _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
 
 
 class SetupMistake(RunStopped):
-    """The first attempts of this invocation got no verdict: nothing of them is stored."""
+    """The first attempts of this invocation got no answer to judge: nothing of them is stored."""
 
 
 class FirstAttempts:
-    """Holds back attempts that no judge saw, until another end shows that the set-up works."""
+    """Holds back attempts without a usable answer, until another shows that the set-up works."""
 
     def __init__(self, *, is_watching: bool) -> None:
         self._is_watching = is_watching
@@ -104,14 +130,15 @@ class FirstAttempts:
         if not self._is_watching:
             return records
         for position, record in enumerate(records):
-            why = record.judgement.why
-            if record.is_judged or why not in _VERBS or len(self._held) >= _MOST_HELD:
+            if _cause(record) is None or len(self._held) >= _MOST_HELD:
                 self._is_watching = False
                 return [*self.release(), *records[position:]]
             self._held.append(record)
             last_causes = [_cause(held) for held in self._held[-_IN_A_ROW:]]
             is_same = len(last_causes) == _IN_A_ROW and len(set(last_causes)) == 1
-            own_code = sum(held.judgement.why in _OWN_CODE for held in self._held)
+            own_code = sum(
+                not held.is_judged and held.judgement.why in _OWN_CODE for held in self._held
+            )
             if is_same or own_code == len(self._held) == _OF_ALL_CAUSES:
                 raise self._stop()
         return []
@@ -141,8 +168,11 @@ class FirstAttempts:
 
 def _sentence(record: AttemptRecord) -> str:
     """How an attempt ended, as the rest of a sentence that begins with attempts."""
-    why, verb = record.judgement.why, _VERBS[record.judgement.why]
-    detail = shorten_detail(record.judgement.detail, _LONGEST_CAUSE)
+    why = record.judgement.why
+    detail = shorten_detail(record.judgement.detail, _LONGEST_CAUSE) or why.replace("_", " ")
+    if _cause(record) == (_EMPTY, ""):
+        return f"gave an empty answer: {detail}"
+    verb = _VERBS[why]
     if why == FailureCategory.AGENT_ERROR and record.steps:  # it was started and asked
         return detail if detail.startswith(ENDED) else f"got an error from the agent: {detail}"
     if why == MissingReason.JUDGE_ERROR and not detail.startswith("the judge "):
@@ -150,12 +180,40 @@ def _sentence(record: AttemptRecord) -> str:
     return f"{verb} {detail}"
 
 
-def _cause(record: AttemptRecord) -> tuple[str, str]:
-    """Category with the line of code, or with the message without its variable parts."""
+def _cause(record: AttemptRecord) -> tuple[str, str] | None:
+    """The end of an attempt, if it may be a set-up mistake, in a form that can be compared.
+
+    Category with the line of code, or with the message without its variable parts.
+    """
     why, detail = record.judgement.why, record.judgement.detail
+    if why in _BY_PROVIDER:
+        return why, ""
+    if record.is_judged and not _is_unusable(record):
+        return (_EMPTY, "") if _is_empty(record) else None
+    if why not in _VERBS or (why == FailureCategory.TIMEOUT and _answers(record)):
+        return None  # a late answer in a conversation is no silent agent
     if place := _PLACE.search(detail):
         return why, f"{detail.partition(':')[0]} {place[1]}"
     return why, VARIABLE_PARTS.sub("*", detail)
+
+
+def _answers(record: AttemptRecord) -> list[str]:
+    return [entry["text"] for entry in record.transcript if entry["role"] == "agent"]
+
+
+def _is_empty(record: AttemptRecord) -> bool:
+    """Whether the agent said and did nothing, and that is why the attempt failed."""
+    answers = _answers(record)
+    return record.judgement.why in _ABOUT_ANSWERS and bool(answers) and not "".join(answers).strip()
+
+
+def _is_unusable(record: AttemptRecord) -> bool:
+    """Whether no answer could be read, although the suite asked again.
+
+    A single answer in another form than the judge wants is an answer: wrong, but judged.
+    """
+    is_unreadable = record.judgement.why == FailureCategory.FORMAT_ERROR
+    return is_unreadable and len(_answers(record)) > 1
 
 
 class SilentAttempts:

@@ -333,7 +333,7 @@ def _under(estimate: Estimate | None) -> str:
 
 
 def _failures(run: RunReport) -> Iterator[Block]:
-    """Failures by cause: exceptions, cut answers and wrong answers apart."""
+    """Failures by cause: exceptions, refusals, cut and wrong answers apart."""
     if not run.nothing_answered:  # or the headline is the same sentence
         yield from failure_lines(run.failures)
     yield from failure_table(run.failures)

@@ -240,8 +240,8 @@ def _tasks(
     lead = lead_verdict(comparison).lead
     for title, tasks in largest_changes(changes).items():
         task_changes = lead.fixed if title == "Gained" else lead.broken
-        # A move that no test shows is not called a gain or a loss.
-        unshown = f"Largest moves {'up' if title == 'Gained' else 'down'}, none shown"
+        # A move that no test shows is not called a gain or a loss, even if that of all tasks is.
+        unshown = f"Largest moves {'up' if title == 'Gained' else 'down'}, no task shown by itself"
         yield Listing(f"{title if task_changes else unshown}:", tasks)
 
 
@@ -270,14 +270,14 @@ def _next_step(verdict: PairVerdict) -> str:
         which = "it" if evidence.missing == 1 else "they"
         return f"judge or repeat {missing}; {which} alone could turn the result around"
     if evidence.needed is None:
-        return "no number of tasks would settle this lift; look at single tasks instead"
+        return "no number of tasks would settle this difference; look at single tasks instead"
     if evidence.population is Population.THESE_TASKS:
         return (
-            f"about {evidence.needed:,} attempts per task would settle this lift "
+            f"about {evidence.needed:,} attempts per task would settle this difference "
             f"({evidence.attempts:,} now)"
         )
     return (
-        f"about {evidence.needed:,} paired tasks like these would settle this lift "
+        f"about {evidence.needed:,} paired tasks like these would settle this difference "
         f"({evidence.tasks:,} now)"
     )
 

@@ -1,7 +1,7 @@
-"""Why attempts failed: by category with the most common message, in three kinds.
+"""Why attempts failed: by category with the most common message, in four kinds.
 
-An exception says that something broke, a cut answer that a limit was reached; only a wrong answer
-says that the agent could not do the task.
+An exception says that something broke, a refusal that the model or its provider did not answer, a
+cut answer that a limit was reached; only a wrong answer says that the agent could not do the task.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ __all__ = [
 
 
 class FailureKind(StrEnum):
-    """Kinds of failure: something broke, a limit was reached, or the answer is wrong."""
+    """Kinds of failure: something broke, no answer was given, a limit was reached, or it is wrong."""
 
     EXCEPTION = "exception"
+    REFUSAL = "refusal"
     CUT_ANSWER = "cut answer"
     WRONG_ANSWER = "wrong answer"
 
@@ -42,8 +43,8 @@ _KINDS = {
     FailureCategory.COMMUNICATION_ERROR: FailureKind.EXCEPTION,
     FailureCategory.MEMORY: FailureKind.EXCEPTION,
     FailureCategory.TRUNCATED: FailureKind.CUT_ANSWER,
-    FailureCategory.REFUSED: FailureKind.CUT_ANSWER,
-    FailureCategory.FILTERED: FailureKind.CUT_ANSWER,
+    FailureCategory.REFUSED: FailureKind.REFUSAL,
+    FailureCategory.FILTERED: FailureKind.REFUSAL,
     FailureCategory.TIMEOUT: FailureKind.CUT_ANSWER,
 }
 _LONGEST_MESSAGE = 120
@@ -65,6 +66,8 @@ class FailureGroup(Plain):
     def text(self) -> str:
         """The category with its most common message, in a few words."""
         category = self.category.replace("_", " ")
+        if self.category == FailureCategory.REFUSED:  # one of its kind in other words
+            category = str(self.kind)
         if not self.message:
             return category
         is_all = self.message_count == self.count
@@ -81,7 +84,7 @@ class FailureGroup(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Failures(Plain):
-    """The failed attempts of a run by cause: exceptions first, then cut and wrong answers.
+    """The failed attempts of a run by cause: exceptions and refusals first, then cut and wrong answers.
 
     ``attempts`` are those with a verdict, passed or failed.
     """
