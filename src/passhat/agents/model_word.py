@@ -73,9 +73,12 @@ class ModelWord:
 
 def read_model_word(kind: str, rest: str) -> ModelWord:
     match = _WORD.fullmatch(rest)
-    if match is None or re.search(r"@[\w.-]+:\d+", match["model"]):
+    has_bare_address = match is not None and re.search(r"@[\w.-]+:\d+", match["model"])
+    if match is None or has_bare_address:
         raise InvalidValue(
-            f"{kind}:{rest} names no model.",
+            f"the address in {kind}:{rest} lacks http:// or https://."
+            if has_bare_address
+            else f"{kind}:{rest} names no model.",
             hint=f"Write {kind}:MODEL or {kind}:MODEL@http://HOST:PORT/v1",
         )
     if match["url"] and "@" in match["url"]:

@@ -318,7 +318,7 @@ def _import_module(module: str) -> ModuleType:
             if close
             else f"Run passhat in the folder of {module.partition('.')[0]}.py, or install it.",
         ) from None
-    except Exception as error:  # the module is the user's, and anything can go wrong in it
+    except (Exception, SystemExit) as error:  # the user's module: anything can go wrong in it
         raise InvalidValue(
             f"module {module!r} cannot be imported: {type(error).__name__}: {error}.",
             hint=f"python -c 'import {module}' shows where.",

@@ -7,6 +7,7 @@ A task has the keys ``id``, ``prompt``, ``answer``, ``grader`` and ``slices``; i
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -81,6 +82,12 @@ class _Line(msgspec.Struct):
 
 
 _KEYS = _Line.__struct_fields__
+_OTHER_NAMES = {
+    **dict.fromkeys(("expected", "target", "gold", "label", "reference", "solution"), "answer"),
+    **dict.fromkeys(("ground_truth", "expected_output", "output"), "answer"),
+    **dict.fromkeys(("question", "input", "query", "instruction"), "prompt"),
+}
+"""Names that other tools have for keys of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +252,12 @@ class JsonLinesSuite(QuestionSuite):
             text = Path(path).read_bytes()
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror}.", source=path) from None
-        lines = [(i, raw) for i, raw in enumerate(text.splitlines(), 1) if raw.strip()]
-        super().__init__(f"jsonl:{path}", _questions(lines, path))
+        if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # by PowerShell
+            text = text.decode("utf-16", "replace").encode()
+        lines = enumerate(text.removeprefix(codecs.BOM_UTF8).splitlines(), 1)
+        super().__init__(
+            f"jsonl:{path}", _questions(((i, raw) for i, raw in lines if raw.strip()), path)
+        )
 
 
 Judge = Callable[[Task, str], "Judgement | bool | float"]
@@ -401,9 +412,11 @@ def _decode(raw: bytes, path: str, number: int) -> _Line:
         ) from None
     for key in data:
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, 1, 0.5)
+            names = {**_OTHER_NAMES, **dict(zip(_KEYS, _KEYS, strict=True))}
+            near = get_close_matches(key.lower(), names, 1, 0.6)
+            guess = f" Did you mean {names[near[0]]!r}?" if near else ""
             raise ReadError(
-                f"has the unknown key {key!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
+                f"has the unknown key {key!r}.{guess}",
                 source=path,
                 line=number,
                 hint=f"Keys of a task: {', '.join(_KEYS)}.",

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class FailureKind(StrEnum):
-    """Kinds of failure: something broke, no answer was given, a limit was reached, or it is wrong."""
+    """Kinds of failure: something broke, no answer came, a limit was reached, or it is wrong."""
 
     EXCEPTION = "exception"
     REFUSAL = "refusal"
@@ -84,7 +84,7 @@ class FailureGroup(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Failures(Plain):
-    """The failed attempts of a run by cause: exceptions and refusals first, then cut and wrong answers.
+    """The failed attempts of a run by cause: exceptions first, wrong answers last.
 
     ``attempts`` are those with a verdict, passed or failed.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -32,6 +32,8 @@ _MOST_CALLS = 60
 _MOST_CANDIDATES = 200
 _MOST_EXACT = 20_000
 _DRAWS = 9_999
+_PLACE_COST = 1e-7
+_SAME_RATIO = 1e-9
 _SEED = 33
 _MOST_PAIRED = 40
 _MOST_VALUES = 4
@@ -188,7 +190,8 @@ def find_decisive_step(traces: Sequence[Trace], alpha: float) -> DecisiveStep | 
 
     Candidates are the branches of the tree, each against the other attempts that came as far, and
     calls wherever they happen. The same verdicts dealt out anew give the distribution of the
-    largest ratio, exactly where there are few ways to deal them.
+    largest ratio, exactly where there are few ways to deal them. Of candidates that part verdicts
+    equally well, the one before in their order counts as clearer; the order knows no verdicts.
     """
     failures = sum(not trace.passed for trace in traces)
     if smallest_p_value(len(traces), failures) > alpha:
@@ -204,9 +207,9 @@ def find_decisive_step(traces: Sequence[Trace], alpha: float) -> DecisiveStep | 
         other_rows[row, [places[number] for number in candidate.others]] = 1
     verdicts = np.array([not trace.passed for trace in traces], np.float64)
     ratios = _likelihood_ratios(verdicts[None, :], branch_rows, other_rows)[0]
-    best = int(np.argmax(ratios > ratios.max() - 1e-9))
+    best = int(np.argmax(ratios))
     largest = _draw_maxima(len(traces), failures, branch_rows, other_rows)
-    count = int((largest > ratios[best] - 1e-9).sum())
+    count = int((largest > ratios[best] - _SAME_RATIO).sum())
     exact = comb(len(traces), failures) <= _MOST_EXACT
     p_value = count / len(largest) if exact else (count + 1) / (len(largest) + 1)
     if p_value > alpha:
@@ -231,7 +234,13 @@ def smallest_p_value(attempts: int, failures: int) -> float:
 
 
 def _candidates(traces: Sequence[Trace]) -> list[_Candidate]:
-    """Different ways to part the attempts, those of the tree and the earliest first."""
+    """Different ways to part the attempts, those that say most first.
+
+    With four passes and four failures every further split into halves would cost the others their
+    significance. So the order breaks ties: one call in the place of another comes first (a tool, or
+    an argument), then a tool that is called or not; then the branches of the tree, the earliest
+    first; then arguments and errors.
+    """
     everyone = frozenset(trace.number for trace in traces)
     failed = {trace.number for trace in traces if not trace.passed}
     telling = _telling_arguments(traces)
@@ -239,13 +248,17 @@ def _candidates(traces: Sequence[Trace]) -> list[_Candidate]:
     by_step: dict[str, set[int]] = defaultdict(set)
     for trace in traces:
         for step in trace.calls[:_MOST_CALLS]:
-            for label in {step.name, step.label, _label(step, telling)}:
+            call = _label(replace(step, failed=False), telling)  # whatever it returned
+            for label in {step.name, step.label, call, _label(step, telling)}:
                 by_step[label].add(trace.number)
     proposals += [
         _Candidate(step, None, frozenset(numbers), everyone - numbers)
         for step, numbers in sorted(by_step.items())
         if len(numbers) < len(everyone)
     ]
+    labels = {step: frozenset(numbers) for step, numbers in by_step.items()}
+    sides = set(labels.values())
+    tools = {labels[step.name] for trace in traces for step in trace.calls[:_MOST_CALLS]}
     distinct: dict[frozenset[frozenset[int]], _Candidate] = {}
     for candidate in proposals:
         key = frozenset((candidate.numbers, candidate.others))
@@ -256,9 +269,14 @@ def _candidates(traces: Sequence[Trace]) -> list[_Candidate]:
             and _share(candidate.numbers, failed) > _share(rival.numbers, failed)
         ):
             distinct[key] = candidate
-    by_size = sorted(distinct.values(), key=lambda c: -min(len(c.numbers), len(c.others)))
-    selection = set(map(id, by_size[:_MOST_CANDIDATES]))
-    return [candidate for candidate in distinct.values() if id(candidate) in selection]
+
+    def signs(key: frozenset[frozenset[int]]) -> int:
+        return 2 if key <= sides else len(key & tools)
+
+    order = sorted(distinct, key=lambda key: -signs(key))
+    by_size = sorted(order, key=lambda key: -min(map(len, key)))
+    selection = set(by_size[:_MOST_CANDIDATES])
+    return [distinct[key] for key in order if key in selection]
 
 
 def _share(numbers: frozenset[int], failed: set[int]) -> float:
@@ -283,7 +301,10 @@ def _tree_candidates(node: Branch, before: tuple[str, ...]) -> Iterator[_Candida
 def _likelihood_ratios(
     verdicts: FloatArray, branch_rows: FloatArray, other_rows: FloatArray
 ) -> FloatArray:
-    """Twice the log-likelihood ratio of two failure rates against one; verdicts by candidates."""
+    """Twice the log-likelihood ratio of two failure rates against one; verdicts by candidates.
+
+    Every place in the order costs a trifle, which breaks ties.
+    """
     sizes: FloatArray = branch_rows.sum(1)
     others: FloatArray = other_rows.sum(1)
     failed, others_failed = verdicts @ branch_rows.T, verdicts @ other_rows.T
@@ -298,7 +319,8 @@ def _likelihood_ratios(
         + log_likelihood(others_failed, others)
         - log_likelihood(failed + others_failed, sizes + others)
     )
-    return ratios
+    # Ratios of small tables are equal or differ by far more than all places together.
+    return ratios - _PLACE_COST * np.arange(len(sizes))
 
 
 def _draw_maxima(
