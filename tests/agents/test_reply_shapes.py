@@ -135,7 +135,6 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
         ("missing", "infrastructure"),
     ),
     "not an object": ("openai", 200, ["yes"], ("missing", "infrastructure")),
-    "a page of HTML": ("openai", 200, "<html>gateway</html>", ("missing", "infrastructure")),
     "quota": (
         "openai",
         429,

@@ -13,6 +13,9 @@ import pytest
 
 import passhat as api
 from passhat.agents import provider as provider_module
+from passhat.agents.base import ProviderFault
+from passhat.agents.provider import Provider, ProviderError
+from passhat.agents.provider_tables import ErrorKind
 from passhat.errors import RunStopped
 
 TASKS = [{"id": f"t{i}", "prompt": "2 + 2?", "answer": "4"} for i in range(4)]
@@ -83,6 +86,18 @@ def test_a_site_that_is_no_api(word: str, path: str, message: str) -> None:
             api.run(f"{word}@{url}", TASKS, n=4, jobs=1, progress=False)
         assert f"http://127.0.0.1:{server.server_port}" in caught.value.message
         assert server.requests <= 4  # two tries, each perhaps with a redirect
+
+
+def test_a_page_of_an_address_that_answered_before_is_tried_again() -> None:
+    provider = Provider("openai", "http://host/v1", None)
+    page = ProviderError(ErrorKind.PAGE, "an answer that is not JSON")
+    provider._give_up(page, "small", 0)
+    with pytest.raises(RunStopped):
+        provider._give_up(page, "small", 1)
+    provider.pace.note_answer()
+    provider._give_up(page, "small", 7)
+    with pytest.raises(ProviderFault, match="given up after 8 retries"):
+        provider._give_up(page, "small", 8)
 
 
 def _hang_up(connection: socket.socket) -> None:
