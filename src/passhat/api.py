@@ -168,8 +168,9 @@ def run(
     only_missing : bool
         Make attempts without a verdict again.
     keep_going : bool
-        Go on when the first three attempts all raise the same exception, return the same unusable
-        answer or meet a judge that raises; by default that is a :class:`RunStopped`.
+        Go on when the first three attempts all raise the same exception, give an empty or unusable
+        answer, are refused, cut or late, or meet a judge that raises; by default that is a
+        :class:`RunStopped`.
     budget, max_tokens, rate, retries
         Caps in dollars and tokens, calls per minute, retries of a call.
     otlp, otlp_port

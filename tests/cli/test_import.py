@@ -54,3 +54,19 @@ def test_a_word_that_is_neither_file_nor_run(passhat: Passhat, here: Path) -> No
     ended = passhat("report", "zzz")
     assert ended.code == 2
     assert "there is no such file" in ended.err
+
+
+def test_an_imported_log_is_shown_with_the_expected_answer(passhat: Passhat, here: Path) -> None:
+    cases = [
+        {"input": "a", "success": False, "actualOutput": "5", "expectedOutput": "4"},
+        {"input": "b", "success": True, "actualOutput": "6", "expectedOutput": "6"},
+    ]
+    (here / "deepeval.json").write_text(json.dumps({"testCases": cases}))
+    assert passhat("import", "deepeval.json").code == 0
+    shown = passhat("show", "latest", "a#1").out
+    assert [line.split()[:2] for line in shown.splitlines()[2:4]] == [
+        ["expected", "4"],
+        ["got", "5"],
+    ]
+    rows = passhat("export", ".passhat/passhat.db").out.splitlines()
+    assert [json.loads(row)["expected"] for row in rows] == ["4", "6"]

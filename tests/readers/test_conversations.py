@@ -12,6 +12,8 @@ import pytest
 from passhat import read
 from passhat.readers import Needs
 from passhat.readers.conversations import transcript_entries
+from passhat.readers.store import attempt_record
+from passhat.reporting.answers import find_differences
 from passhat.reporting.why import read_traces
 from passhat.stats.why import Step
 
@@ -136,3 +138,78 @@ def test_what_is_no_message_is_left_out() -> None:
     assert role == "agent"
     assert '"name": "a"' in text
     assert list(transcript_entries(None)) == []
+
+
+def _transcript(path: Path) -> dict[str, str]:
+    """The last text of every role of the only attempt of a log, as it is imported."""
+    (run,) = read(path, needs=Needs(conversations=True))
+    (attempt,) = run.attempts or ()
+    return {entry["role"]: entry["text"] for entry in attempt_record(attempt).transcript}
+
+
+def test_a_target_of_inspect_is_imported_beside_the_answer(tmp_path: Path) -> None:
+    log = inspect_log()
+    for target, text in (("Paid.", "Paid."), (["Paid."], "Paid."), (["a", "b"], '["a", "b"]')):
+        log["samples"][0]["target"] = target
+        path = tmp_path / "log.json"
+        path.write_text(json.dumps(log))
+        assert _transcript(path) | {"user": "", "tool": ""} == {
+            "user": "",
+            "agent": "Done.",
+            "tool": "",
+            "expected": text,
+        }
+
+
+@pytest.mark.parametrize("style", ["tau2", "openai"])
+def test_expected_actions_are_compared_with_calls_of_the_same_tools(
+    tmp_path: Path, style: str
+) -> None:
+    """The call of find failed, so only pay counts; its argument differs."""
+    actions = [
+        {"name": "find", "arguments": {"id": 7}, "kwargs": {"id": 7}},
+        {"name": "pay", "arguments": {"sum": 3}, "kwargs": {"sum": 3}},
+    ]
+    if style == "tau2":
+        path = write_tau2(tmp_path)
+        log = json.loads(path.read_text())
+        log["tasks"] = [{"id": "1", "evaluation_criteria": {"actions": actions}}]
+    else:
+        path = write_tau(tmp_path)
+        log = json.loads(path.read_text())
+        log[0]["info"]["task"] = {"actions": actions}
+    path.write_text(json.dumps(log))
+    texts = _transcript(path)
+    assert json.loads(texts["expected"]) == {"find": {"id": 7}, "pay": {"sum": 3}}
+    assert json.loads(texts["got"]) == {"pay": {"sum": 2}}
+    assert list(find_differences(texts["expected"], texts["got"])) == [
+        'find is absent, expected {"id": 7}',
+        "pay.sum is 2, expected 3",
+    ]
+
+
+def test_assertions_of_promptfoo_and_deepeval_are_imported(tmp_path: Path) -> None:
+    checks = [{"type": "equals", "value": "4"}, {"type": "javascript", "value": "output > 3"}]
+    row = {
+        "prompt": {"raw": "2 + 2?"},
+        "vars": {"q": "2 + 2?"},
+        "testCase": {"vars": {"q": "2 + 2?"}, "assert": checks},
+        "provider": {"id": "m"},
+        "success": False,
+        "response": {"output": "5"},
+    }
+    path = tmp_path / "promptfoo.json"
+    path.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "results": [row]}}))
+    assert _transcript(path) == {"user": "2 + 2?", "agent": "5", "expected": "4"}
+    case = {"input": "2 + 2?", "success": False, "actualOutput": "5", "expectedOutput": "4"}
+    path = tmp_path / "deepeval.json"
+    path.write_text(json.dumps({"testCases": [case]}))
+    assert _transcript(path) == {"agent": "5", "expected": "4"}
+
+
+def test_secrets_of_a_log_are_not_imported(tmp_path: Path) -> None:
+    log = inspect_log()
+    log["samples"][0]["target"] = "sk-abcdefghijklmnopqrstuvwx"
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    assert "sk-abc" not in _transcript(path)["expected"]

@@ -109,10 +109,11 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
     A table of counts has no attempts to import; it is skipped with a message.
     """
     from passhat._display import counted, visible
+    from passhat.readers import Needs
     from passhat.readers.store import import_run
     from passhat.store import open_store
 
-    runs = how.read(sources)
+    runs = how.read(sources, needs=Needs(details=True, conversations=True))
     with open_store(store_path) as store:
         for run in runs:
             if run.attempts is None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
-from passhat.readers.conversations import conversation_text
+from passhat.readers.conversations import conversation_text, with_answers
 from passhat.readers.parsing import LONGEST_DETAIL, number_or_none
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss, Outcomes, Run, ScoreRange, Tally
@@ -358,8 +358,7 @@ class LogBuilder:
         self._names += [*_NUMBERS, *(SLICE_PREFIX + name for name in slices)]
         # The reader's columns have passhat's own names: nothing is left to guess.
         columns = ColumnMap.resolve(self._names)
-        talk = ("conversation",) if options.needs.conversations else ()
-        extra_names = (*_EXTRAS, *extras, *talk)
+        extra_names = (*_EXTRAS, *extras, *("conversation",) * options.needs.conversations)
         self._gatherer = AttemptGatherer(
             columns, options.pass_at, extra_names, score_range=options.score_range
         )
@@ -390,6 +389,7 @@ class LogBuilder:
         score: object = None,
         extras: Sequence[object] = (),
         conversation: Iterable[tuple[str, str]] = (),
+        expected: object = None,
     ) -> None:
         """Take one attempt; ``reward`` is a bool, a number, or ``None`` for missing.
 
@@ -397,8 +397,8 @@ class LogBuilder:
         lost. ``absent`` marks an attempt that was planned and has no row. ``source_id`` is the id
         that the source itself gave to the attempt: the same one again is the same attempt, and is
         skipped. ``score`` is the graded result beside a verdict; a graded reward needs none.
-        ``conversation`` are (role, text) pairs in the form of
-        :mod:`passhat.readers.conversations`; it is only looked at where it is needed.
+        ``conversation`` are (role, text) pairs as in :mod:`passhat.readers.conversations`, and
+        ``expected`` is the right answer; both are only looked at where they are needed.
         """
         name = "" if task is None else str(task).strip()
         if not name or not isinstance(task, _TASK_TYPES):
@@ -425,7 +425,8 @@ class LogBuilder:
         self._read += not absent
         self._absent += absent
         key = self._keys.setdefault(run, len(self._keys))
-        talk = (conversation_text(conversation),) if self.options.needs.conversations else ()
+        pairs = with_answers(conversation, answer, expected)
+        talk = (conversation_text(pairs),) if self.options.needs.conversations else ()
         self._buffer.append(
             (
                 *(key, name, label, value, why[:LONGEST_DETAIL], answer),

@@ -340,6 +340,7 @@ class _MappedFile:
             source_id=self._get(record, "id"),
             score=self._score(record),
             extras=[self._get(record, word) for word in EXTRA_WORDS if word in self._fields],
+            expected=self._get(record, "expected"),
         )
 
     def _seconds(self, record: Record) -> object:

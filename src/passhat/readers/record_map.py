@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 ABOUT_WORDS = ("model_version", "provider")
-EXTRA_WORDS = ("sample_hash", "retries")
+EXTRA_WORDS = ("sample_hash", "retries", "expected")
 _WORDS = (
     *(*ALIASES, "id", "seed", "error", "experiment", "duration_ms"),
     *(*ABOUT_WORDS, *EXTRA_WORDS),

@@ -20,8 +20,9 @@ from passhat.readers.base import (
     is_counted,
     note_counted,
 )
-from passhat.readers.conversations import conversation_text
+from passhat.readers.conversations import conversation_text, read_conversation
 from passhat.readers.sources import Source
+from passhat.runner.redaction import Redactor
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict, no_answer_text
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
@@ -54,6 +55,7 @@ _COLUMNS = (
     *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "seed"),
     *("answer_hash", "score"),
 )
+_REDACT = Redactor()
 _KEPT = ("seed",)
 """Columns kept with an attempt that no statistic uses."""
 _DETAILS = ("retries", "answer", "expected")
@@ -321,6 +323,10 @@ def attempt_record(attempt: Attempt) -> AttemptRecord:
         tokens=measures.get("tokens"),
         cost=measures.get("cost"),
         retries=int(retries) if (retries := attempt.extras.get("retries", "")).isdecimal() else 0,
+        transcript=[
+            {"role": role, "text": _REDACT.shorten(text)}
+            for role, text in read_conversation(attempt.extras.get("conversation", ""))
+        ],
     )
 
 

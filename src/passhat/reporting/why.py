@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import NamedTuple
 
-import msgspec
-
 from passhat._display import some
 from passhat.errors import InvalidValue
 from passhat.readers import Needs, read
+from passhat.readers.conversations import read_conversation
 from passhat.readers.store import run_from_store
 from passhat.stats.outcomes import Run, Verdict
 from passhat.stats.why import Step, TaskWhy, Trace, Why, explain_failures, explain_task
@@ -51,7 +50,7 @@ def _traces(run: Run) -> Iterator[AttemptTrace]:
         number = int(attempt.extras.get("number", attempt.number))
         trace = None
         if text and attempt.verdict is not Verdict.MISSING:
-            pairs = msgspec.json.decode(text, type=list[tuple[str, str]])
+            pairs = read_conversation(text)
             steps = steps_of([{"role": role, "text": words} for role, words in pairs])
             cut = attempt.extras.get("cut", "")
             trace = Trace(

@@ -91,7 +91,7 @@ class RunPlan:
     wait : bool
         Stay until other runners of the run have finished; make what they leave.
     keep_going : bool
-        Go on when the first attempts all end by the same exception or unusable answer.
+        Go on when the first attempts all end alike, without an answer that could be judged.
     canary : bool
         Whether conversations carry a reference by which a leak is found out.
     tell : callable

@@ -59,6 +59,7 @@ class _Sample(msgspec.Struct):
     total_time: Any = None
     message_count: Any = None
     uuid: Any = None
+    target: Any = None
     messages: msgspec.Raw = msgspec.Raw(b"[]")
     attachments: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -270,6 +271,7 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, members: Members | None
         if members is None
         else _member(sample),
         conversation=_conversation(sample, members),
+        expected=sample.target,
     )
 
 

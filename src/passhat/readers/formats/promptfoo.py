@@ -22,6 +22,7 @@ __all__ = ["PromptfooReader"]
 
 _ERROR = 2
 """promptfoo's failureReason: 0 none, 1 an assertion, 2 an error."""
+_CODE = ("javascript", "python", "ruby", "webhook")
 
 
 class _Prompt(msgspec.Struct):
@@ -242,7 +243,18 @@ def _take(
         source_id=row.id,
         score=row.score,
         conversation=_conversation(row, answer),
+        expected=_expected_values(row.test_case),
     )
+
+
+def _expected_values(case: _Case | None) -> list[object]:
+    """The values that a test's assertions compare with; not the code of those that are code."""
+    checks = case.checks if case is not None and isinstance(case.checks, list) else []
+    return [
+        check["value"]
+        for check in checks
+        if isinstance(check, dict) and check.get("value") and check.get("type") not in _CODE
+    ]
 
 
 def _conversation(row: _Row, answer: _Response) -> Iterator[tuple[str, str]]:

@@ -14,9 +14,9 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.conversations import transcript_entries
+from passhat.readers.conversations import action_entries, transcript_entries
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
-from passhat.readers.parsing import scalars
+from passhat.readers.parsing import as_dict, scalars
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
@@ -61,6 +61,7 @@ class _Info(msgspec.Struct):
 
 class _Results(msgspec.Struct):
     info: _Info | None = None
+    tasks: msgspec.Raw = msgspec.Raw(b"null")
     simulations: list[_Simulation] | None = None
     simulation_index: list[_Simulation] | dict[str, _Simulation] | None = None
 
@@ -98,10 +99,11 @@ class Tau2BenchReader(Reader):
         if not document.head.simulations and not document.head.simulation_index:
             # Either the folder form without an index, or records cut out of a broken document.
             rows = chain(rows, _from_files(results, log))
+        actions = _find_actions(document.head) if options.needs.conversations else {}
         for number, (key, row) in enumerate(rows, 1):
             where = key or f"simulation {number}"
             with log.row(where):
-                _take(log, row, where)
+                _take(log, row, where, actions.get(str(row.task_id)))
         facts = _facts(document.head, source)
         return log.runs(facts)
 
@@ -119,7 +121,17 @@ def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simula
             log.lose(where, error.message)
 
 
-def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
+def _find_actions(head: _Results) -> dict[str, object]:
+    """The expected actions of every task, which follow from its policy."""
+    tasks = decode(bytes(head.tasks), object)
+    return {
+        str(task.get("id")): as_dict(task.get("evaluation_criteria")).get("actions")
+        for task in (tasks if isinstance(tasks, list) else ())
+        if isinstance(task, dict)
+    }
+
+
+def _take(log: LogBuilder, row: _Simulation, where: str, actions: object) -> None:
     # Here and not above: every reader is loaded to look at any file, and the suite is heavy.
 
     end = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
@@ -146,12 +158,13 @@ def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
         seed=row.seed,
         source_id=row.id,
         transcript=where if row.id is None else f"simulation {row.id}",
-        conversation=_conversation(row),
+        conversation=_conversation(row, actions),
     )
 
 
-def _conversation(row: _Simulation) -> Iterator[tuple[str, str]]:
-    yield from transcript_entries([decode(bytes(raw), dict) for raw in row.messages or ()])
+def _conversation(row: _Simulation, actions: object) -> Iterator[tuple[str, str]]:
+    entries = transcript_entries([decode(bytes(raw), dict) for raw in row.messages or ()])
+    yield from action_entries(entries, actions, "arguments")
 
 
 def _facts(head: _Results, source: Source) -> RunFacts:

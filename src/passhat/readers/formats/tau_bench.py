@@ -9,10 +9,10 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.conversations import transcript_entries
+from passhat.readers.conversations import action_entries, transcript_entries
 from passhat.readers.identity import from_name
 from passhat.readers.json_records import decode, open_list, read_bytes
-from passhat.readers.parsing import why_missing
+from passhat.readers.parsing import as_dict, why_missing
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
@@ -23,6 +23,7 @@ class _Info(msgspec.Struct):
     user_cost: Any = None
     reward_info: Any = msgspec.UNSET
     error: Any = None
+    task: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Row(msgspec.Struct):
@@ -87,7 +88,9 @@ def _take(log: LogBuilder, number: int, row: _Row) -> None:
 
 
 def _conversation(row: _Row) -> Iterator[tuple[str, str]]:
-    yield from transcript_entries([decode(bytes(raw), dict) for raw in row.traj or ()])
+    entries = transcript_entries([decode(bytes(raw), dict) for raw in row.traj or ()])
+    task = as_dict(decode(bytes((row.info or _Info()).task), object))
+    yield from action_entries(entries, task.get("actions"), "kwargs")
 
 
 def _suite(source: Source) -> str | None:
