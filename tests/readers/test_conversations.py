@@ -143,7 +143,8 @@ def test_what_is_no_message_is_left_out() -> None:
 def _transcript(path: Path) -> dict[str, str]:
     """The last text of every role of the only attempt of a log, as it is imported."""
     (run,) = read(path, needs=Needs(conversations=True))
-    (attempt,) = run.attempts or ()
+    assert run.attempts is not None
+    (attempt,) = run.attempts
     return {entry["role"]: entry["text"] for entry in attempt_record(attempt).transcript}
 
 
