@@ -162,6 +162,7 @@ def test_every_attempt_is_a_conversation_of_its_own(
     made = attempts(url, tmp_path)
     assert [str(one.judgement.verdict) for one in made] == ["passed"] * 8, made[0].judgement
     assert sorted(agent.heard.values()) == [3] * 8  # eight contexts, three messages in each
+    assert {one.conversation for one in made} == set(agent.heard)
 
 
 def test_an_agent_of_version_0_3_within_the_new_sdk(serving: Serving, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.agents.base import AgentFault, Meter, Usage
-from passhat.agents.frameworks import read_answer
+from passhat.agents.framework_answers import read_answer
 from passhat.agents.function import agent_from_object
 from passhat.agents.prices import Price, PriceTable
 from passhat.errors import InvalidValue

@@ -756,3 +756,37 @@ def test_the_table_in_the_docs_is_this_one() -> None:
     page = Path(__file__).parents[2] / "docs" / "models.md"
     assert behavior_table() in page.read_text(encoding="utf-8")
     assert len(SHAPES) + len(STREAMS) + len(REJECTIONS) >= 60
+
+
+def test_a_model_that_changes_is_warned_about_within_a_run_and_against_its_baseline(
+    one_question: None, passhat: Passhat, serve: Serve
+) -> None:
+    del one_question
+    served: list[str] = []
+
+    def answer(_path: str, _body: Any) -> tuple[int, dict[str, str], bytes]:
+        reply = chat(YES, system_fingerprint="fp_1") | {"model": served.pop(0)}
+        return 200, {}, json.dumps(reply).encode()
+
+    with serve(lambda _body: None) as (url, server):
+        server.answer = answer
+        word = f"openai:small@{url}/v1"
+        for name, models in (
+            ("first", ["small-2"] * 4),
+            ("later", ["small-3"] * 4),
+            ("mixed", ["small-2", "small-3"] * 2),
+        ):
+            served[:] = models
+            arguments = ("-n", "4", "--name", name, "--jobs", "1")
+            ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", word, *arguments)
+            is_mixed = "the model changed during the run" in ended.out
+            assert is_mixed == (name == "mixed")
+    change = "was answered by small-2 (fp_1) before and by small-3 (fp_1) now"
+    store = ".passhat/passhat.db"
+    compared = passhat("compare", store, "--run", "first", "--run", "later", "--json")
+    assert any(change in note for note in json.loads(compared.out)["notes"])
+    assert "was answered by" in passhat("compare", store, "--run", "first", "--run", "later").out
+    # Also where the baseline is a file.
+    passhat("export", "first", "-o", "base.jsonl")
+    gated = passhat("gate", "later", "--against", "base.jsonl", "--json")
+    assert any(change in note for note in json.loads(gated.out)["notes"]), gated.out

@@ -141,3 +141,33 @@ def test_one_run_is_not_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path.write_text("model,task,trial,success\nm,t,0,1\n")
     assert main(["compare", str(path)]) == 2
     assert "two runs are needed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("passes", "advice"),
+    [
+        ((7, 8), "as at pass^"),
+        ((8, 8), "; harder tasks would tell more"),
+        ((0, 0), "; easier tasks would tell more"),
+        ((4, 5), None),
+    ],
+)
+def test_runs_near_zero_or_one_are_told_where_they_would_differ(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    passes: tuple[int, int],
+    advice: str | None,
+) -> None:
+    """Two agents that differ by nothing that ten tasks could show, of eight attempts each."""
+    rows = ["model,task,n,c"]
+    for place, model in enumerate("ab"):
+        for task in range(10):
+            # One attempt in eight fails at most tasks, so that all eight pass at few of them.
+            c = passes[(task + place) % 2] if task else passes[0]
+            rows.append(f"{model},t{task},8,{c}")
+    path = tmp_path / "counts.csv"
+    path.write_text("\n".join(rows) + "\n")
+    assert main(["compare", str(path), "-k", "1"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ("told apart best where rates are near one half" in printed) == (advice is not None)
+    assert advice is None or advice in printed

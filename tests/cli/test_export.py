@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,27 @@ def test_a_run_of_the_store_keeps_detail_retries_and_answers(
         assert [one.detail for one in again.attempts or ()] == [row["detail"] for row in rows]
     Path("out.jsonl").write_text(passhat("export", "s.db").out)
     assert passhat("validate", "out.jsonl").code == 0
+
+
+def test_ids_and_commands_can_be_pasted_back(
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer may be a subclass of str, and a task's id longer than the screen."""
+    monkeypatch.chdir(tmp_path)
+    task = f"it's {'long ' * 20}end"
+    line = {"id": task, "prompt": "yes?", "answer": "yes"}
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(line))
+    (tmp_path / "text_agents.py").write_text(
+        "class Text(str):\n    pass\n\ndef answer(prompt):\n    return Text('no')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    command = ("run", "-s", "jsonl:tasks.jsonl", "-a", "python:text_agents:answer", "-n", "2")
+    first, second = passhat(*command), passhat(*command)
+    (line,) = [line for line in first.out.splitlines() if line.startswith("Read a failure: ")]
+    words = shlex.split(line.removeprefix("Read a failure: "))
+    assert words[:2] == ["passhat", "show"]
+    assert f"{task}#1 failed" in " ".join(passhat(*words[1:]).out.split())
+    assert "nothing to make" not in first.err
+    assert "nothing to make: all 2 attempts of this run are stored" in second.err
+    for name in (words[2], words[2][:6]):
+        assert len(passhat("export", ".passhat/passhat.db", "--run", name).out.splitlines()) == 2

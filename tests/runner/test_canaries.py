@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from passhat.runner.attempt import Canary
+from passhat.runner.canaries import Canary
 from passhat.runner.run_spec import RunSpec
 
 Passhat = Callable[..., Any]
@@ -81,3 +81,28 @@ def test_references_are_for_suites_that_take_them_unless_the_user_says_otherwise
     spec = RunSpec(suite=word, agent="demo:careful", attempts=1, canary=choice)
     takes = word.startswith("orderdesk")
     assert spec.plan().canary == (takes if choice is None else choice)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("agent", ["fresh", "leaky"])
+def test_evidence_of_fresh_attempts_is_given_only_where_there_is_some(
+    passhat: Passhat, agent: str
+) -> None:
+    suite = ("jsonl:tasks.jsonl", "--set", "canary=yes", "--jobs", "1")
+    word = f"python:leaky_agents:{agent}"
+    ended = passhat("run", "-s", *suite, "-a", word, "-n", "2", "--full")
+    has_evidence = "no attempt repeated what only another was told" in " ".join(ended.out.split())
+    assert has_evidence == (agent == "fresh")
+
+
+def test_conversations_that_are_shared_are_warned_about() -> None:
+    from passhat.readers.store import _conversation_notes, _origin_warnings
+    from passhat.store import Origins
+
+    new, shared = Origins(contexts=8, distinct_contexts=8), Origins(contexts=8, distinct_contexts=6)
+    (note,) = _conversation_notes(new, has_leaks=False)
+    assert note == (
+        "every attempt began a new conversation: 8 context ids of the agent for 8 attempts"
+    )
+    assert _conversation_notes(shared, has_leaks=False) == _origin_warnings(new) == ()
+    assert "2 attempts went on in the conversation of another" in _origin_warnings(shared)[0]

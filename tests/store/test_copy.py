@@ -43,7 +43,8 @@ def fill(store: Store, made: dict[str, int], seconds: float = 1.5) -> Store:
                 Judgement(Verdict.PASSED, ""),
                 seconds=seconds,
                 transcript=talk,
-                calls=CallRecords(2, 1, 14, 0, 0, 0, b'[{"name": "openai:m"}]'),
+                calls=CallRecords(2, 1, 14, 0, 0, 0, b'[{"name": "openai:m"}]', (("m-2", ""),)),
+                conversation=f"context {one}",
             )
             for one in wanted
         ],
@@ -84,6 +85,7 @@ def test_blocks_of_any_size_hold_every_attempt_once(
         "attempts": 18,
         "transcripts": 18,
         "calls": 18,
+        "origins": 18,
         "judgements": 5,
     }
 

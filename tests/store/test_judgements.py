@@ -120,7 +120,8 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
             "DROP INDEX attempts_finished; DROP INDEX attempts_open; "
             "DROP INDEX attempts_ended; DROP INDEX attempts_leaks; "
             "DROP VIEW judged; DROP TABLE judgements; DROP TABLE leases; DROP TABLE calls; "
-            "ALTER TABLE runs DROP COLUMN total; ALTER TABLE runs DROP COLUMN allocation; "
+            "DROP TABLE origins; ALTER TABLE runs DROP COLUMN total; "
+            "ALTER TABLE runs DROP COLUMN allocation; "
             "ALTER TABLE runs DROP COLUMN generation; ALTER TABLE attempts DROP COLUMN score; "
             "PRAGMA user_version = 2;"
         )

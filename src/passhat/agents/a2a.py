@@ -118,7 +118,7 @@ class A2AAgent(Agent):
             ) from None
 
     async def session(self, attempt: AttemptInfo) -> _A2ASession:
-        return _A2ASession(self, await self.connect(), self._cancelling, attempt.traceparent)
+        return _A2ASession(self, await self.connect(), self._cancelling, attempt)
 
     async def close(self) -> None:
         """Close the connections; the next session opens new ones."""
@@ -229,9 +229,9 @@ class _A2ASession(Session):
     """The conversation of a single attempt."""
 
     def __init__(
-        self, agent: A2AAgent, client: Client, cancelling: Cancelling, traceparent: str = ""
+        self, agent: A2AAgent, client: Client, cancelling: Cancelling, attempt: AttemptInfo
     ) -> None:
-        self._traceparent = traceparent
+        self._attempt = attempt
         self._agent = agent
         self._client = client
         self._cancelling = cancelling
@@ -243,7 +243,7 @@ class _A2ASession(Session):
         reply = await self._send_with_retries(turn.text)
         if not self._context_id:
             self._agent.first_context(reply.context_id)
-            self._context_id = reply.context_id
+            self._context_id = self._attempt.meter.conversation = reply.context_id
         elif reply.context_id not in ("", self._context_id):
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
@@ -290,7 +290,8 @@ class _A2ASession(Session):
             task_id=self._task_id or None,
             role=Role.ROLE_USER,
         )
-        headers = {"traceparent": self._traceparent} if self._traceparent else None
+        traceparent = self._attempt.traceparent
+        headers = {"traceparent": traceparent} if traceparent else None
         events = self._client.send_message(
             SendMessageRequest(message=message),
             context=ClientCallContext(service_parameters=headers),

@@ -100,6 +100,8 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
         The table that the cost comes from, with the date or version of its data.
     votes : list of bool, optional
         Verdicts of a model that judged several times; only of the record that sums them up.
+    fingerprint : str
+        The configuration of the server that answered, as it states it.
     source : str
         ``spans`` where the record comes from OpenTelemetry spans of the agent.
     """
@@ -126,6 +128,7 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     priced: str = ""
     votes: list[bool] | None = None
     source: str = ""
+    fingerprint: str = ""
 
 
 class Clock(Protocol):
@@ -144,12 +147,16 @@ class Meter:
     cap, may let ``reserve`` wait or refuse.
     """
 
-    __slots__ = ("_clock", "_cost", "_tokens", "_used", "by_agent", "calls", "retries", "role")
+    __slots__ = (
+        *("_clock", "_cost", "_tokens", "_used", "by_agent", "calls", "conversation"),
+        *("retries", "role"),
+    )
 
     def __init__(self) -> None:
         self.retries = 0
         self.calls: list[ModelCall] = []
         self.role = "agent"
+        self.conversation = ""  # the id that the agent itself gave to it
         self.by_agent = (
             False  # whether the agent's own use was counted, not only a user's or judge's
         )

@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session
-from passhat.agents.frameworks import read_answer
+from passhat.agents.framework_answers import read_answer
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory

@@ -24,7 +24,8 @@ from typing import Any
 
 from passhat._plugins import check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
-from passhat.agents.frameworks import FrameworkAgent, framework_of, read_answer, refuse_unknown
+from passhat.agents.framework_answers import read_answer
+from passhat.agents.frameworks import FrameworkAgent, framework_of, refuse_unknown
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory

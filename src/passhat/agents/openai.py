@@ -168,6 +168,7 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
         _thinking_of(message),
         raw=data,
         cost=_read_cost(data.get("usage")),
+        fingerprint=str(data.get("system_fingerprint") or ""),
     )
 
 

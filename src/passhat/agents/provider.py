@@ -131,6 +131,7 @@ class ModelReply:
     native: Any = None
     raw: Any = None
     cost: float | None = None
+    fingerprint: str = ""
 
     @property
     def empty(self) -> str:
@@ -504,4 +505,5 @@ def _complete_record(
         retries=causes,
         request_id=reply.request_id,
         reply=reply.raw,
+        fingerprint=reply.fingerprint,
     )

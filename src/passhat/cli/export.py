@@ -13,6 +13,7 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
     exit_code,
+    runs_called,
     source_options,
     sources_argument,
 )
@@ -61,7 +62,7 @@ def command(
     from passhat.store import without_password
 
     runs = how.read(source, needs=Needs(details=True))
-    selection = [run for run in runs if run_name in (None, run.name)]
+    selection = runs if run_name is None else runs_called(runs, run_name)
     if not selection:
         raise InvalidValue(
             f"{without_password(source)}: no run is called {run_name!r}.",

@@ -526,12 +526,17 @@ def _until_stopped(
 
 
 def _failure(store: Store, run_id: str, run: Run) -> str:
-    """The first failed attempt, as ``passhat show`` takes it; empty when there is none."""
+    """The first failed attempt, as a shell passes it to ``passhat show``; empty without one."""
+    import shlex
+
     outcomes = run.outcomes
     failed = (outcomes.n > outcomes.c).nonzero()[0]
     task = outcomes.tasks[int(failed[0])] if len(failed) else ""
     number = store.first_failure(run_id, task) if task else None
-    return "" if number is None else f"{run_id} {task}#{number}"
+    if number is None:
+        return ""
+    attempt = f"{task}#{number}"  # a shell takes # within a word as it is
+    return f"{run_id} {attempt if shlex.quote(task) == task else shlex.quote(attempt)}"
 
 
 def _report(result: RunResult, store: Store, k: int | None, *, verbose: bool, full: bool) -> None:

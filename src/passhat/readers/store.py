@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.store import (
     AttemptRecord,
     CallCounts,
+    Origins,
     PlannedAttempts,
     RunRecord,
     Store,
@@ -175,6 +178,7 @@ def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
 def _as_run(
     store: Store, stored: StoredRun, outcomes: Outcomes, reading: tuple[str, ...] = ()
 ) -> Run:
+    origins, leaks = store.origins(stored.id), store.leaks(stored.id)
     note = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
     return Run(
         name=stored.title,
@@ -186,11 +190,14 @@ def _as_run(
         source=store.path,
         id=stored.id,
         started=stored.started,
+        about=_served(origins),
+        notes=_conversation_notes(origins, has_leaks=bool(leaks)),
         messages=store.failure_messages(stored.id),
         missing_details=store.missing_messages(stored.id),
         # A leak comes first: one-screen reports show only the first warning.
         warnings=(
-            *_leak_warnings(store, stored),
+            *_leak_warnings(leaks, stored),
+            *_origin_warnings(origins),
             *_call_warnings(store.call_counts(stored.id)),
         ),
         reading=(note, *_price_notes(store, stored), *_vote_notes(store, stored), *reading),
@@ -247,9 +254,58 @@ def _call_warnings(counts: CallCounts) -> tuple[str, ...]:
     )
 
 
-def _leak_warnings(store: Store, stored: StoredRun) -> tuple[str, ...]:
+def _served(origins: Origins) -> dict[str, str]:
+    """The models that answered, with the fingerprint of each that has only one."""
+    fingerprints: dict[str, set[str]] = {}
+    for pairs in origins.served:
+        for model, fingerprint in pairs:
+            fingerprints.setdefault(model, set()).add(fingerprint)
+    names = [
+        f"{model} ({only})" if len(ids) == 1 and (only := next(iter(ids))) else model
+        for model, ids in sorted(fingerprints.items())
+    ]
+    return {"model_version": ", ".join(names)} if names else {}
+
+
+def _origin_warnings(origins: Origins) -> tuple[str, ...]:
+    """Attempts that other models answered than other attempts, or that share a conversation."""
+    attempts = Counter[tuple[str, ...]]()
+    for pairs, count in origins.served.items():
+        attempts[tuple(sorted({model for model, _ in pairs}))] += count
+    warnings = []
+    # An agent may use several models, and not all of them every time.
+    if any(not set(a) & set(b) for a, b in combinations(attempts, 2)):
+        shares = ", ".join(
+            f"{' and '.join(models)} ({counted(count, 'attempt')})"
+            for models, count in attempts.most_common(4)
+        )
+        warnings.append(f"the model changed during the run: answered by {shares}")
+    if shared := origins.contexts - origins.distinct_contexts:
+        warnings.append(
+            f"{counted(shared, 'attempt')} went on in the conversation of another attempt "
+            f"({origins.distinct_contexts:,} context ids for {origins.contexts:,} attempts), so "
+            "attempts were not fresh"
+        )
+    return tuple(warnings)
+
+
+def _conversation_notes(origins: Origins, *, has_leaks: bool) -> tuple[str, ...]:
+    """The evidence that attempts were fresh, where the run has any."""
+    if origins.contexts and origins.contexts == origins.distinct_contexts and not has_leaks:
+        return (
+            f"every attempt began a new conversation: {counted(origins.contexts, 'context id')} of "
+            f"the agent for {counted(origins.contexts, 'attempt')}",
+        )
+    if origins.references and not has_leaks:
+        return (
+            f"no attempt repeated what only another was told: {origins.references:,} carried a "
+            "reference of their own",
+        )
+    return ()
+
+
+def _leak_warnings(leaks: Sequence[tuple[str, int, str]], stored: StoredRun) -> tuple[str, ...]:
     """How many attempts repeated the reference that only another attempt was given."""
-    leaks = store.leaks(stored.id)
     if not leaks:
         return ()
     task, number, other = leaks[0]

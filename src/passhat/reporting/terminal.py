@@ -97,7 +97,7 @@ def facts(entries: Iterable[tuple[str, str]]) -> Grid:
 def capture(console: Console, parts: Callable[[], Iterable[RenderableType]]) -> str:
     """The text that the console would show, with its colors and its width."""
     with console.capture() as caught:
-        console.print(Group(*parts()))
+        console.print(Group(*parts()), crop=False)
     return caught.get()
 
 
@@ -148,7 +148,10 @@ def _render(block: Block, level: Level) -> Iterator[RenderableType]:
         text = f"{block.text}{block.ending}"
         if block.one_line and level is Level.SHORT:
             text = _cut(block.text, len(block.ending)) + block.ending
-        yield plain(text, _TONES[block.tone])
+        whole = plain(text, _TONES[block.tone])
+        # An ending may be a command to paste: the terminal breaks the line, not we.
+        whole.no_wrap, whole.overflow = (True, "ignore") if block.ending else (None, None)
+        yield whole
     elif isinstance(block, Note):
         yield plain(block.text, _GREY)
     elif isinstance(block, NextStep):
@@ -228,9 +231,13 @@ def _fit(title: str, items: Sequence[str], level: Level) -> str:
     return line if level is Level.FULL else _cut(line)
 
 
+_SHORTEST_START = 16
+"""Characters that are left of a line however long its ending is."""
+
+
 def _cut(text: str, reserved: int = 0) -> str:
     """The text on one line, with ``reserved`` columns left for an ending."""
-    room = _LONGEST_LINE - reserved
+    room = max(_LONGEST_LINE - reserved, _SHORTEST_START)
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +25,7 @@ from passhat.agents.base import (
 )
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.boundary import ProcessGuard, call_agent, refuse_unusable
+from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor, encode_data
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import Telemetry
@@ -47,57 +47,11 @@ from passhat.suites.tool_calls import RESPOND, TOOL_ERROR, Unreadable, read_call
 __all__ = [
     "AttemptLimits",
     "Attempter",
-    "Canary",
     "call_records",
     "explain_failure",
     "maybe_await",
     "seed_of",
 ]
-
-
-_TOKEN = re.compile(r"\bref-[0-9a-f]{12}\b")
-
-
-class Canary:
-    """The references of a run, by which leaks between attempts are detected.
-
-    They are derived from a key, so that a run that is resumed later has the same ones; to an agent
-    they are random.
-
-    Parameters
-    ----------
-    key : str
-        The key that the run's references are derived from: its id and seed.
-    tasks : sequence of str
-        Ids of the tasks.
-    attempts : int
-        Attempts planned for every task.
-    """
-
-    def __init__(self, key: str, tasks: Sequence[str], attempts: int) -> None:
-        self._key = hashlib.sha256(key.encode()).digest()
-        self._tasks = tasks
-        self._attempts = attempts
-
-    def token(self, task: str, number: int) -> str:
-        """The reference of an attempt."""
-        text = f"{task}#{number}".encode()
-        return "ref-" + hashlib.blake2b(text, key=self._key, digest_size=6).hexdigest()
-
-    def stray(self, answer: str, task: str, number: int) -> str:
-        """The id of another attempt whose reference is in the answer; empty when there is none."""
-        if "ref-" not in answer:
-            return ""
-        tokens = set(_TOKEN.findall(answer)) - {self.token(task, number)}
-        if not tokens:
-            return ""
-        # Rare, so all references are made again rather than kept.
-        return next((name for token, name in self._all() if token in tokens), "")
-
-    def _all(self) -> Iterator[tuple[str, str]]:
-        for task in self._tasks:
-            for number in range(1, self._attempts + 1):
-                yield self.token(task, number), f"{task}#{number}"
 
 
 _CATEGORIES = {
@@ -114,6 +68,11 @@ _OWN_CAUSE = (
     FailureCategory.FILTERED,
 )
 """Categories that say more than why the last answer ended."""
+
+
+_LONGEST_NAME = 200
+_MOST_MODELS = 20
+"""What is kept of names that a server states: of models, fingerprints and conversations."""
 
 
 def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | None:
@@ -138,6 +97,15 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
         filtered=sum(call.stop == StopReason.FILTERED for call in answers),
         empty=sum(bool(call.empty) for call in answers),
         body=redact(encode_data(records)).encode(),
+        served=tuple(
+            sorted(
+                {
+                    (redact(call.model)[:_LONGEST_NAME], redact(call.fingerprint)[:_LONGEST_NAME])
+                    for call in calls
+                    if call.role == "agent" and call.model
+                }
+            )[:_MOST_MODELS]
+        ),
     )
 
 
@@ -349,6 +317,7 @@ class Attempter:
             leak=state.leak,
             transcript=state.transcript,
             calls=call_records(meter.calls, self.redact) if meter.calls else None,
+            conversation=self.redact(meter.conversation)[:_LONGEST_NAME],
             is_judged=state.is_judged,
         )
 
@@ -399,7 +368,9 @@ class Attempter:
     async def _conversation(self, episode: Episode, session: Session, state: _AttemptState) -> None:
         turn: Turn | None = await self._call_suite(state, episode.open)
         if self.canary is not None and turn is not None:
-            turn = turn.with_reference(self.canary.token(state.info.task, state.info.number))
+            reference = self.canary.token(state.info.task, state.info.number)
+            turn = turn.with_reference(reference)
+            state.info.meter.conversation = reference  # unless the agent has a name for it
         while turn is not None:
             if state.steps >= self.limits.max_steps:
                 raise AgentFault(
@@ -440,6 +411,7 @@ class Attempter:
             raise AgentFault(
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
             )
+        answer = str.__str__(answer)  # frameworks answer subclasses, which cannot be stored
         if state.info.meter.calls:
             await self._add_tool_steps(state)
         state.answered.append((time.time(), len(state.transcript)))

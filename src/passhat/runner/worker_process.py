@@ -194,7 +194,7 @@ class _Work:
                     FailureCategory.FORMAT_ERROR, f"answered a {type(text).__name__}, not text"
                 )
             refuse_unusable(text)
-            reply.text = text
+            reply.text = str.__str__(text)  # not a subclass of it
             if meter.usage != before:
                 reply.has_usage = True
                 reply.tokens = _difference(before.tokens, meter.usage.tokens)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,17 +21,20 @@ from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Ve
 from passhat.store import counting
 from passhat.store.database import Database, LogProblem
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
-from passhat.store.queries import ENDED_ROWS, WRITE_CALLS, Queries
+from passhat.store.queries import ENDED_ROWS, WRITE_CALLS, WRITE_ORIGINS, Queries
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
     CallCounts,
     Ended,
+    Origins,
     Place,
     PlannedAttempts,
     RunRecord,
     StoredJudgement,
     StoredRun,
+    call_cells,
+    origin_cells,
     pack_transcript,
     split_reason,
 )
@@ -259,23 +261,15 @@ class Store(ABC):
                 for record in records
             ]
             lost_keys = self._write(rows)
-            with_calls = [
-                (record, record.calls)
+            places = {
+                (key, tasks[record.task], record.number): record
                 for record in records
-                if record.calls is not None and (tasks[record.task], record.number) not in lost_keys
-            ]
-            if with_calls:
-                self._db.executemany(
-                    WRITE_CALLS,
-                    [
-                        (
-                            *(key, tasks[record.task], record.number),
-                            *(calls.answers, calls.cut, calls.cut_at, calls.refused),
-                            *(calls.filtered, calls.empty, zlib.compress(calls.body, 1)),
-                        )
-                        for record, calls in with_calls
-                    ],
-                )
+                if (tasks[record.task], record.number) not in lost_keys
+            }
+            for statement, more in ((WRITE_CALLS, call_cells), (WRITE_ORIGINS, origin_cells)):
+                cells = [(*place, *row) for place, one in places.items() if (row := more(one))]
+                if cells:
+                    self._db.executemany(statement, cells)
             self._tell(run)
         return [record for record in records if (tasks[record.task], record.number) in lost_keys]
 
@@ -333,7 +327,7 @@ class Store(ABC):
         )
         parameters = (run, run, missing, missing, *values)
         # With transcript and calls: the next attempt may end without, and must not show these.
-        for table in ("transcripts", "calls"):
+        for table in ("transcripts", "calls", "origins"):
             self._db.execute(f"DELETE FROM {table} WHERE {condition}", parameters)
         return self._db.execute(f"DELETE FROM attempts WHERE {condition}", parameters).rowcount
 
@@ -504,6 +498,10 @@ class Store(ABC):
     def call_counts(self, run: str) -> CallCounts:
         """How the answers of a run's models ended."""
         return self._queries.call_counts(self._find_key(run))
+
+    def origins(self, run: str) -> Origins:
+        """Which models answered a run, and what tells its conversations apart."""
+        return self._queries.origins(self._find_key(run))
 
     def price_sources(self, run: str) -> list[str]:
         """The price tables that costs of a run come from."""

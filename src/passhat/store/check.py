@@ -189,7 +189,7 @@ def _stretches(store: Store, table: str, run: int) -> Iterator[tuple[int, int]]:
 def postgres_is_sound(database: Database) -> bool:
     """Read every row of our tables once; PostgreSQL refuses to read a damaged page."""
     try:
-        for table in ("runs", "tasks", "attempts", "transcripts", "calls"):
+        for table in ("runs", "tasks", "attempts", "transcripts", "calls", "origins"):
             database.execute(f"SELECT count(hashtext(x::text)) FROM {table} x").fetchone()
     except StoreUnavailable:
         raise

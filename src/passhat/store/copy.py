@@ -42,6 +42,7 @@ _RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started", "total", "allocation")
 _ROWS = 200
 """Rows that are held before they are written."""
 _ATTEMPTS = 4_000
+_ONE_PER_ATTEMPT = ("transcripts", "calls", "origins")
 _AT_A_TIME = {"transcripts": 100, "calls": 100}
 """Rows that are fetched together: a conversation may be long."""
 _OURS = frozenset({"key", "run", "task", "owner"})
@@ -468,7 +469,7 @@ def _insertion(table: str, columns: Sequence[str]) -> str:
             f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, "
             f"{assignments} WHERE attempts.verdict IS NULL"
         )
-    if table in ("transcripts", "calls"):
+    if table in _ONE_PER_ATTEMPT:
         # Remains of an attempt that is to be made again: those of the finished one are taken.
         return f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET {assignments}"
     return statement
@@ -510,7 +511,7 @@ def _columns(store: Store) -> dict[str, list[str]]:
 
 def _extra_key(table: str, row: Row) -> tuple[bytes, ...]:
     """A table with several rows per attempt is compared by their whole content."""
-    return () if table in ("attempts", "transcripts", "calls") else (mark(row),)
+    return () if table in ("attempts", *_ONE_PER_ATTEMPT) else (mark(row),)
 
 
 def _verify(source: Store, target: Store, run: str, added_count: int, tell: Tell) -> Copied:

@@ -27,6 +27,7 @@ from passhat.store.rows import (
     CallCounts,
     Group,
     JudgementSource,
+    Origins,
     Place,
     PlannedAttempts,
     RunCounts,
@@ -44,6 +45,7 @@ __all__ = [
     "JUDGED_BY_JOIN",
     "NEWEST",
     "WRITE_CALLS",
+    "WRITE_ORIGINS",
     "AttemptFilter",
     "AttemptLine",
     "Group",
@@ -61,12 +63,14 @@ _CALL_COLUMNS = (
     *("run", "task", "number", "answers", "cut", "cut_at"),
     *("refused", "filtered", "empty", "body"),
 )
-WRITE_CALLS = (
-    f"INSERT INTO calls ({', '.join(_CALL_COLUMNS)}) "
-    f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO NOTHING"
+_ORIGIN_COLUMNS = ("run", "task", "number", "served", "conversation")
+WRITE_CALLS, WRITE_ORIGINS = (
+    f"INSERT INTO {table} ({', '.join(columns)}) "
+    f"VALUES ({', '.join('?' * len(columns))}) ON CONFLICT (run, task, number) DO NOTHING"
+    for table, columns in (("calls", _CALL_COLUMNS), ("origins", _ORIGIN_COLUMNS))
 )
-"""Writes the model and tool calls of an attempt. The first stay, as its result does: a runner that
-lost an attempt and claimed it again may make it twice."""
+"""Write the calls of an attempt and where its answers came from. The first stay, as its result
+does: a runner that lost an attempt and claimed it again may make it twice."""
 NEWEST = (
     "FROM judgements j JOIN attempts a ON a.run = j.run AND a.task = j.task "
     "AND a.number = j.number WHERE NOT EXISTS (SELECT 1 FROM judgements n WHERE n.run = j.run "
@@ -381,6 +385,22 @@ class Queries:
             *(int(answers or 0), int(cut or 0), low, high),
             *(int(refused or 0), int(filtered or 0), int(empty or 0)),
         )
+
+    def origins(self, run: int | None) -> Origins:
+        """Which models answered a run's attempts, and what tells their conversations apart."""
+        served = self._all(
+            "SELECT served, count(*) FROM origins WHERE run = ? GROUP BY served ORDER BY served",
+            run,
+        )
+        ((contexts, distinct, references),) = self._all(
+            "SELECT count(*) FILTER (WHERE conversation NOT LIKE 'ref-%'), count(DISTINCT "
+            "CASE WHEN conversation LIKE 'ref-%' THEN NULL ELSE conversation END), "
+            "count(*) FILTER (WHERE conversation LIKE 'ref-%') FROM origins "
+            "WHERE run = ? AND conversation <> ''",
+            run,
+        )
+        models = {tuple(map(tuple, json.loads(text))): int(count) for text, count in served if text}
+        return Origins(models, int(contexts), int(distinct), int(references))
 
     def price_sources(self, run: int | None) -> list[str]:
         """The price tables that costs of a run come from: of its first and its last attempt."""

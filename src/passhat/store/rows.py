@@ -31,6 +31,7 @@ __all__ = [
     "Ended",
     "Group",
     "JudgementSource",
+    "Origins",
     "Place",
     "PlannedAttempts",
     "RunCounts",
@@ -39,7 +40,9 @@ __all__ = [
     "StoredJudgement",
     "StoredRun",
     "TaskCounts",
+    "call_cells",
     "damage_reported",
+    "origin_cells",
     "pack_transcript",
     "protocol_from",
     "split_reason",
@@ -209,6 +212,8 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     """The id of another attempt whose reference the agent said; empty when there was none."""
     transcript: Sequence[Mapping[str, str]] = ()
     calls: CallRecords | None = None
+    conversation: str = ""
+    """The id that the agent gave to the conversation, or the reference that we put into it."""
     is_judged: bool = True
     """Whether a judge saw the attempt to its end; not stored."""
 
@@ -236,6 +241,47 @@ class CallRecords:
     filtered: int
     empty: int
     body: bytes
+    served: tuple[tuple[str, str], ...] = ()
+    """Name and fingerprint of each model that answered the agent, as its server states them."""
+
+
+def call_cells(record: AttemptRecord) -> tuple[object, ...]:
+    """The columns of an attempt's calls; empty where none are recorded."""
+    calls = record.calls
+    if calls is None:
+        return ()
+    return (
+        *(calls.answers, calls.cut, calls.cut_at, calls.refused),
+        *(calls.filtered, calls.empty, zlib.compress(calls.body, 1)),
+    )
+
+
+def origin_cells(record: AttemptRecord) -> tuple[object, ...]:
+    """The models that answered an attempt and its conversation; empty where neither is known."""
+    served = () if record.calls is None else record.calls.served
+    if not served and not record.conversation:
+        return ()
+    return json.dumps(served) if served else "", record.conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where a run's answers came from.
+
+    Attributes
+    ----------
+    served : mapping
+        Attempts by the models that answered them: pairs of name and fingerprint.
+    contexts, distinct_contexts : int
+        Attempts whose agent named its conversation, and how many names there are.
+    references : int
+        Attempts that carried a reference by which a leak is found out, and have no such name.
+    """
+
+    served: Mapping[tuple[tuple[str, str], ...], int] = field(default_factory=dict)
+    contexts: int = 0
+    distinct_contexts: int = 0
+    references: int = 0
 
 
 @dataclass(frozen=True, slots=True)

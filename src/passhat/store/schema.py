@@ -141,16 +141,27 @@ _MIGRATIONS = (
             WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
         );
     """,
+    # Which models answered an attempt, as JSON pairs of name and fingerprint, and the id that the
+    # agent gave to its conversation; no row where neither is known.
+    """
+    CREATE TABLE origins (
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task BIGINT NOT NULL,
+        number INTEGER NOT NULL, served TEXT NOT NULL, conversation TEXT NOT NULL,
+        PRIMARY KEY (run, task, number)
+    ) WITHOUT ROWID;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
 _LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
-_ALLOCATION_VERSION, _SCORE_VERSION = 9, 11
+_ALLOCATION_VERSION, _SCORE_VERSION, _ORIGIN_VERSION = 9, 11, 12
+_TEMPORARY = (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION, _ORIGIN_VERSION)
+"""Versions whose tables and views an older file gets in memory alone."""
 _CREATED = ("CREATE TABLE", "CREATE VIEW")
 INDEXED_VERSION = 6
 """From this version on there is an index over open attempts by owner."""
 
-PER_ATTEMPT = ("attempts", "transcripts", "calls", "judgements")
+PER_ATTEMPT = ("attempts", "transcripts", "calls", "origins", "judgements")
 """Tables with rows per (run, task, number): what is copied and merged with a run."""
 
 _IN_POSTGRES = (
@@ -203,7 +214,7 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         connection.execute(
             "CREATE TEMP VIEW runs AS SELECT *, NULL AS total, NULL AS allocation FROM main.runs"
         )
-    for target_version in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION):
+    for target_version in _TEMPORARY:
         for statement in (
             _statements(_MIGRATIONS[target_version - 1]) if version < target_version else ()
         ):

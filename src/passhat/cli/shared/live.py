@@ -44,6 +44,9 @@ def print_preview(plan: RunPlan, store: Store, baseline: str | None = None) -> N
     runs = store.runs()
     left = left_to_make(plan, store)
     if not left:
+        stored = counted(sum(plan.attempts.of(task.id) for task in plan.tasks), "attempt")
+        line = f"nothing to make: all {stored} of this run are stored; --name NAME makes a new run"
+        click.echo(line, err=True)
         return
     if plan.temperature == 0 and plan.attempts.each > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)

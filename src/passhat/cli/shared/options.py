@@ -35,6 +35,7 @@ __all__ = [
     "full_option",
     "look_at_order",
     "needs_of_page",
+    "runs_called",
     "source_options",
     "sources_argument",
     "sources_or_latest",
@@ -164,10 +165,12 @@ class ReadingOptions:
         from passhat.store import without_password
 
         runs = self.read(source, labels, needs=needs)
-        matches = [run for run in runs if name in (None, run.name)]
+        matches = runs if name is None else runs_called(runs, name)
         if len(matches) == 1:
             return matches[0]
-        problem = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
+        problem = f"there are {len(runs)} runs"
+        if name is not None:
+            problem = f"{len(matches)} runs start with {name!r}" if matches else _no_run(name)
         raise InvalidValue(
             f"{without_password(source)}: {problem}.",
             hint=f"Choose one with {option}: {some([run.name for run in runs], 20)}",
@@ -426,12 +429,24 @@ def choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     """The runs by these names and in this order, or all of them."""
     from passhat.errors import InvalidValue
 
-    by_name = {run.name: run for run in runs}
+    chosen: dict[str, Run] = {}
     for name in names:
-        if name not in by_name:
-            names_text = ", ".join(list(by_name)[:20])
-            raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {names_text}")
-    return [by_name[name] for name in dict.fromkeys(names)] or list(runs)
+        matches = runs_called(runs, name)
+        if not matches:
+            names_text = ", ".join([run.name for run in runs][:20])
+            raise InvalidValue(f"{_no_run(name)}.", hint=f"There are: {names_text}")
+        chosen |= {run.name: run for run in matches}
+    return list(chosen.values()) or list(runs)
+
+
+def runs_called(runs: Sequence[Run], name: str) -> list[Run]:
+    """The runs by a name, an id or the beginning of an id, as ``passhat show`` finds them."""
+    by_name = [run for run in runs if run.name == name]
+    return by_name or [run for run in runs if name and run.id.startswith(name)]
+
+
+def _no_run(name: str) -> str:
+    return f"no run is called {name!r}"
 
 
 def full_option(function: F) -> F:

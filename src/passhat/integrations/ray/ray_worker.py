@@ -16,8 +16,9 @@ from importlib.metadata import version
 
 from passhat.agents.base import AttemptInfo
 from passhat.errors import PasshatError, RunStopped
-from passhat.runner.attempt import Attempter, Canary, maybe_await, seed_of
+from passhat.runner.attempt import Attempter, maybe_await, seed_of
 from passhat.runner.budget import Account
+from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.remote_limits import (
     AccountElsewhere,

@@ -129,8 +129,9 @@ def run_document(report: RunReport, failure: str) -> Document:
     sections = [section for section in _run_sections(report, most=3) if section.name != "heading"]
     last: list[Block] = []
     if failure:
-        text = f"Read a failure: passhat show {failure}"
-        last.append(Sentence(text, one_line=True, level=Level.SHORT))
+        command = f"passhat show {failure}"
+        line = Sentence("Read a failure: ", one_line=True, ending=command, level=Level.SHORT)
+        last.append(line)
     last.append(Note("More: passhat run --full, passhat report, passhat view", level=Level.SHORT))
     return Document(report.name, (*sections, Section("more", tuple(last))))
 

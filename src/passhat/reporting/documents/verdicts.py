@@ -34,7 +34,7 @@ from passhat.reporting.view import run_labels, short_labels
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
 from passhat.stats.gate import GateResult
-from passhat.stats.outcomes import Run, no_answer_text
+from passhat.stats.outcomes import Run, no_answer_text, served_change
 from passhat.stats.terms import Population
 
 __all__ = [
@@ -130,7 +130,10 @@ def _lead(
     runs: Sequence[Run],
 ) -> Iterator[Block]:
     yield Heading(f"{comparison.b} (B) against {comparison.a} (A)", level=Level.FULL)
-    yield from first_warning(label_warnings(short, runs) if runs else [])
+    warnings = label_warnings(short, runs) if runs else []
+    if len(runs) == 2 and (change := served_change(*runs)):
+        warnings.append(change)
+    yield from first_warning(warnings)
     yield from no_answer_lines(short, runs) if runs else ()
     yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
@@ -251,11 +254,35 @@ def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
         step = "fix what the agent raises, then run it again"
     if step:
         yield NextStep(f"{step}.", one_line=False)
+    yield from _middle_advice(comparison)
     differences = len(comparison.agreement.differences)
     if differences:
         text = f"The protocols differ in {counted(differences, 'field')}; --full lists them."
         yield Sentence(text, level=Level.SHORT)
     yield Note("More: --full, -o FILE.html, --json", level=Level.SHORT)
+
+
+_FAR, _NEAR = 0.4, 0.25
+"""Distance from one half at which two runs are hard to tell apart, and at which they are not."""
+
+
+def _middle_advice(comparison: Comparison) -> Iterator[Block]:
+    """Name a k at which an open comparison would tell more: rates near 0 or 1 leave no room."""
+    lead = lead_verdict(comparison).lead
+    far = abs((lead.value_a + lead.value_b) / 2 - 0.5) > _FAR
+    if lead.claim is not Claim.INCONCLUSIVE or lead.unjudged or lead.missing or not far:
+        return
+    rates = f"{percent(lead.value_a, 0)} and {percent(lead.value_b, 0)}"
+    text = f"{lead.metric} is {rates}: runs are told apart best where rates are near one half"
+    curve = next((one for one in comparison.curves if one.family == lead.metric.family), None)
+    best = min(curve.points, key=lambda point: abs(point.middle - 0.5)) if curve else None
+    if best is not None and abs(best.middle - 0.5) < _NEAR:
+        there = f"{percent(best.value_a, 0)} and {percent(best.value_b, 0)}"
+        text += f", as at {lead.metric.with_k(best.k)} ({there}); choose it before the next run"
+    else:
+        kind = "harder" if lead.value_a + lead.value_b > 1 else "easier"
+        text += f"; {kind} tasks would tell more"
+    yield Sentence(f"{text}.")
 
 
 def _next_step(verdict: PairVerdict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,12 +35,19 @@ _LEVEL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The lift at one k, with the ends of the band."""
+    """The lift at one k, with the ends of the band and the values of both sides."""
 
     k: int
     lift: float
     low: float
     high: float
+    value_a: float = math.nan
+    value_b: float = math.nan
+
+    @property
+    def middle(self) -> float:
+        """The mean of both values: runs are told apart best where it is near one half."""
+        return (self.value_a + self.value_b) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +149,8 @@ def _rows(
 
 def _point(k: int, differences: Differences, tail: float) -> CurvePoint:
     ends = hull(LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills)
-    return CurvePoint(k, differences.lift, ends.low, ends.high)
+    values = differences.value_a, differences.value_b
+    return CurvePoint(k, differences.lift, ends.low, ends.high, *values)
 
 
 def _flips(name: str, drawn: tuple[CurvePoint, ...], names: tuple[str, str]) -> tuple[Flip, ...]:

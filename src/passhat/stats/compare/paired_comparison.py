@@ -31,7 +31,7 @@ from passhat.stats.compare.these_tasks import find_count_twin
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import gap_notes
-from passhat.stats.outcomes import Outcomes, Run, Verdict
+from passhat.stats.outcomes import Outcomes, Run, Verdict, served_change
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = [
@@ -382,6 +382,7 @@ def compare(
             *_notes(whole, pairing, metrics, terms),
             *cluster_notes(pairing, terms),
             *_disagreements(results),
+            *filter(None, [served_change(run_a, run_b)]),
         ),
         these_tasks=these_results,
         task_changes=changes,

@@ -35,7 +35,14 @@ from passhat.stats.gate.gate_result import (
 from passhat.stats.gate.power import PowerCurve, simulate_curve
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
-from passhat.stats.outcomes import Completion, Outcomes, Run, no_answer_text, summarize_failures
+from passhat.stats.outcomes import (
+    Completion,
+    Outcomes,
+    Run,
+    no_answer_text,
+    served_change,
+    summarize_failures,
+)
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["find_suspects", "gate", "judge"]
@@ -131,7 +138,7 @@ def judge(
         results=tuple(_judge_rule(rule, case) for rule in questions),
         missing_policy=options.terms.missing,
         absent=losses.absent,
-        notes=notes,
+        notes=notes if base is None else (*notes, *filter(None, [served_change(base, named_run)])),
         unsettled=options.unsettled or (None if parsed_rules else "warn"),
         losses=losses,
         confirmation=options.confirmation,

@@ -18,7 +18,7 @@ from passhat.stats.outcomes.causes import (
 from passhat.stats.outcomes.histogram import Histogram
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import ScoreRange
-from passhat.stats.outcomes.run import Loss, Run, Tally
+from passhat.stats.outcomes.run import Loss, Run, Tally, served_change
 from passhat.stats.outcomes.table import Outcomes
 from passhat.stats.outcomes.vocabulary import (
     Completion,
@@ -52,5 +52,6 @@ __all__ = [
     "Verdict",
     "judge_error_message",
     "no_answer_text",
+    "served_change",
     "summarize_failures",
 ]

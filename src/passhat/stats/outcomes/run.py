@@ -19,7 +19,7 @@ from passhat.stats.outcomes.vocabulary import (
     Verdict,
 )
 
-__all__ = ["Loss", "Run", "Tally"]
+__all__ = ["Loss", "Run", "Tally", "served_change"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class Run(Plain):
     planned_for : str
         The metric that they were planned for.
     about : mapping
-        What is stated of the agent and used by no statistic: ``model``, ``model_version``,
-        ``provider``.
+        What is stated of the agent and used by no statistic: ``model``, ``model_version`` (of
+        passhat's own runs the models that answered, as their servers state them), ``provider``.
     messages : mapping of str to mapping of str to int
         How often each message came with a category of failure, where the source counts them.
     missing_details : mapping of str to mapping of str to int
@@ -262,3 +262,14 @@ class Run(Plain):
             "decisions": list(self.decisions),
             "tally": self.tally,
         }
+
+
+def served_change(base: Run, run: Run) -> str:
+    """Say that one agent's answers came from other models than before; empty where they did not.
+
+    Names such as ``gpt-5`` stay while the model behind them changes.
+    """
+    before, now = (one.about.get("model_version", "") for one in (base, run))
+    if not before or not now or before == now or base.agent != run.agent:
+        return ""
+    return f"{run.agent} was answered by {before} before and by {now} now"
