@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from passhat.runner.canaries import Canary
+from passhat.runner.boundary import Canary
 from passhat.runner.run_spec import RunSpec
 
 Passhat = Callable[..., Any]

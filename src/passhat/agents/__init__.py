@@ -8,8 +8,9 @@ from passhat.agents.base import (
     ProviderFault,
     Session,
     Usage,
+    as_agent,
+    load_agent,
 )
-from passhat.agents.registry import as_agent, load_agent
 
 __all__ = [
     "Agent",

@@ -24,8 +24,7 @@ from passhat.agents.base import (
     Usage,
 )
 from passhat.errors import InvalidValue, RunStopped
-from passhat.runner.boundary import ProcessGuard, call_agent, refuse_unusable
-from passhat.runner.canaries import Canary
+from passhat.runner.boundary import Canary, ProcessGuard, call_agent, refuse_unusable
 from passhat.runner.redaction import Redactor, encode_data
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import Telemetry

@@ -21,9 +21,8 @@ from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, maybe_await, seed_of
-from passhat.runner.boundary import ProcessGuard, list_stuck_attempts
+from passhat.runner.boundary import Canary, ProcessGuard, list_stuck_attempts
 from passhat.runner.budget import Account, Budget
-from passhat.runner.canaries import Canary
 from passhat.runner.queues import (
     Claims,
     Outbox,

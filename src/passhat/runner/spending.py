@@ -13,8 +13,7 @@ from functools import partial
 from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.command import CommandAgent
-from passhat.agents.frameworks import FrameworkAgent
-from passhat.agents.function import FunctionAgent
+from passhat.agents.function import FrameworkAgent, FunctionAgent
 from passhat.agents.prices import OWN_FILE, PriceTable
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.runner.attempt import AttemptLimits

@@ -17,8 +17,8 @@ from importlib.metadata import version
 from passhat.agents.base import AttemptInfo
 from passhat.errors import PasshatError, RunStopped
 from passhat.runner.attempt import Attempter, maybe_await, seed_of
+from passhat.runner.boundary import Canary
 from passhat.runner.budget import Account
-from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.remote_limits import (
     AccountElsewhere,
