@@ -8,9 +8,8 @@ from passhat.agents.base import (
     ProviderFault,
     Session,
     Usage,
-    as_agent,
-    load_agent,
 )
+from passhat.agents.function import as_agent, load_agent
 
 __all__ = [
     "Agent",

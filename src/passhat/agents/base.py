@@ -6,20 +6,18 @@ and ``Session.answer``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
-from passhat._plugins import Contract, check_instance, not_written
-from passhat.errors import InvalidValue
+from passhat._plugins import Contract, not_written
 from passhat.protocol import Scalar
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import ToolSpec, Turn, WorldFault
@@ -38,9 +36,6 @@ __all__ = [
     "Session",
     "StopReason",
     "Usage",
-    "agent_kinds",
-    "as_agent",
-    "load_agent",
 ]
 
 
@@ -325,44 +320,3 @@ class Agent(Contract):
 
     async def close(self) -> None:
         """Called once when the run ends, to release resources that all sessions share."""
-
-
-GROUP = "passhat.agents"
-
-
-def agent_kinds() -> dict[str, str]:
-    """Every kind of agent that is installed, with the first line of its description."""
-    return {
-        entry.name: (entry.load().__doc__ or "").strip().splitlines()[0]
-        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    }
-
-
-def as_agent(agent: Agent | Callable[..., object] | str) -> Agent:
-    """An agent from an Agent, a function, a class, or a word for load_agent.
-
-    Raises
-    ------
-    InvalidValue
-        It is none of these.
-    """
-    from passhat.agents.function import agent_from_object
-
-    if isinstance(agent, str):
-        return load_agent(agent)
-    return agent_from_object(agent)
-
-
-def load_agent(word: str) -> Agent:
-    """The agent that a word such as ``command:./agent`` names."""
-    kind, sign, rest = word.partition(":")
-    makers = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if not sign or kind not in makers:
-        raise InvalidValue(
-            f"{word!r} is not an agent.",
-            hint=f"Kinds of agent: {', '.join(sorted(makers))}; as in python:my_module:answer.",
-        )
-    agent = makers[kind].load()(rest)
-    check_instance(agent, Agent, f"the agent {word}")
-    assert isinstance(agent, Agent)
-    return agent

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,16 @@ from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object
 
-__all__ = ["THREAD_PREFIX", "FrameworkAgent", "FunctionAgent", "agent_from_object", "python_agent"]
+__all__ = [
+    "THREAD_PREFIX",
+    "FrameworkAgent",
+    "FunctionAgent",
+    "agent_from_object",
+    "agent_kinds",
+    "as_agent",
+    "load_agent",
+    "python_agent",
+]
 
 THREAD_PREFIX = "passhat agent "
 """Names of threads in which agents run, followed by the attempt's id."""
@@ -354,3 +364,44 @@ _WRAPPED_FRAMEWORKS: Mapping[str, tuple[str, str]] = {
     "strands": ("Strands", "str(make_agent()(prompt))"),
 }
 """Other objects of frameworks: the framework's name, and a call that answers a prompt."""
+
+
+# -- agents by name --------------------------------------------------------------------------------
+
+GROUP = "passhat.agents"
+
+
+def agent_kinds() -> dict[str, str]:
+    """Every kind of agent that is installed, with the first line of its description."""
+    return {
+        entry.name: (entry.load().__doc__ or "").strip().splitlines()[0]
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    }
+
+
+def as_agent(agent: Agent | Callable[..., object] | str) -> Agent:
+    """An agent from an Agent, a function, a class, or a word for load_agent.
+
+    Raises
+    ------
+    InvalidValue
+        It is none of these.
+    """
+    if isinstance(agent, str):
+        return load_agent(agent)
+    return agent_from_object(agent)
+
+
+def load_agent(word: str) -> Agent:
+    """The agent that a word such as ``command:./agent`` names."""
+    kind, sign, rest = word.partition(":")
+    makers = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if not sign or kind not in makers:
+        raise InvalidValue(
+            f"{word!r} is not an agent.",
+            hint=f"Kinds of agent: {', '.join(sorted(makers))}; as in python:my_module:answer.",
+        )
+    agent = makers[kind].load()(rest)
+    check_instance(agent, Agent, f"the agent {word}")
+    assert isinstance(agent, Agent)
+    return agent

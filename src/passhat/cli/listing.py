@@ -26,7 +26,7 @@ def agents_command() -> ExitCode:
     """List the kinds of agent that are installed."""
     from rich.console import Console
 
-    from passhat.agents.base import agent_kinds
+    from passhat.agents.function import agent_kinds
     from passhat.reporting.terminal import capture, facts
 
     click.echo(capture(Console(), lambda: [facts(agent_kinds().items())]), nl=False)
