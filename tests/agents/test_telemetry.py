@@ -613,3 +613,43 @@ def test_a_run_that_could_have_had_spans_and_got_none_says_so(
 
     asyncio.run(play())
     assert any("no spans received" in line for line in lines) == (count == 0)
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "the agent sends them by gRPC"),
+        (
+            b"POST /traces HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n",
+            "the agent posts to /traces, not to /v1/traces",
+        ),
+    ],
+    ids=["gRPC", "wrong path"],
+)
+def test_spans_that_cannot_be_taken_are_named_with_the_cause(
+    sent: bytes, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in telemetry._OWN_ENDPOINT:
+        monkeypatch.delenv(name, raising=False)
+    lines: list[str] = []
+
+    async def play() -> None:
+        agent = CommandAgent(f"{sys.executable} -V")
+        running = telemetry.telemetry_for(
+            agent, otlp=None, port=None, prices=None, tell=lines.append
+        )
+        assert running is not None
+        inbox = await running.begin()
+        host, _, port = running.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        await reader.read(1)  # an answer, or the end of the connection
+        writer.close()
+        await running.collect_calls(inbox)
+        running.end(inbox)
+        await running.close()
+
+    asyncio.run(play())
+    (line,) = lines
+    assert line.startswith("no spans received")
+    assert said in line

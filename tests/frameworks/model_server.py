@@ -30,6 +30,9 @@ def chat(body: dict[str, Any]) -> dict[str, Any]:
         over = any("Observation" in text for text in said)
         call_text = f"Thought: I multiply.\nAction: multiply\nAction Input: {ARGUMENTS}"
         message["content"] = "Thought: done\nFinal Answer: 42" if over else call_text
+    system = str(body["messages"][0].get("content"))
+    if "[[ ##" in system:
+        message["content"] = dspy_fields(system, str(body["messages"][-1].get("content")))
     finish = "tool_calls" if "tool_calls" in message else "stop"
     return {
         "id": "x",
@@ -39,6 +42,17 @@ def chat(body: dict[str, Any]) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
         "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     }
+
+
+def dspy_fields(system: str, asked: str) -> str:
+    """DSPy asks for named fields in text: a tool, the end of its loop, then the answer."""
+    fields = {"reasoning": "6 times 7", "answer": "42"}
+    if "next_tool_name" in system:
+        has_result = "observation_0" in asked
+        name, arguments = ("finish", "{}") if has_result else ("multiply", ARGUMENTS)
+        fields = {"next_thought": "go", "next_tool_name": name, "next_tool_args": arguments}
+    parts = [f"[[ ## {name} ## ]]\n{text}\n" for name, text in fields.items()]
+    return "\n".join([*parts, "[[ ## completed ## ]]"])
 
 
 def response(body: dict[str, Any]) -> dict[str, Any]:

@@ -358,6 +358,7 @@ _WRAPPED_FRAMEWORKS: Mapping[str, tuple[str, str]] = {
         "asyncio.run(make_agent().run(task=prompt)).messages[-1].content",
     ),
     "claude_agent_sdk": ("the Claude Agent SDK", "the text of query(prompt=prompt)"),
+    "dspy": ("DSPy", "make_program()(question=prompt).answer"),
     "google.adk": ("Google's ADK", "the text of the last event of InMemoryRunner(make_agent())"),
     "llama_index": ("LlamaIndex", "str(make_engine().query(prompt))"),
     "smolagents": ("smolagents", "str(make_agent().run(prompt))"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +22,8 @@ that closes at the same age may close one on which a request is on its way."""
 
 _HEADER_SECONDS = 20.0
 """How long a client may take for the head of a request; half-open connections end then."""
+_HTTP2 = b"PRI * HTTP/2.0"
+"""How a client that speaks nothing else begins (RFC 9113, 3.4)."""
 _MOST_CONNECTIONS = 1_000
 """Connections at once; more are closed at once instead of using up the files of the process."""
 
@@ -55,9 +57,10 @@ class Listening:
         *,
         header_seconds: float = _HEADER_SECONDS,
         most_connections: int = _MOST_CONNECTIONS,
+        on_http2: Callable[[], None] | None = None,
     ) -> None:
         self._app = app
-        self._protocol = limited_protocol(header_seconds, most_connections)
+        self._protocol = limited_protocol(header_seconds, most_connections, on_http2)
         self._socket = sock or open_socket("127.0.0.1", 0)
         self._serving: asyncio.Task[None] | None = None
         self._server: Server | None = None
@@ -90,8 +93,12 @@ class Listening:
         self._socket.close()
 
 
-def limited_protocol(header_seconds: float, most_connections: int) -> type:
+def limited_protocol(
+    header_seconds: float, most_connections: int, on_http2: Callable[[], None] | None = None
+) -> type:
     """Make the HTTP protocol class of a server that half-open connections cannot fill.
+
+    ``on_http2`` is called for a connection of HTTP/2, such as one of gRPC, which is closed.
 
     uvicorn times out idle connections only after their first request: one that sends half a
     header, or nothing, would stay for ever.
@@ -110,6 +117,10 @@ def limited_protocol(header_seconds: float, most_connections: int) -> type:
                 self._timer = self.loop.call_later(header_seconds, transport.close)
 
         def data_received(self, data: bytes) -> None:
+            if on_http2 is not None and data.startswith(_HTTP2):
+                on_http2()
+                self.transport.close()
+                return
             super().data_received(data)
             if self.conn.their_state is not h11.IDLE:  # the head is whole
                 self._cancel_timer()

@@ -14,8 +14,10 @@ import json
 import secrets
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,8 +28,9 @@ from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 from passhat.runner.serving import Listening, open_socket
 
-__all__ = ["Inbox", "Span", "SpanReceiver", "calls_in", "decode_spans", "spans_of_message"]
+__all__ = ["GRPC", "Inbox", "Span", "SpanReceiver", "calls_in", "decode_spans", "spans_of_message"]
 
+GRPC = "gRPC"
 LARGEST_REQUEST = 8 * 1024 * 1024
 """Bytes of one request, also after unpacking. The SDKs send at most 512 spans in one."""
 MOST_SPANS = 5_000
@@ -502,6 +505,7 @@ class SpanReceiver:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._by_key: dict[str, Inbox] = {}
         self._by_trace: dict[str, Inbox] = {}
+        self.refused: Counter[str] = Counter()  # what came and cannot be used
         self._ready = threading.Event()
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._thread = threading.Thread(
@@ -538,11 +542,19 @@ class SpanReceiver:
             Route(f"{prefix}/v1/{{signal}}", self._answer, methods=["POST"])
             for prefix in ("", "/{key}")
         ]
+        routes.append(Route("/{rest:path}", self._refuse, methods=["POST"]))
         stop = asyncio.Event()
-        async with Listening(Starlette(routes=routes), self._socket):
+        note_grpc = partial(self.refused.update, [GRPC])
+        async with Listening(Starlette(routes=routes), self._socket, on_http2=note_grpc):
             self._stop = asyncio.get_running_loop(), stop
             self._ready.set()
             await stop.wait()
+
+    async def _refuse(self, request: Any) -> Any:
+        from starlette.responses import Response
+
+        self.refused[request.url.path[:200]] += 1
+        return Response("spans are taken at /v1/traces", 404)
 
     async def _answer(self, request: Any) -> Any:
         from starlette.responses import Response
@@ -551,13 +563,13 @@ class SpanReceiver:
         inbox = None if key is None else self._by_key.get(key)
         if key is not None and inbox is None:
             return Response("no such attempt, or it is over", 404)
+        content_type = request.headers.get("content-type", "")
         # What is not wanted is accepted all the same: an exporter that is refused retries, which
         # would hold up the agent.
         if request.path_params["signal"] == "traces" and not (inbox and inbox.is_full()):
             body = await _body(request)
             if body is None:
                 return Response(f"over {LARGEST_REQUEST:,} bytes", 413)
-            content_type = request.headers.get("content-type", "")
             try:
                 spans = decode_spans(body, content_type)
             except ValueError as error:
@@ -565,12 +577,8 @@ class SpanReceiver:
             for span in spans:
                 if (target := inbox or self._by_trace.get(span.trace)) is not None:
                     target.add(span)
-        is_json = "json" in request.headers.get("content-type", "")
-        return (
-            Response("{}", media_type="application/json")
-            if is_json
-            else Response(b"", media_type="application/x-protobuf")
-        )
+        form = "application/json" if "json" in content_type else "application/x-protobuf"
+        return Response("{}" if "json" in form else b"", media_type=form)
 
 
 async def _body(request: Any) -> bytes | None:

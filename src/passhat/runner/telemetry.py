@@ -21,7 +21,7 @@ from passhat.agents.base import Agent, ModelCall
 from passhat.agents.command import CommandAgent
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, MissingExtra, shorten
-from passhat.runner.spans import Inbox, SpanReceiver, calls_in, spans_of_message
+from passhat.runner.spans import GRPC, Inbox, SpanReceiver, calls_in, spans_of_message
 from passhat.stats.outcomes import Verdict
 
 if TYPE_CHECKING:
@@ -176,7 +176,19 @@ class Telemetry:
 
     def _tell_of_silence(self) -> None:
         """Say that no spans came, where the user can expect some."""
-        if self._elsewhere:
+        refused = {} if self._receiver is None else self._receiver.refused
+        if GRPC in refused:
+            self._tell(
+                "no spans received: the agent sends them by gRPC, and passhat takes OTLP over "
+                "HTTP; use the exporter of opentelemetry-exporter-otlp-proto-http, or set "
+                "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf where the SDK reads it"
+            )
+        elif refused:
+            self._tell(
+                f"no spans received: the agent posts to {next(iter(refused))}, not to /v1/traces; "
+                "an exporter that is given a whole address needs it with that path"
+            )
+        elif self._elsewhere:
             self._tell(
                 "no spans received: OTEL_EXPORTER_OTLP_ENDPOINT is set, so the agent sends its "
                 "spans there; unset it, and tokens and calls are recorded with the attempts"
