@@ -111,10 +111,11 @@ def measure(every: int, further: Sequence[str]) -> str:
     """Judge everything by every judge, behind every sandbox that holds here and these further."""
     programs = [*own_programs(), *human_eval(every)]
     truth = [plain_python(one) for one in programs]
-    kinds: list[SandboxSpec] = [
+    candidates = [*TRIED, *[read_sandbox(name) for name in further]]
+    kinds = [
         kind
-        for kind in (*TRIED, *filter(None, map(read_sandbox, further)))
-        if examine_machine(find_interpreter(), kind).holds
+        for kind in candidates
+        if kind is not None and examine_machine(find_interpreter(), kind).holds
     ]
     rows, odd = [], []
     for kind in kinds:
