@@ -37,8 +37,11 @@ RUNS: tuple[tuple[Sizes, CountMetric], ...] = (
     ((3,) * 6, PassAt(3)),
     ((1, 1, 4, 4), PassHat(1)),
     ((1, 1, 1, 3, 3, 3), PassHat(1)),
+    ((2, 2, 2, 4, 4, 4), PassHat(2)),
+    ((3, 3, 3, 12), PassHat(3)),
+    ((1, 2, 3, 4), PassHat(1)),
 )
-"""Attempts at each task, and the metric; in the last two n may go with the rate."""
+"""Attempts at each task, and the metric; in the last five n may go with the rate."""
 LIFTS: tuple[tuple[Sizes, Sizes, CountMetric], ...] = (
     ((2,) * 5, (2,) * 5, PassHat(1)),
     ((2,) * 5, (2,) * 5, PassHat(2)),

@@ -262,3 +262,27 @@ def test_delta_of_one_task_or_of_one_attempt_has_no_interval() -> None:
 
     assert TheseTasks(_cells(8, [3]), Terms()).interval(Delta(2)) is None
     assert TheseTasks(_cells(8, [3, 4]), Terms()).interval(Delta(1)) is None
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(
+    ("sizes", "metric"),
+    [((3, 3, 3, 12), PassHat(3)), ((2, 2, 2, 4, 4, 4), PassHat(2)), ((1, 2, 3, 4), PassHat(1))],
+)
+@pytest.mark.parametrize("others", ["pass", "fail"])
+def test_whichever_attempts_all_pass_keep_the_rates_at_which_that_is_likely_enough(
+    sizes: tuple[int, ...], metric: CountMetric, others: str, level: float
+) -> None:
+    """Attempts of one n, or of all, that pass at rates where that has a chance above the tail.
+
+    The others' outcome is certain. An interval without those rates would miss too often.
+    """
+    n = np.array(sizes)
+    for size in (*np.unique(n), None):
+        varies = np.full(len(n), True) if size is None else n == size
+        rate = (1.02 * (1 - level) / 2) ** (1 / n[varies].sum())
+        rates = np.where(varies, rate, 1.0 if others == "pass" else 0.0)
+        passes = np.where(rates > 0, n, 0)
+        ends = TheseTasks(_cells(list(sizes), passes.tolist()), Terms(level=level)).interval(metric)
+        assert ends is not None
+        assert ends[0] <= metric.value_at_rate(rates).mean()

@@ -17,9 +17,10 @@ interval are the smallest and largest :math:`E_G f(p)` over all G that are kept:
 linear constraints and one concave constraint.
 
 Where tasks have different n, each number of attempts has a distribution of its own, because n may
-say something about the rate. It does when an earlier run chose it, when timeouts are left out, and
-when a suite grew. One common G would then describe no task: with 99 tasks at rate .5 and n = 1
-among 500 at rate 1 and n = 40 or 80, joining sizes covered .38 at 95%.
+say something about the rate; ``kappa`` is for all of them together. It does when an earlier run
+chose n, when timeouts are left out, and when a suite grew. One common G would then describe no
+task: with 99 tasks at rate .5 and n = 1 among 500 at rate 1 and n = 40 or 80, joining sizes covered
+.38 at 95%.
 
 The problem is solved on a grid of rates by a primal-dual interior-point method
 (:mod:`passhat.stats.estimate.intervals.interior_point`) that starts from the most likely
@@ -49,7 +50,7 @@ import numpy as np
 from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.estimate.intervals.interior_point import Problem, Side
+from passhat.stats.estimate.intervals.interior_point import FitLimits, Problem, Side
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
 
@@ -146,7 +147,7 @@ class Statistic:
 
     ``values(n, c)`` is u at c passes in n attempts, c an array; ``target`` is the function f of the
     success rate that u estimates without bias. A statistic of ``sign`` -1 is subtracted; ``share``
-    is the part of all tasks that it is about, ``parts`` how many such parts there are.
+    is the part of all tasks that it is about.
     """
 
     attempted: Attempted
@@ -154,7 +155,6 @@ class Statistic:
     target: Callable[[FloatArray], FloatArray]
     sign: float = 1.0
     share: float = 1.0
-    parts: int = 1
 
     def largest_step(self) -> float:
         """The largest change of u from one number of passes to the next."""
@@ -198,8 +198,8 @@ def frontier(statistics: Sequence[Statistic], calibration: Calibration) -> tuple
     """The smallest and the largest sum of E_G f that the attempts allow.
 
     One statistic gives the interval of a metric. Two, the second with sign -1, give the interval of
-    a difference: the log-moments of B at s and of A at -s are added, and each side keeps its own
-    likelihood region. So do the strata of either.
+    a difference: the log-moments of B at s and of A at -s are added, and each run keeps its own
+    likelihood region. The strata of a run share one.
     """
     problem = _problem(statistics, calibration)
     return problem.smallest(1.0), -problem.smallest(-1.0)
@@ -245,8 +245,23 @@ def _problem(statistics: Sequence[Statistic], calibration: Calibration) -> Probl
         - tilts * sum(statistic.point() for statistic in statistics)
         + np.abs(tilts) * calibration.step * step / tasks
     )
-    sides = [_side(statistic, tilts, calibration.fit) for statistic in statistics]
-    return Problem.of(sides, limits, _LET_IN * calibration.surprise / tasks)
+    sides = [_side(statistic, tilts) for statistic in statistics]
+    fits = _fit_limits(statistics, sides, calibration.fit)
+    return Problem.of(sides, limits, fits, _LET_IN * calibration.surprise / tasks)
+
+
+def _fit_limits(statistics: Sequence[Statistic], sides: Sequence[Side], kappa: float) -> FitLimits:
+    """The parts of a run together fit no worse than by kappa.
+
+    Whichever attempts all pass must keep the rates at which that has chance ``tail``, be they those
+    of one part or of all. A limit for each part would let all of them fit badly at once.
+    """
+    tasks = np.array([statistic.attempted.cells.size for statistic in statistics], float)
+    signs = np.array([statistic.sign for statistic in statistics])
+    weights = np.array([np.where(signs == sign, tasks, 0.0) for sign in np.unique(signs)])
+    counts = weights.sum(axis=1)
+    weights /= counts[:, None]  # per task, so that the numbers of small and large suites are alike
+    return FitLimits(weights, weights @ [side.fit for side in sides] - kappa / counts)
 
 
 def _tilts(tasks: int, surprise: float) -> FloatArray:
@@ -265,11 +280,13 @@ def _rate_grid(n: int, finer: int = 1) -> FloatArray:
     return np.unique(np.concatenate([bulk, tail, 1 - tail]))
 
 
-def _side(statistic: Statistic, tilts: FloatArray, fit: float) -> Side:
-    """A statistic on the grids, with the floor of its likelihood."""
+def _side(statistic: Statistic, tilts: FloatArray) -> Side:
+    """A statistic on the grids, with the best mean log-likelihood.
+
+    The grid's maximum is at most the true one: limits made from it err to the wide side.
+    """
     attempts = statistic.attempted
     shares = attempts.cells.tasks / attempts.cells.size
-    is_repeated = int(attempts.cells.n.max()) > 1
     return Side(
         shares,
         attempts.likelihood,
@@ -279,12 +296,7 @@ def _side(statistic: Statistic, tilts: FloatArray, fit: float) -> Side:
         statistic.log_moments(attempts.fine_rates, tilts),
         statistic.sign * statistic.share * statistic.target(attempts.fine_rates),
         attempts.best,
-        # The grid's maximum is at most the true one: the floor errs to the wide side.
-        # Several parts need not all fit badly at once; see docs/benchmarks/allocation.md. A part
-        # with one attempt per task has the whole kappa, since its fit is all that is known of it:
-        # with less, one end of 3 x 1 + 3 x 3 tasks missed 1.85 times as often as it should.
-        _fit(shares, attempts.likelihood.times(attempts.best))
-        - fit / (math.sqrt(statistic.parts) if is_repeated else 1.0) / attempts.cells.size,
+        _fit(shares, attempts.likelihood.times(attempts.best)),
     )
 
 

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.mixture import Factored
 
-__all__ = ["Problem", "Side"]
+__all__ = ["FitLimits", "Problem", "Side"]
 
 _MOST_ITERATIONS = 50
 _STARTS = (0.3, 0.03, 0.003, 0.0003, 0.8)
@@ -42,7 +42,15 @@ class Side:
     fine_moments: FloatArray
     fine_target: FloatArray
     start: FloatArray
-    floor: float  # of the mean log-likelihood
+    fit: float  # the mean log-likelihood of the start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitLimits:
+    """What the sides' mean log-likelihoods must reach: ``weights @ fits >= floors``."""
+
+    weights: FloatArray  # (limits, sides)
+    floors: FloatArray
 
 
 @dataclass(slots=True)
@@ -52,11 +60,11 @@ class _Point:
     g: FloatArray  # weights of all sides, after each other
     y: FloatArray  # likelihoods of all cells
     t: FloatArray  # the rest of each tilt's limit
-    q: FloatArray  # the rest of each side's likelihood
+    q: FloatArray  # the rest of each limit of the likelihoods
     s: FloatArray  # prices of g >= 0
     v: FloatArray  # prices of the cells' likelihoods
     w: FloatArray  # prices of the tilts
-    rho: FloatArray  # prices of the sides' likelihoods
+    rho: FloatArray  # prices of the limits of the likelihoods
 
     def finite(self) -> bool:
         return all(
@@ -113,11 +121,11 @@ class Problem:
     cells: Sequence[slice]
     lengths: Sequence[int]  # cells of each side
     shares: FloatArray  # of the tasks in every cell of every side
-    floors: FloatArray
+    fits: FitLimits
     ones: FloatArray  # (sides, all rates): the rates of each side
 
     @classmethod
-    def of(cls, sides: Sequence[Side], limits: FloatArray, room: float) -> Problem:
+    def of(cls, sides: Sequence[Side], limits: FloatArray, fits: FitLimits, room: float) -> Problem:
         ends = np.cumsum([0, *(len(side.start) for side in sides)]).tolist()
         parts = [slice(a, b) for a, b in pairwise(ends)]
         moments = np.hstack([side.moments for side in sides])
@@ -126,7 +134,7 @@ class Problem:
         # point a surprise even under the most likely distribution: it is then let in.
         limits = np.maximum(limits, room - moments @ best)
         ranks = [len(side.likelihood.right) for side in sides]
-        rows = np.zeros((sum(ranks) + len(limits) + len(sides), ends[-1]))
+        rows = np.zeros((sum(ranks) + len(limits) + len(fits.floors), ends[-1]))
         at = 0
         for side, part, rank in zip(sides, parts, ranks, strict=True):
             rows[at : at + rank, part] = side.likelihood.right
@@ -147,7 +155,7 @@ class Problem:
             [slice(a, b) for a, b in pairwise(edges)],
             lengths,
             np.concatenate([side.shares for side in sides]),
-            np.array([side.floor for side in sides]),
+            fits,
             ones,
         )
 
@@ -210,10 +218,17 @@ class Problem:
             ]
         )
 
-    def _fits(self, y: FloatArray) -> FloatArray:
-        """Each side's mean log-likelihood above its floor."""
-        logs = self.shares * np.log(y)
-        return np.add.reduceat(logs, [cells.start for cells in self.cells]) - self.floors
+    def _sum_cells(self, values: FloatArray) -> FloatArray:
+        """The sum over each side's cells, put together as the limits of the fits do."""
+        return self.fits.weights @ np.add.reduceat(values, [cells.start for cells in self.cells])
+
+    def _fit_rests(self, y: FloatArray) -> FloatArray:
+        """How far the mean log-likelihoods are above their floors."""
+        return self._sum_cells(self.shares * np.log(y)) - self.fits.floors
+
+    def _price_shares(self, rho: FloatArray) -> FloatArray:
+        """The price of every cell's share, from the prices of the limits of the fits."""
+        return np.repeat(rho @ self.fits.weights, self.lengths) * self.shares
 
     def _start(self, theta: FloatArray, even: float) -> _Point:
         """The most likely distributions, with a share spread evenly; slacks and prices positive."""
@@ -222,18 +237,17 @@ class Problem:
             g[part] = (1 - even) * g[part] / g[part].sum() + even / len(g[part])
         y = self._times(g)
         t = np.maximum(self.limits + self.moments @ g, 0.1)
-        q = np.maximum(self._fits(y), 0.1)
+        q = np.maximum(self._fit_rests(y), 0.1)
         mu = 0.1 * float(np.ptp(theta)) / len(g)
         rho = mu / q
-        v = np.repeat(rho, self.lengths) * self.shares / y
+        v = self._price_shares(rho) / y
         return _Point(g, y, t, q, mu / g, v, mu / t, rho)
 
     def _bound(self, here: _Point, theta: FloatArray, sign: float) -> tuple[float, float]:
         """The certificate of these prices, on the solver's grid and on the fine one."""
-        rho = np.repeat(here.rho, self.lengths)
-        prices = here.v / rho
-        common = float(here.rho @ (self.floors + 1)) - float(here.w @ self.limits)
-        common -= float((rho * self.shares) @ np.log(self.shares / prices))
+        share_prices = self._price_shares(here.rho)
+        common = float(here.rho @ self.fits.floors) - float(here.w @ self.limits)
+        common -= float(share_prices @ (np.log(share_prices / here.v) - 1))
         costs = theta - self._price_rates(here.v) - here.w @ self.moments
         coarse = fine = common
         for side, part, cells in zip(self.sides, self.parts, self.cells, strict=True):
@@ -245,13 +259,11 @@ class Problem:
     def _step(self, here: _Point, theta: FloatArray) -> _Point:
         """A predictor step and a corrector step (Mehrotra)."""
         direction = self._directions(here, theta)
-        to_vy = np.repeat(here.rho, self.lengths) * self.shares - here.v * here.y
+        to_vy = self._price_shares(here.rho) - here.v * here.y
         guess = direction(-here.g * here.s, to_vy, -here.w * here.t, -here.rho * here.q, 0.0)
         mu = here.gap()
         center = (max(here.step_by(guess, 1.0).gap(), 0.0) / mu) ** 3 * mu
-        bend = np.add.reduceat(
-            self.shares * (guess.y / here.y) ** 2, [cells.start for cells in self.cells]
-        )
+        bend = self._sum_cells(self.shares * (guess.y / here.y) ** 2)
         final = direction(
             center - here.g * here.s - guess.g * guess.s,
             to_vy - guess.v * guess.y,
@@ -267,7 +279,7 @@ class Problem:
         Slacks and prices are eliminated by hand. What is left, (D + C' W C) dg = known with D
         diagonal and C the rows of all constraints, is symmetric and positive definite.
         """
-        rows, size, count = self.rows, len(self.rows), len(self.sides)
+        rows, size, count = self.rows, len(self.rows), len(self.fits.floors)
         at = 0
         curve, slope = here.v / here.y, self.shares / here.y
         diagonal, blocks = np.zeros(size), []
@@ -280,20 +292,21 @@ class Problem:
             else:
                 blocks.append((at, (left.T * curve[cells]) @ left))
             at += rank
-            rows[size - count + k, part] = side.likelihood.priced(slope[cells])
+            rows[size - count :, part] = np.multiply.outer(
+                self.fits.weights[:, k], side.likelihood.priced(slope[cells])
+            )
         tilts, slopes = rows[at : size - count], rows[size - count :]
         diagonal[at : size - count] = here.w / here.t
         diagonal[size - count :] = here.rho / here.q
         solve = _solver(rows, diagonal, blocks, here.g / here.s)
         columns = solve(self.ones)
         gram = columns @ self.ones.T
-        starts = [cells.start for cells in self.cells]
         # Residuals of the equations; all of them shrink with each full step.
         off_dual = theta - self._price_rates(here.v) + here.w @ tilts - here.s
         off_y = here.y - self._times(here.g)
         off_t = here.t + tilts @ here.g - self.limits
         off_sum = 1 - self.ones @ here.g
-        off_q = self._fits(here.y) - here.q
+        off_q = self._fit_rests(here.y) - here.q
 
         def direction(
             to_gs: FloatArray,
@@ -302,7 +315,7 @@ class Problem:
             to_q: FloatArray,
             bend: FloatArray | float,
         ) -> _Point:
-            shift = off_q + bend - np.add.reduceat(slope * off_y, starts)
+            shift = off_q + bend - self._sum_cells(slope * off_y)
             pull = to_q - here.rho * shift
             right_side = (
                 off_dual
@@ -324,7 +337,7 @@ class Problem:
                 -off_t - along,
                 q,
                 (to_gs - here.s * g) / here.g,
-                (to_vy + np.repeat(rho, self.lengths) * self.shares - here.v * y) / here.y,
+                (to_vy + self._price_shares(rho) - here.v * y) / here.y,
                 (to_tw + here.w * (off_t + along)) / here.t,
                 rho,
             )

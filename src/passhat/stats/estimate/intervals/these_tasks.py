@@ -141,10 +141,8 @@ class TheseTasks:
         """A mean over the tasks, in parts of (nearly) the same number of attempts."""
         if self._strata is None:
             self._strata = [(Attempted.of(cells), share) for cells, share in strata(self.cells)]
-        parts = len(self._strata)
         return [
-            Statistic(attempts, values, target, share=share, parts=parts)
-            for attempts, share in self._strata
+            Statistic(attempts, values, target, share=share) for attempts, share in self._strata
         ]
 
     @on_one_thread
