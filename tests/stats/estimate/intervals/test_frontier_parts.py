@@ -43,7 +43,7 @@ def _statistic(cells: Histogram, metric: CountMetric, **options: float) -> Stati
     def values(n: int, c: IntArray) -> FloatArray:
         return metric.values(np.full(len(c), n), c)
 
-    return Statistic(Attempted.of(cells), values, metric.value_at_rate, **options)  # type: ignore[arg-type]
+    return Statistic(Attempted.of(cells), values, metric.value_at_rate, **options)
 
 
 def test_the_point_is_the_mean_over_tasks() -> None:
