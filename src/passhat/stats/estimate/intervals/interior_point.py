@@ -47,7 +47,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitLimits:
-    """What the sides' mean log-likelihoods must reach: ``weights @ fits >= floors``."""
+    """Floors of the mean log-likelihoods of the sides: ``weights @ fits >= floors``."""
 
     weights: FloatArray  # (limits, sides)
     floors: FloatArray
@@ -223,7 +223,7 @@ class Problem:
         return self.fits.weights @ np.add.reduceat(values, [cells.start for cells in self.cells])
 
     def _fit_rests(self, y: FloatArray) -> FloatArray:
-        """How far the mean log-likelihoods are above their floors."""
+        """The rest of the mean log-likelihoods above their floors."""
         return self._sum_cells(self.shares * np.log(y)) - self.fits.floors
 
     def _price_shares(self, rho: FloatArray) -> FloatArray:
