@@ -3,14 +3,16 @@
     python benchmarks/gate_confirm.py --pairs 200
 
 No agent runs: attempts are drawn from rates, fresh ones too, and judged as `passhat gate --confirm`
-judges them. `both` is fresh attempts on both sides, `kept` the baseline's first attempts with a
-correction over all tasks.
+judges them. `plain` is the gate without --confirm, `both` makes fresh attempts on both sides,
+`kept` uses the baseline's first attempts with a correction over all tasks.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -25,6 +27,14 @@ from passhat.stats.gate import (
 )
 from passhat.stats.outcomes import Outcomes, Run
 
+DIFFICULTIES: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "Beta(2.2,.7)": lambda rng, tasks: rng.beta(2.2, 0.7, tasks),
+    "Beta(.5,.5)": lambda rng, tasks: rng.beta(0.5, 0.5, tasks),
+    "Beta(1,1)": lambda rng, tasks: rng.beta(1, 1, tasks),
+    "from .5 to 1": lambda rng, tasks: rng.uniform(0.5, 1, tasks),
+    "all .9": lambda _, tasks: np.full(tasks, 0.9),
+}
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -33,8 +43,8 @@ class Cell:
     attempts: int
     change: str
 
-    def rates(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        before = rng.beta(2.2, 0.7, self.tasks)
+    def rates(self, rng: np.random.Generator, difficulty: str) -> tuple[FloatArray, FloatArray]:
+        before = DIFFICULTIES[difficulty](rng, self.tasks)
         after = before.copy()
         if self.change == "one task":
             before[0], after[0] = 1.0, 0.0
@@ -44,34 +54,38 @@ class Cell:
 
 
 CELLS = (
-    Cell("no change", 30, 8, "none"),
-    Cell("no change", 60, 4, "none"),
-    Cell("one task of 60, always to never", 60, 4, "one task"),
-    Cell("drop of 10 points", 30, 8, "10 points"),
+    Cell("none", 30, 8, "none"),
+    Cell("none", 60, 4, "none"),
+    Cell("one task always to never", 60, 4, "one task"),
+    Cell("all rates lowered, 10 points", 30, 8, "10 points"),
 )
+BASELINES = ("plain", "kept", "both")
 
 
 def draw(rng: np.random.Generator, rates: FloatArray, n: int, names: list[str]) -> Outcomes:
     return Outcomes.from_counts(n, rng.binomial(n, rates), names)
 
 
-def gate_pair(cell: Cell, rng: np.random.Generator, *, both: bool) -> tuple[bool, bool, int]:
+def gate_pair(
+    cell: Cell, difficulty: str, baseline: str, rng: np.random.Generator
+) -> tuple[bool, bool, int]:
     """Whether it is red, whether the broken task is named, and how many fresh attempts it took."""
     names = [f"t{i}" for i in range(cell.tasks)]
-    before, after = cell.rates(rng)
+    before, after = cell.rates(rng, difficulty)
     base = Run("base", "base", draw(rng, before, cell.attempts, names))
     new = Run("new", "new", draw(rng, after, cell.attempts, names))
-    suspects = find_suspects(new, base, GateOptions())
     confirmation = None
     spent = 0
-    if suspects.tasks:
+    suspects = find_suspects(new, base, GateOptions())
+    if baseline != "plain" and suspects.tasks:
         places = [names.index(name) for name in suspects.names]
-        n = 8 if both else suspects.attempts_to_confirm()
+        n = 8 if baseline == "both" else suspects.attempts_to_confirm()
         sides = [
             FreshRun("fresh", side, draw(rng, rates[places], n, list(suspects.names)))
             for side, rates in (("new", after), ("baseline", before))
         ]
-        confirmation = confirm_suspects(suspects, sides[0], sides[1] if both else None)
+        fresh_base = sides[1] if baseline == "both" else None
+        confirmation = confirm_suspects(suspects, sides[0], fresh_base)
         spent = confirmation.attempts
     result = judge(new, (), base, GateOptions(confirmation=confirmation))
     broken = [task.task for task in result.results[0].broken]
@@ -83,19 +97,18 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    print("| change | tasks x attempts | baseline | red | named | fresh attempts |")
-    print("| --- | --- | --- | ---: | ---: | ---: |")
-    for cell in CELLS:
-        for both in (True, False):
-            rng = np.random.default_rng(options.seed)
-            results = [gate_pair(cell, rng, both=both) for _ in range(options.pairs)]
-            red, named, spent = (sum(column) for column in zip(*results, strict=True))
-            named_text = f"{named} of {options.pairs}" if cell.change == "one task" else "–"
-            print(
-                f"| {cell.name} | {cell.tasks} x {cell.attempts} | {'both' if both else 'kept'} "
-                f"| {red} of {options.pairs} | {named_text} | {spent / options.pairs:.0f} |",
-                flush=True,
-            )
+    print("| change | tasks x attempts | difficulty | baseline | red | named | fresh attempts |")
+    print("| --- | --- | --- | --- | ---: | ---: | ---: |")
+    for cell, difficulty, baseline in product(CELLS, DIFFICULTIES, BASELINES):
+        rng = np.random.default_rng(options.seed)
+        results = [gate_pair(cell, difficulty, baseline, rng) for _ in range(options.pairs)]
+        red, named, spent = (sum(column) for column in zip(*results, strict=True))
+        named_text = f"{named} of {options.pairs}" if cell.change == "one task" else "–"
+        print(
+            f"| {cell.name} | {cell.tasks} x {cell.attempts} | {difficulty} | {baseline} "
+            f"| {red} of {options.pairs} | {named_text} | {spent / options.pairs:.0f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 from passhat.stats.compare.pairing import pair
 from passhat.stats.gate import FreshRun, GateOptions, GateVerdict, confirm_suspects, judge
-from passhat.stats.gate.confirm import add_attempts, choose_suspects, pick_tasks
+from passhat.stats.gate.confirm import _combined_limit, add_attempts, choose_suspects, pick_tasks
 from passhat.stats.gate.decision import find_suspects
 from passhat.stats.gate.each_task import EachTaskRule, judge_tasks
 from passhat.stats.gate.rules import parse_rule
@@ -28,15 +28,15 @@ def run_of(counts: Outcomes, name: str) -> Run:
     return Run(name, name, counts)
 
 
-BASE = outcomes([4] * 60)
-BROKEN = outcomes([4] * 59 + [0])
+BASE = outcomes([4] * 45 + [2] * 14 + [4])
+BROKEN = outcomes([4] * 45 + [2] * 14 + [0])
 
 
 def test_suspects_are_the_largest_drops_and_never_a_rise() -> None:
     base, new = outcomes([4, 4, 4, 0, 2, 3, 4, 4]), outcomes([4, 0, 3, 4, 2, 0, 1, 3])
     suspects = choose_suspects(pair(base, new), MissingPolicy.BOUND, 0.95, most=3)
     assert suspects.names == ("t1", "t5", "t6") or suspects.names == ("t1", "t6", "t5")
-    assert suspects.alpha == pytest.approx(0.025)
+    assert suspects.alpha == pytest.approx(0.015)
     same = choose_suspects(pair(base, base), MissingPolicy.BOUND, 0.95)
     assert same.tasks == ()
 
@@ -99,6 +99,30 @@ def test_a_baseline_that_no_longer_passes_is_not_the_baseline() -> None:
     confirmation = confirm_suspects(suspects, *both)
     assert [task.task for task in confirmation.confirmed] == ["t9"]
     assert "its agent is not what it was, t9 (8 of 8 passed, now 0 of 8)" in confirmation.kept
+
+
+def test_fresh_attempts_of_both_sides_count_for_the_mean_as_well() -> None:
+    """A drop spread over all tasks: neither the first nor the fresh attempts show it alone."""
+    base, new = outcomes([7] * 6 + [5] * 4, 8), outcomes([6] * 6 + [4] * 4, 8)
+    assert judge(new, (), base, GateOptions()).verdict is not GateVerdict.REFUTED
+    suspects = find_suspects(run_of(new, "new"), run_of(base, "old"), GateOptions())
+    results = {}
+    for passed in (3, 6):
+        sides = fresh(suspects.names, [passed] * 5), fresh(suspects.names, [6] * 5)
+        confirmation = confirm_suspects(suspects, *sides)
+        assert confirmation.confirmed == ()
+        results[passed] = judge(new, (), base, GateOptions(confirmation=confirmation))
+    assert results[6].verdict is not GateVerdict.REFUTED
+    assert results[3].verdict is GateVerdict.REFUTED
+    assert results[3].headline.startswith("Regression: pass^1 dropped by ")
+    assert results[3].results[0].broken == ()
+
+
+def test_the_mean_and_its_combination_share_their_error() -> None:
+    limit = _combined_limit(0.025, 0.035, 0.85)
+    z = np.random.default_rng(2).standard_normal((200_000, 2))
+    red = (z[:, 0] > 1.95996) | (np.sqrt(0.85) * z[:, 0] + np.sqrt(0.15) * z[:, 1] > limit)
+    assert red.mean() == pytest.approx(0.035, abs=0.002)
 
 
 def test_false_names_are_rare_without_a_change() -> None:

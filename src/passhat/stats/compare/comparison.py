@@ -35,7 +35,7 @@ from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import Tested, holm, sign_flip_test, sign_test
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
-from passhat.stats.compare.these_tasks import bound_lift
+from passhat.stats.compare.these_tasks import bound_lift, end_below_zero
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms
@@ -57,7 +57,7 @@ class Setting:
 
     ``tail`` is what each end of an interval may miss; ``adjusted`` names how it was chosen where
     it is smaller than that of a single interval. Without ``advises``, what would settle an open
-    claim is not searched for.
+    claim is not searched for. With ``is_drop_shown``, attempts beside these show a drop.
     """
 
     names: tuple[str, str]
@@ -67,6 +67,7 @@ class Setting:
     adjusted: str = ""
     changes: tuple[TaskChange, ...] = ()
     advises: bool = True
+    is_drop_shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,8 @@ def pair_evidence(
     )
     is_open = differences.open > 0 and lowest <= 0 <= highest
     interval = _lift_interval(differences, metric, pairing, terms, population, setting.tail)
+    if setting.is_drop_shown and population is Population.THESE_TASKS:
+        interval = end_below_zero(interval, pairing)
     need = None
     if setting.advises and not is_open and decide(interval) is Claim.INCONCLUSIVE:
         if population is Population.NEW_TASKS:

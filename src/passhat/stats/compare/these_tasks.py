@@ -40,6 +40,8 @@ from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing, mean_lift
+from passhat.stats.compare.within_tasks import pair_drop_p_value, pair_rise_p_value
+from passhat.stats.digits import DECIMALS, STEP
 from passhat.stats.estimate.intervals.frontier import Calibration
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import TaskValues
@@ -49,7 +51,7 @@ from passhat.stats.terms import Terms
 SparseMatrix = Any
 """A csr_array; the stubs of SciPy's linprog know dense matrices only."""
 
-__all__ = ["METHOD", "bound_lift", "find_count_twin", "lift_on_these_tasks"]
+__all__ = ["METHOD", "bound_lift", "end_below_zero", "find_count_twin", "lift_on_these_tasks"]
 
 METHOD = "frontier of task rates by linear programs"
 
@@ -291,7 +293,9 @@ def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> I
     """The interval of the lift on the paired tasks, for every way to fill in missing attempts.
 
     An ordered metric takes the interval of its unordered twin, widened to hold its own lift. With
-    one attempt per task the bound on new tasks is the narrower one that holds.
+    one attempt per task the bound on new tasks is the narrower one that holds. Where the share of
+    passes is compared, zero is left out if the exact test within tasks rejects it: the interval is
+    the set of lifts that their tests do not reject, and zero has a sharper test than the others.
     """
     twin = find_count_twin(metric, pairing, terms)
     if twin is None:
@@ -309,7 +313,8 @@ def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> I
     if max(int(cells.n.max()) for cells in (a, b)) == 1:
         # One attempt tells nothing of single rates, but the pairs still do: unequal tasks spread
         # their sum less than tasks drawn from one population, so the bound on new tasks holds.
-        return hull(LiftSample.of(d).interval(tail, terms.alternative) for d in differences.fills)
+        ends = hull(LiftSample.of(d).interval(tail, terms.alternative) for d in differences.fills)
+        return _leave_out_zero(ends, pairing, metric, terms, tail)
     if open_ways:
         low = lift_on_these_tasks(a_passed, b, twin, tail, sign=1).low if sign >= 0 else -1.0
         high = lift_on_these_tasks(a, b_passed, twin, tail, sign=-1).high if sign <= 0 else 1.0
@@ -317,7 +322,35 @@ def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> I
     else:
         ends = lift_on_these_tasks(a, b, twin, tail, sign=sign)
     lifts = [mean_lift(d) for d in differences.fills]
-    return hull([ends, *(Interval(lift, lift) for lift in lifts)])
+    whole = hull([ends, *(Interval(lift, lift) for lift in lifts)])
+    return _leave_out_zero(whole, pairing, metric, terms, tail)
+
+
+def _leave_out_zero(
+    ends: Interval, pairing: Pairing, metric: Metric, terms: Terms, tail: float
+) -> Interval:
+    """End the interval before zero where the exact test within tasks shows a change."""
+    if not isinstance(metric, CountMetric) or not ends.low <= 0 <= ends.high:
+        return ends
+    if terms.alternative != "greater":
+        p_drop = pair_drop_p_value(pairing, metric, terms.missing)
+        if p_drop is not None and p_drop <= tail:
+            return end_below_zero(ends, pairing)
+    if terms.alternative != "less":
+        p_rise = pair_rise_p_value(pairing, metric, terms.missing)
+        if p_rise is not None and p_rise <= tail:
+            return Interval(_half_step(pairing), ends.high)
+    return ends
+
+
+def end_below_zero(ends: Interval, pairing: Pairing) -> Interval:
+    """The interval without zero and all rises, for a drop that a test of its own shows."""
+    return Interval(ends.low, min(ends.high, -_half_step(pairing)))
+
+
+def _half_step(pairing: Pairing) -> float:
+    """Half of what one attempt moves the lift by, not less than the decimals of an interval."""
+    return max(round(1 / (pairing.a.attempts + pairing.b.attempts), DECIMALS), STEP)
 
 
 def find_count_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:

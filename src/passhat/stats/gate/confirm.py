@@ -9,6 +9,16 @@ Where only the baseline's attempts are left, its counts took part in the choice.
 the baseline are tested against all attempts of the new side, first and fresh, with Holm's
 correction over *all* tasks. That is valid: every task could have been a suspect, and one that was
 not is treated as if its p-value were 1.
+
+Fresh attempts on both sides also tell of the mean: their exact test (:mod:`.within_tasks`) is
+independent of the first attempts', and both are combined with weights that the numbers of attempts
+fix beforehand (the inverse normal method). A drop that the first attempts show stays shown; the
+combination gets what is left of the mean's error.
+
+References
+----------
+W. Lehmacher and G. Wassmer (1999), Adaptive sample size calculations in group sequential trials,
+    Biometrics 55.
 """
 
 from __future__ import annotations
@@ -20,10 +30,13 @@ import numpy as np
 
 from passhat._display import counted, money, some
 from passhat._serialize import Plain
+from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.significance import holm
 from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, fisher_tests
+from passhat.stats.compare.within_tasks import pair_drop_p_value
+from passhat.stats.estimate.metrics import CountMetric, Metric, PassHat
 from passhat.stats.outcomes import MissingPolicy, Outcomes
 
 __all__ = [
@@ -40,6 +53,9 @@ __all__ = [
 MOST_SUSPECTS = 5
 FRESH_ATTEMPTS = 8
 _MOST_FRESH_ATTEMPTS = 32
+CONFIRMED_MEAN_SHARE = 0.7
+"""The share of a gate's error for the mean where suspects are confirmed: a task that went from
+always to never needs far less than the rest, a drop spread over all tasks needs all it can get."""
 _DRIFT = 0.001
 """Suspects passed more often than usual in the baseline; so small a p-value is no such luck."""
 
@@ -116,7 +132,7 @@ def choose_suspects(
         for change in changes
         if change.passed_b * change.attempts_a < change.passed_a * change.attempts_b
     ]
-    alpha = (1 - MEAN_SHARE) * (1 - level)
+    alpha = (1 - CONFIRMED_MEAN_SHARE) * (1 - level)
     return Suspects(tuple(drops[:most]), pairing, policy, alpha)
 
 
@@ -136,6 +152,9 @@ class Confirmation(Plain):
         A task is confirmed up to this corrected p-value.
     kept : str
         Why the baseline's first attempts were used, where they were; else empty.
+    drop_p : float or None
+        The p-value of a drop of all suspects together on the fresh attempts of both sides;
+        ``None`` where there are none.
     """
 
     WRITTEN = ("suspects", "confirmed", "unconfirmed", "runs", "attempts", "cost", "kept")
@@ -145,6 +164,7 @@ class Confirmation(Plain):
     runs: tuple[FreshRun, ...]
     alpha: float
     kept: str = ""
+    drop_p: float | None = None
 
     @property
     def confirmed(self) -> tuple[TaskChange, ...]:
@@ -165,6 +185,25 @@ class Confirmation(Plain):
         """Dollars spent on fresh attempts; ``None`` where a run did not record them."""
         return total_cost(self.runs)
 
+    def shows_drop(
+        self, pairing: Pairing, metric: Metric, policy: MissingPolicy, alpha: float
+    ) -> bool | None:
+        """Whether first and fresh attempts together show a drop; ``None`` if they do not combine.
+
+        ``alpha`` is the error of the whole gate. The first attempts alone have spent their share
+        of it, as in a gate without a confirmation.
+        """
+        if self.drop_p is None or not isinstance(metric, CountMetric):
+            return None
+        p_first = pair_drop_p_value(pairing, metric, policy)
+        if p_first is None:
+            return None
+        first = pairing.a.attempts + pairing.b.attempts
+        weight = first / (first + self.attempts)
+        limit = _combined_limit(MEAN_SHARE * alpha, CONFIRMED_MEAN_SHARE * alpha, weight)
+        scores = _normal_scores(np.clip([p_first, self.drop_p], 1e-15, 1 - 1e-15))
+        return float(np.sqrt([weight, 1 - weight]) @ scores) >= limit
+
     @property
     def sentences(self) -> tuple[str, ...]:
         """The confirmed tasks, the others, and what it took."""
@@ -183,6 +222,31 @@ class Confirmation(Plain):
                 f"The baseline's first attempts were used, corrected for all tasks: {self.kept}"
             )
         return tuple(parts)
+
+
+def _normal_scores(p_values: FloatArray) -> FloatArray:
+    from scipy.special import ndtri
+
+    return np.asarray(-ndtri(p_values), np.float64)
+
+
+def _combined_limit(alpha_first: float, alpha_both: float, weight: float) -> float:
+    """The limit c of the combined score for which one of both tests errs with ``alpha_both``.
+
+    P(Z1 > z or sqrt(w) Z1 + sqrt(1 - w) Z2 > c) = ``alpha_both``, with z the first test's limit.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    first_limit = float(_normal_scores(np.array([alpha_first]))[0])
+    z = np.linspace(-9.0, first_limit, 4_001)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+    def error(limit: float) -> float:
+        inside = ndtr((limit - np.sqrt(weight) * z) / np.sqrt(1 - weight))
+        return 1 - float(np.trapezoid(density * inside, z)) - alpha_both
+
+    return float(brentq(error, 0.0, 9.0))
 
 
 def total_cost(runs: Sequence[FreshRun]) -> float | None:
@@ -209,6 +273,7 @@ def confirm_suspects(
     """
     runs = (fresh,) if fresh_base is None else (fresh_base, fresh)
     others = 0
+    drop_p: float | None = None
     first = pick_tasks(suspects.pairing.a, suspects.names)
     if fresh_base is not None:
         drifts = find_changed_tasks(
@@ -224,12 +289,13 @@ def confirm_suspects(
         others = len(suspects.pairing) - len(suspects.tasks)
     else:
         first, second = fresh_base.outcomes, fresh.outcomes
+        drop_p = pair_drop_p_value(pair(first, second), PassHat(1), suspects.policy)
     tests = find_changed_tasks(pair(first, second), suspects.policy, 1.0, "less")
     p_holm = holm([*(test.p_value for test in tests), *([1.0] * others)])
     corrected = tuple(
         replace(test, p_holm=float(p)) for test, p in zip(tests, p_holm, strict=False)
     )
-    return Confirmation(suspects.tasks, corrected, runs, suspects.alpha, kept)
+    return Confirmation(suspects.tasks, corrected, runs, suspects.alpha, kept, drop_p)
 
 
 def pick_tasks(outcomes: Outcomes, names: Sequence[str], attempts: int = 0) -> Outcomes:

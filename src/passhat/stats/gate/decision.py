@@ -209,7 +209,8 @@ def _simulate(case: Case) -> PowerCurve:
     pairing = _pair(case)
     attempts, _ = pairing.b.counts(Completion.AS_FAILED)
     metric = parse_metric(case.options.metric)
-    return simulate_curve(pairing.a, attempts, metric, case.options.terms.level)
+    level, confirmation = case.options.terms.level, case.options.confirmation
+    return simulate_curve(pairing.a, attempts, metric, level, confirmation)
 
 
 def _as_run(source: Run | Outcomes, name: str) -> Run:

@@ -14,10 +14,19 @@ from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.comparison import MEAN_SHARE
-from passhat.stats.compare.pairing import pair
+from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.task_changes import find_changed_tasks
 from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.gate.confirm import (
+    CONFIRMED_MEAN_SHARE,
+    FRESH_ATTEMPTS,
+    Confirmation,
+    FreshRun,
+    Suspects,
+    choose_suspects,
+    confirm_suspects,
+)
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.plan.difficulty import Difficulty, cell_likelihood
 from passhat.stats.terms import Terms
@@ -82,7 +91,11 @@ class PowerCurve(Plain):
 
 
 def simulate_curve(
-    base: Outcomes, attempts: IntArray, metric: object, level: float = 0.95
+    base: Outcomes,
+    attempts: IntArray,
+    metric: object,
+    level: float = 0.95,
+    confirmation: Confirmation | None = None,
 ) -> PowerCurve:
     """Simulate a drop of 10 points, then a smaller one or larger ones, until one is caught.
 
@@ -97,7 +110,7 @@ def simulate_curve(
     for drop, runs in ((0.1, 20), (0.05, 10), (0.2, 10), (0.4, 10)):
         if powers and (powers[0].is_likely != (drop < 0.1) or powers[-1].is_likely is (drop > 0.1)):
             continue
-        power = simulate_power(base, attempts, metric, drop, level, runs=runs)
+        power = simulate_power(base, attempts, metric, drop, level, confirmation, runs=runs)
         if power is None:
             break
         powers.append(power)
@@ -113,6 +126,7 @@ def simulate_power(
     metric: CountMetric,
     drop: float = 0.1,
     level: float = 0.95,
+    confirmation: Confirmation | None = None,
     *,
     runs: int = 20,
     seed: int = 0,
@@ -127,6 +141,8 @@ def simulate_power(
         Attempts of the new run at each task of the baseline.
     metric, drop, level
         What is compared, how far its mean falls, the one-sided level of the gate.
+    confirmation : Confirmation, optional
+        The fresh attempts of this gate: as many are made in each simulated one.
 
     Returns
     -------
@@ -142,7 +158,7 @@ def simulate_power(
     posterior /= posterior.sum(axis=1, keepdims=True)
     rng = np.random.default_rng(seed)
     base_attempts, _ = base.counts(Completion.AS_FAILED)
-    terms, alpha = Terms(alternative="less"), 1 - level
+    gate = _SimulatedGate(metric, level, confirmation, rng)
     caught = 0
     for _ in range(runs):
         # One draw per task by the inverse of its cumulated posterior.
@@ -155,12 +171,60 @@ def simulate_power(
             Outcomes.from_counts(base_attempts, rng.binomial(base_attempts, rates), base.tasks),
             Outcomes.from_counts(attempts, rng.binomial(attempts, lowered), base.tasks),
         )
-        tasks_alpha = (1 - MEAN_SHARE) * alpha
-        caught += (
-            bound_lift(pairing, metric, terms, MEAN_SHARE * alpha).high < 0
-            or len(find_changed_tasks(pairing, terms.missing, tasks_alpha, "less")) > 0
-        )
+        caught += gate.is_red(pairing, rates, lowered)
     return GatePower(drop, caught, runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _SimulatedGate:
+    """The decision of the gate without a rule, with fresh attempts drawn where it makes some."""
+
+    metric: CountMetric
+    level: float
+    confirmation: Confirmation | None
+    rng: np.random.Generator
+
+    def is_red(self, pairing: Pairing, rates: FloatArray, lowered: FloatArray) -> bool:
+        """Whether a pair drawn with these rates is called a regression."""
+        terms, alpha = Terms(alternative="less"), 1 - self.level
+        if self.confirmation is None:
+            tasks_alpha = (1 - MEAN_SHARE) * alpha
+            is_named = bool(find_changed_tasks(pairing, terms.missing, tasks_alpha, "less"))
+            return is_named or self._is_drop(pairing, MEAN_SHARE * alpha)
+        suspects = choose_suspects(pairing, terms.missing, self.level)
+        if not suspects.tasks:
+            return False
+        confirmation = self._confirm(suspects, rates, lowered)
+        if confirmation.confirmed:
+            return True
+        combined = confirmation.shows_drop(pairing, self.metric, terms.missing, alpha)
+        share = CONFIRMED_MEAN_SHARE if combined is None else MEAN_SHARE
+        return bool(combined) or self._is_drop(pairing, share * alpha)
+
+    def _is_drop(self, pairing: Pairing, tail: float) -> bool:
+        return bound_lift(pairing, self.metric, Terms(alternative="less"), tail).high < 0
+
+    def _confirm(self, suspects: Suspects, rates: FloatArray, lowered: FloatArray) -> Confirmation:
+        """Draw as many fresh attempts at suspects as the gate made at its own."""
+        assert self.confirmation is not None
+        sizes = [
+            int(run.outcomes.counts(Completion.AS_FAILED)[0].max())
+            for run in self.confirmation.runs
+        ]
+        size = max(sizes, default=FRESH_ATTEMPTS)
+        place_of = {task: i for i, task in enumerate(suspects.pairing.a.tasks)}
+        places = [place_of[name] for name in suspects.names]
+        base, new = (
+            FreshRun(
+                side,
+                side,
+                Outcomes.from_counts(size, self.rng.binomial(size, p[places]), suspects.names),
+            )
+            for side, p in (("baseline", rates), ("new", lowered))
+        )
+        return confirm_suspects(
+            suspects, new, base if self.confirmation.drop_p is not None else None
+        )
 
 
 def _lower_rates(rates: FloatArray, metric: CountMetric, drop: float) -> FloatArray | None:

@@ -14,6 +14,7 @@ from passhat.stats.compare.task_changes import find_changed_tasks
 from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, missing_notes
+from passhat.stats.gate.confirm import CONFIRMED_MEAN_SHARE
 from passhat.stats.gate.gate_result import Advice, GateVerdict, Rule, RuleResult
 from passhat.stats.outcomes import Completion
 from passhat.stats.terms import Population, Terms
@@ -68,15 +69,19 @@ class NoRegression(Rule):
         pairing = with_absent.pairing
         # Mean and tasks share the error of a false alarm. "No regression" is another claim: only
         # one of the two can be false, so its bound has the whole error to itself.
-        tail = MEAN_SHARE * alpha
-        # With a confirmation the tasks' share of the error is spent on the fresh attempts.
         confirmation = case.options.confirmation
-        task_alpha = (1 - MEAN_SHARE) * alpha
+        tail, task_alpha = MEAN_SHARE * alpha, (1 - MEAN_SHARE) * alpha
+        is_drop_shown: bool | None = False
         if confirmation is None:
             changes = find_changed_tasks(pairing, terms.missing, task_alpha)
         else:
+            # The tasks' share of the error is spent on the fresh attempts. Where these cannot be
+            # combined with the first ones, all of the mean's share goes to the first ones.
             rises = find_changed_tasks(pairing, terms.missing, task_alpha, "greater")
             changes = (*confirmation.confirmed, *rises)
+            is_drop_shown = confirmation.shows_drop(pairing, metric, terms.missing, alpha)
+            if is_drop_shown is None:
+                tail = CONFIRMED_MEAN_SHARE * alpha
         setting = Setting(
             pairing.names,
             with_absent.agreement,
@@ -84,6 +89,7 @@ class NoRegression(Rule):
             tail,
             changes=changes,
             advises=False,
+            is_drop_shown=bool(is_drop_shown),
         )
         pair = PairVerdict(
             pair_evidence(metric, pairing, terms, setting, Population.THESE_TASKS),
