@@ -39,7 +39,7 @@ def test_two_runs_in_one_file(table: Path, capsys: pytest.CaptureFixture[str]) -
     for text in (
         "new (B) against old (A)",
         "30 paired tasks",
-        "pass^1 rose by 38 to 61 points on these 30 tasks, from 25% (old) to 75% (new).",
+        "pass^1 rose by 50 points, between 38 and 61, on these 30 tasks, from 25% (old) to 75%",
         "A rise is shown for new tasks as well",
         "What both use, on the paired tasks",
         "cost 0.01 0.03",

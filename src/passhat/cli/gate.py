@@ -24,13 +24,13 @@ from passhat.cli.shared.options import (
     term_options,
 )
 from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
-from passhat.errors import NoRows, ReadError
+from passhat.errors import NoRows, PasshatError, ReadError
 
 if TYPE_CHECKING:
     from passhat.stats.gate import GateResult, Rule
     from passhat.stats.gate.cases import Unsettled
     from passhat.stats.gate.sequential_gate import Watcher
-    from passhat.stats.outcomes import Run
+    from passhat.stats.outcomes import Failures, Run
     from passhat.stats.terms import Terms
 
 __all__ = ["state_of", "watch_source"]
@@ -235,6 +235,7 @@ def command(
     """
     from passhat.readers import Needs
     from passhat.stats.gate import GateOptions, judge, parse_rule
+    from passhat.stats.gate.cases import Tools
 
     words = [word for word in (source, *rules) if word is not None]
     rules = tuple(word for word in words if _is_rule(word))
@@ -255,6 +256,7 @@ def command(
         metric or "pass^1",
         None if margin is None else margin / 100,
         unsettled,
+        tools=Tools(task_failures=_find_task_failures),
         max_missing=max_missing / 100,
         details=True,
     )
@@ -313,6 +315,21 @@ def command(
         # The reader of the output (head, less) has gone; the verdict stays the same.
         forget_standard_output()
     return ExitCode(result.exit_code)
+
+
+def _find_task_failures(run: Run, task: str) -> Failures:
+    """Why attempts at a task failed; a run in a store keeps the messages there."""
+    from passhat.stats.outcomes import summarize_task_failures
+    from passhat.store import open_store
+
+    messages = None
+    if run.id:
+        with (
+            suppress(PasshatError),
+            open_store(run.source, must_exist=True, read_only=True) as store,
+        ):
+            messages = store.failure_messages(run.id, task)
+    return summarize_task_failures(run, task, messages)
 
 
 def _offer(

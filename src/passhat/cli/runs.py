@@ -31,7 +31,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     """List the runs of a store, the oldest first."""
     from rich.console import Console
 
-    from passhat._display import percent
+    from passhat._display import counted, percent
     from passhat._serialize import as_json, to_data
     from passhat.readers.store import has_no_answer
     from passhat.reporting.terminal import capture, plain_table
@@ -51,7 +51,8 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     # At 80 columns ids, counts and times stay whole; long names of agents and suites are cut.
     header = ("run", "agent", "suite", "made", "pass", "missing", "started", "status")
     rows = []
-    for run in runs:
+    listed = [run for run in runs if not run.is_fresh]
+    for run in listed:
         judged_count = run.attempts - run.missing
         rate = percent(means.get(run.id, run.passed / judged_count), 0) if judged_count else "–"
         status = run.status
@@ -67,6 +68,9 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
         row[1:3] = _cut_to(row[1], row[2], room)
     table = plain_table(header, rows, left=(0, 1, 2, 6, 7), whole=range(len(header)))
     click.echo(capture(console, lambda: [table]), nl=False)
+    if len(listed) < len(runs):
+        fresh = counted(len(runs) - len(listed), "run")
+        click.echo(f"{fresh} of fresh attempts that gates made: passhat runs --json lists them")
     return ExitCode.OK
 
 

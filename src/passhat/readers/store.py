@@ -81,13 +81,15 @@ class StoreReader(Reader):
             damage_reported(place),
             open_store(place, must_exist=True, read_only=True) as store,
         ):
-            stored_runs = [store.find(source.part)] if source.part else store.runs()
-            runs = [
+            # Fresh attempts of a gate belong to what another run shows; by its id one is read.
+            runs = [run for run in store.runs() if not run.is_fresh]
+            stored_runs = [store.find(source.part)] if source.part else runs
+            read_runs = [
                 run_from_store(store, run, options.needs) for run in stored_runs if run.attempts
             ]
-        if not runs:
+        if not read_runs:
             raise ReadError("holds no finished attempt.", source=source.name)
-        return runs
+        return read_runs
 
 
 def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) -> Run:

@@ -7,12 +7,14 @@ blocks out and compute nothing, so the same facts read the same in every form.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Literal
 
 __all__ = [
+    "Bar",
     "Block",
     "Document",
     "Facts",
@@ -141,6 +143,30 @@ class Figure(_Leveled):
 
 
 @dataclass(frozen=True, slots=True)
+class Bar(_Leveled):
+    """A change with its interval beside zero, in points, and the drop that a gate would catch."""
+
+    text: str
+    low: float
+    value: float
+    high: float
+    detectable: float | None = None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ends of the axis: zero, the interval and the drop lie within, rounded to fives."""
+        places = [self.low, self.value, self.high, 0.0]
+        places += [] if self.detectable is None else [-self.detectable]
+        left, right = 5 * math.floor(min(places) / 5), 5 * math.ceil(max(places) / 5)
+        return (left - 5, right + 5) if left == right else (left, right)
+
+    def place(self, point: float) -> float:
+        """Where a number of points lies on the axis, from 0 to 1."""
+        left, right = self.ends
+        return (point - left) / (right - left)
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """An attempt in an outline; ``link`` is where it is shown, if anywhere."""
 
@@ -178,6 +204,7 @@ Block = (
     | Listing
     | Finding
     | Figure
+    | Bar
     | Outline
 )
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from passhat.reporting.bars import draw_bar
 from passhat.reporting.document import (
+    Bar,
     Block,
     Document,
     Facts,
@@ -93,6 +95,13 @@ def _render(block: Block) -> Iterator[str]:
         if block.caption:
             yield from (f"**{escape(block.caption)}**", "")
         yield from table(block.header, block.rows)
+    else:
+        yield from _render_drawing(block)
+
+
+def _render_drawing(block: Block) -> Iterator[str]:
+    if isinstance(block, Bar):
+        yield from (code(draw_bar(block)), "", escape(block.text), "")
     elif isinstance(block, Outline):
         yield from (*_outline_lines(block.items), "")
 

@@ -447,19 +447,22 @@ class Queries:
         return None if number is None else int(number)
 
     def failure_messages(
-        self, run: int | None, verdict: Verdict = Verdict.FAILED
+        self, run: int | None, verdict: Verdict = Verdict.FAILED, task: int | None = None
     ) -> dict[str, dict[str, int]]:
         """How often each message came with a category of failure, among the first failures.
 
-        With the verdict missing, with a reason among the first missing attempts.
+        With the verdict missing, with a reason among the first missing attempts; with a task, at
+        it alone.
         """
         if run is None:
             return {}
+        where, values = ("", ()) if task is None else ("AND task = ? ", (task,))
         rows = self._all(
             f"SELECT why, detail, count(*) FROM (SELECT why, detail FROM {self._attempts(run)} a "
-            f"WHERE run = ? AND verdict = {int(verdict)} LIMIT {_MESSAGES}) AS failures "
+            f"WHERE run = ? {where}AND verdict = {int(verdict)} LIMIT {_MESSAGES}) AS failures "
             "GROUP BY why, detail",
             run,
+            *values,
         )
         category_of = missing_reason if verdict is Verdict.MISSING else failure_category
         messages: dict[str, dict[str, int]] = {}

@@ -326,6 +326,11 @@ class StoredRun:
         """How reports call it: its name (``passhat run --name``), or agent and id."""
         return self.name or f"{self.agent} {self.id}"
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a gate made it, to confirm or settle what another run shows."""
+        return self.name.startswith(GATE_PREFIX)
+
 
 def protocol_from(data: Mapping[str, object]) -> Protocol:
     """Read a protocol from the output of ``to_dict``."""

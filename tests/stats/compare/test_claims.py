@@ -47,13 +47,12 @@ def test_six_tasks_with_one_win_show_nothing() -> None:
     assert found.claim is Claim.INCONCLUSIVE
 
 
-def test_an_inconclusive_sentence_says_size_interval_tasks_and_what_next() -> None:
+def test_an_inconclusive_sentence_says_size_interval_and_tasks() -> None:
     text = compare(*_six()).results[0].sentence
     for part in (
         "Inconclusive on new tasks: pass^1 of B is 16.7 points above that of A",
         "95% interval of the lift, -39.3 to +64.1 points, includes zero",
         "6 paired tasks, protocol ",
-        "about 32 paired tasks like these would settle it (6 now)",
     ):
         assert part in text
 
@@ -75,7 +74,7 @@ def test_a_one_sided_alternative_never_claims_the_other_side() -> None:
     found = compare(high, low, alternative="greater").results[0]
     assert found.claim is Claim.INCONCLUSIVE
     assert "does not exclude zero" in found.sentence
-    assert "No number of tasks" in found.sentence
+    assert "settled" not in found.sentence
     assert compare(high, low, alternative="less").results[0].claim is Claim.REGRESSION
     assert compare(low, high, alternative="greater").results[0].interval_text().startswith("at lea")
 

@@ -22,6 +22,7 @@ from passhat.stats.compare.claims import (
 )
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import Interval
+from passhat.stats.compare.prospects import Prospect
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.terms import Population
@@ -41,7 +42,7 @@ FACTS = Evidence(
     agreement=compare(Outcomes.from_counts(1, [1]), Outcomes.from_counts(1, [1])).agreement,
     looked=AdjustedFor(),
     missing=0,
-    needed=None,
+    prospect=None,
     undecided=False,
     attempts=4,
 )
@@ -162,32 +163,24 @@ def test_remarks_in_their_order_with_singular_and_plural() -> None:
         broken=(_change("t1"),),
         fixed=(_change("t2"), _change("t3")),
         missing=1,
-        needed=1234,
+        prospect=Prospect("tasks", 1234, 40, 0.8),
     )
     assert remarks(told) == (
         "1 task broke: t1.",
         "2 tasks improved: t2, t3.",
         "1 attempt without a verdict is counted against the claim.",
-        "If the lift stays the same, about 1,234 paired tasks like these would settle it (40 "
-        "now); plan twice that many.",
+        "With 1,234 tasks like these (40 now) it is settled in 8 of 10 cases.",
     )
     assert "2 attempts without a verdict are counted" in remarks(replace(told, missing=2))[2]
 
 
-@pytest.mark.parametrize(
-    ("facts", "says"),
-    [
-        ({"needed": None}, "No number of tasks would settle it"),
-        ({"needed": 9, "undecided": True}, "More tasks alone would not settle it"),
-        ({"population": Population.THESE_TASKS}, "No number of attempts would settle it"),
-        (
-            {"population": Population.THESE_TASKS, "needed": 16},
-            "about 16 attempts per task would settle it on these tasks (4 now)",
-        ),
-    ],
-)
-def test_what_would_settle_it(facts: dict[str, object], says: str) -> None:
-    open_ = replace(FACTS, interval=Interval(-0.1, 0.6), **facts)  # type: ignore[arg-type]
-    (note,) = remarks(open_)
-    assert says in note
-    assert remarks(replace(open_, interval=Interval(0.1, 0.6))) == ()  # settled already
+def test_what_settles_it_is_told_where_something_does() -> None:
+    open_ = replace(FACTS, interval=Interval(-0.1, 0.6))
+    assert remarks(open_) == ()
+    prospect = Prospect("attempts", 16, 4, 0.7)
+    (note,) = remarks(replace(open_, prospect=prospect))
+    assert note == "With 16 attempts per task (4 now) it is settled in 7 of 10 cases."
+    (missing,) = remarks(replace(open_, prospect=prospect, undecided=True))
+    assert "More tasks alone would not settle it" in missing
+    shown = replace(open_, prospect=prospect, interval=Interval(0.1, 0.6))
+    assert remarks(shown) == ()  # settled already

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.compare import Interval, LiftSample
-from passhat.stats.compare.lift import expected_bound, hull, tail_of, tasks_needed
+from passhat.stats.compare.lift import expected_bound, hull, tail_of
 from passhat.stats.estimate.intervals.new_tasks import gaffke, gaffke_clusters
 
 FORTY = np.array([0.0] * 27 + [1.0] * 8 + [-1.0] * 5)
@@ -119,25 +118,6 @@ def test_what_are_no_differences_is_refused(bad: list[float]) -> None:
 def test_level_outside_its_range_is_refused() -> None:
     with pytest.raises(InvalidValue, match="level"):
         tail_of(95, "two-sided")
-
-
-def test_tasks_needed_exclude_zero_and_much_fewer_do_not() -> None:
-    sample = LiftSample.of(FORTY)
-    needed = tasks_needed(sample, 0.025, "two-sided")
-    assert needed is not None
-
-    def low(tasks: float) -> float:
-        return replace(sample, counts=sample.counts * tasks / 40).interval(0.025).low
-
-    assert low(needed) > 0 >= low(0.98 * needed)
-
-
-def test_tasks_needed_knows_when_none_would_do() -> None:
-    assert tasks_needed(LiftSample.of(np.zeros(5)), 0.025, "two-sided") is None
-    assert tasks_needed(LiftSample.of(-FORTY), 0.05, "greater") is None
-    assert tasks_needed(LiftSample.of(FORTY), 0.05, "less") is None
-    up = tasks_needed(LiftSample.of(FORTY), 0.05, "greater")
-    assert tasks_needed(LiftSample.of(-FORTY), 0.05, "less") == up
 
 
 def test_hull_and_text() -> None:

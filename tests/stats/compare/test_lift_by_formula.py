@@ -24,7 +24,6 @@ from passhat.stats.compare.lift import (
     hull,
     simultaneous_tail,
     tail_of,
-    tasks_needed,
 )
 
 
@@ -188,17 +187,6 @@ def test_more_tasks_raise_the_expected_bound_towards_the_lift() -> None:
     assert bounds == sorted(bounds)
     assert bounds[-1] == pytest.approx(0.1, abs=0.002)
     assert expected_bound(100, 0.1, 0.2, 0.005) < bounds[1] < expected_bound(100, 0.1, 0.1, 0.025)
-
-
-def test_tasks_needed_of_clusters_counts_tasks_and_not_clusters() -> None:
-    """Five copies of each task need five times as many tasks."""
-    d = np.array([0.5, 0.5, 0.25, 0.0, -0.25, 0.5, 0.0, 0.25])
-    single = tasks_needed(LiftSample.of(d), 0.025, "two-sided")
-    labels = [f"c{i}" for i in range(8) for _ in range(5)]
-    copies = tasks_needed(LiftSample.of(np.repeat(d, 5), labels), 0.025, "two-sided")
-    assert single is not None
-    assert copies is not None
-    assert copies == pytest.approx(5 * single, rel=0.03)
 
 
 def test_a_hull_is_as_wide_as_its_parts_and_one_part_is_itself() -> None:

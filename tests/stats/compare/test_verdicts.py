@@ -34,7 +34,7 @@ THESE = Evidence(
     agreement=AGREEMENT,
     looked=AdjustedFor(),
     missing=0,
-    needed=None,
+    prospect=None,
     undecided=False,
 )
 NEW = replace(THESE, population=Population.NEW_TASKS, interval=Interval(-0.4, 0.03))
@@ -45,7 +45,8 @@ def test_a_drop_on_these_tasks_that_does_not_carry() -> None:
     verdict = PairVerdict(THESE, NEW)
     assert verdict.claim is Claim.REGRESSION
     assert verdict.sentence == (
-        "pass^1 dropped by 12 to 26 points on these 30 tasks, from 84% (old) to 65% (new). "
+        "pass^1 dropped by 19 points, between 12 and 26, on these 30 tasks, from 84% (old) to 65% "
+        "(new). "
         "For new tasks a drop is not shown: between 40 points lower and 3 higher."
     )
 
@@ -54,11 +55,12 @@ def test_a_rise_that_carries() -> None:
     up = replace(THESE, value_a=0.6, value_b=0.76, lift=0.16, interval=Interval(0.08, 0.24))
     new = replace(up, population=Population.NEW_TASKS, interval=Interval(0.02, 0.3))
     assert PairVerdict(up, new).sentence == (
-        "pass^1 rose by 8 to 24 points on these 30 tasks, from 60% (old) to 76% (new). "
-        "A rise is shown for new tasks as well: 2 to 30 points."
+        "pass^1 rose by 16 points, between 8 and 24, on these 30 tasks, from 60% (old) to 76% "
+        "(new). A rise is shown for new tasks as well: 2 to 30 points."
     )
     assert PairVerdict(None, new).sentence == (
-        "pass^1 rose by 2 to 30 points on new tasks (30 tasks seen), from 60% (old) to 76% (new)."
+        "pass^1 rose by 16 points, between 2 and 30, on new tasks (30 tasks seen), from 60% (old) "
+        "to 76% (new)."
     )
 
 
@@ -127,6 +129,9 @@ def test_words_agree_with_numbers(counts: list[tuple[int, int]], missing: int) -
     from_a, *to_b = (float(text) for text in re.findall(r"([\d.]+)%", lead))
     assert len(to_b) == (2 if lost.sum() and facts.value_b != facts.highest_b else 1)
     sizes = [float(text) for text in re.findall(r"([\d.]+)(?= to | points? |\s?higher)", lead)]
+    if ends := re.search(r"by ([\d.]+) points?, between ([\d.]+) and ([\d.]+), on", lead):
+        assert float(ends[1]) == pytest.approx(abs(to_b[0] - from_a))
+        sizes = [float(ends[2]), float(ends[3])]
     if rises or drops:
         low, high = sizes[0], sizes[1] if len(sizes) > 1 else sizes[0]
         difference = to_b[0] - from_a if rises else from_a - to_b[0]

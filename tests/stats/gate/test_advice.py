@@ -1,8 +1,6 @@
-"""What is advised where a rule is not settled, by the formula in words and by trying it."""
+"""What is advised where a rule is not settled."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 
@@ -10,7 +8,7 @@ from passhat import Outcomes, gate
 from passhat.stats.gate import LimitRule, parse_rule
 from passhat.stats.gate.cases import Absent
 from passhat.stats.gate.gate_result import Advice
-from passhat.stats.gate.metric_rules import advise
+from passhat.stats.gate.metric_rules import Sides, advise
 from passhat.stats.terms import Population
 
 
@@ -33,100 +31,89 @@ def _advise(
     best: float | None = None,
     about: Population = NEW,
     outcomes: Outcomes = FORTY,
-) -> Advice:
-    return advise(limit_rule(rule), Absent(outcomes), value, best, (low, high), about)
+) -> Advice | None:
+    sides = Sides((outcomes,))
+    return advise(limit_rule(rule), Absent(outcomes), sides, (value, best), (low, high), about)
 
 
 @pytest.mark.parametrize(
-    ("rule", "value", "low", "high", "more"),
+    ("rule", "value", "low", "high"),
     [
-        # The lower bound must rise to the limit: (value - low) / (value - limit), squared.
-        ("pass^1 >= 0.5", 0.6, 0.4, 0.7, 4.0),
-        ("pass^1 >= 0.5", 0.6, 0.45, 0.7, 2.25),
-        # Below the limit it is the upper bound that must fall.
-        ("pass^1 >= 0.5", 0.4, 0.2, 0.6, 4.0),
-        ("pass^1 <= 0.5", 0.4, 0.2, 0.6, 4.0),
-        ("pass^1 <= 0.5", 0.6, 0.4, 0.8, 4.0),
+        ("pass^1 >= 0.5", 0.625, 0.49, 0.74),
+        ("pass^1 >= 0.7", 0.625, 0.5, 0.72),
+        ("pass^1 <= 0.5", 0.625, 0.49, 0.74),
     ],
 )
-def test_tasks_grow_with_the_square_of_the_reach(
-    rule: str, value: float, low: float, high: float, more: float
+@pytest.mark.parametrize("about", [NEW, THESE])
+def test_more_tasks_or_attempts_are_advised_with_their_chance(
+    rule: str, value: float, low: float, high: float, about: Population
 ) -> None:
-    advice = _advise(rule, value, low, high)
-    needed = math.ceil(round(40 * more, 9)) - 40
-    assert (advice.kind, advice.tasks) == ("tasks", needed)
-    assert advice.text.startswith(f"about {needed} more tasks x 4 attempts should settle it; ")
+    advice = _advise(rule, value, low, high, about=about)
+    assert advice is not None
+    assert advice.prospect is not None
+    kind, now = ("tasks", 40) if about is NEW else ("attempts", 4)
+    assert (advice.kind, advice.prospect.kind, advice.prospect.now) == (kind, kind, now)
+    assert advice.text.endswith(f"it is settled in {advice.prospect.cases}")
 
 
-def test_attempts_are_advised_about_these_tasks_and_at_least_one_more() -> None:
-    advice = _advise("pass^1 >= 0.5", 0.6, 0.4, 0.7, about=THESE)
-    assert (advice.kind, advice.attempts) == ("attempts", 16)
-    assert advice.text == "about 16 attempts per task should settle it (4 now)"
-    lift = _advise("pass^1 >= base", 0.1, -0.1, 0.3, about=THESE)
-    assert lift.text == "about 16 attempts per task in both runs should settle it (4 now)"
-    nearly = _advise("pass^1 >= 0.5", 0.6, 0.4999, 0.7, about=THESE)
-    assert nearly.attempts == 5
+def test_a_wider_reach_takes_more() -> None:
+    near = _advise("pass^1 >= 0.5", 0.625, 0.49, 0.74)
+    wide = _advise("pass^1 >= 0.5", 0.625, 0.4, 0.82)
+    assert near is not None
+    assert near.prospect is not None
+    assert wide is not None
+    assert wide.prospect is not None
+    assert wide.prospect.total > near.prospect.total
 
 
-def test_one_more_task_is_singular() -> None:
-    advice = _advise("pass^1 >= 0.5", 0.6, 0.4995, 0.7)
-    assert (advice.tasks, advice.text.partition(" x ")[0]) == (1, "about 1 more task")
+def test_a_lift_is_advised_in_both_runs() -> None:
+    base = Outcomes.from_counts(4, [2, 1, 2, 1] * 10)
+    rule = limit_rule("pass^1 >= base")
+    sides = Sides((base, FORTY))
+    advice = advise(rule, Absent(FORTY), sides, (0.25, None), (-0.02, 0.4), THESE)
+    assert advice is not None
+    assert "attempts per task in both runs (4 now)" in advice.text
+
+
+def test_one_task_is_no_reason_to_advise_more_of_them() -> None:
+    one = Outcomes.from_counts(8, [6])
+    assert gate(one, "pass^1 >= 0.5").results[0].advice is None
+    these = gate(one, "pass^1 >= 0.5", about="these tasks").results[0]
+    assert these.advice is None or "attempts per task" in str(these.advice)
 
 
 def test_missing_attempts_decide_where_both_fills_read_differently() -> None:
     lossy = Outcomes.from_counts(3, [3] * 10, missing=1)
     advice = _advise("pass^1 >= 0.9", 0.75, 0.5, 1.0, best=1.0, outcomes=lossy)
+    assert advice is not None
     assert advice.kind == "verdicts"
     assert advice.text == (
         "the 10 missing attempts decide: it reads 0.750 if they failed, 1.000 if they passed"
     )
 
 
-def test_of_both_fills_the_one_nearer_to_the_limit_counts() -> None:
-    """Both below the limit: that with the missing passed has less room."""
-    advice = _advise("pass^1 >= 0.8", 0.4, 0.2, 0.9, best=0.6)
-    assert advice.tasks == pytest.approx(40 * ((0.9 - 0.6) / (0.8 - 0.6)) ** 2 - 40, abs=1)
-    above = _advise("pass^1 >= 0.2", 0.4, 0.1, 0.9, best=0.6)
-    assert above.tasks == pytest.approx(40 * ((0.4 - 0.1) / (0.4 - 0.2)) ** 2 - 40, abs=1)
-
-
 @pytest.mark.parametrize("value", [0.5, 0.5019, 0.4981])
 def test_on_the_limit_no_number_is_promised(value: float) -> None:
-    assert _advise("pass^1 >= 0.5", value, 0.3, 0.7).kind == "limit"
-    assert _advise("pass^1 >= 0.5", value, 0.3, 0.7).tasks is None
+    advice = _advise("pass^1 >= 0.5", value, 0.3, 0.7)
+    assert advice is not None
+    assert (advice.kind, advice.prospect) == ("limit", None)
 
 
-def test_a_hundred_thousand_tasks_are_no_advice() -> None:
-    advice = _advise("pass^1 >= 0.5", 0.504, 0.3, 0.7)
-    assert advice.kind == "limit"
-    assert "over 100,000 tasks" in advice.text
+def test_a_value_so_near_that_nothing_affordable_settles_it_has_no_advice() -> None:
+    assert _advise("pass^1 >= 0.62", 0.625, 0.3, 0.7) is None
 
 
 def test_a_run_that_was_not_finished_is_finished_first() -> None:
     absent = Absent(FORTY, attempts=1, tasks=0)
     rule = limit_rule("pass^1 >= 0.5")
-    assert advise(rule, absent, 0.6, None, (0.4, 0.7)).text == (
+    sides = Sides((FORTY,))
+    assert str(advise(rule, absent, sides, (0.6, None), (0.4, 0.7))) == (
         "finish the run first: 1 planned attempt is absent, and the bounds count them both ways"
     )
     more = Absent(FORTY, attempts=8, tasks=2)
-    assert advise(rule, more, 0.6, None, (0.4, 0.7)).text.startswith(
+    assert str(advise(rule, more, sides, (0.6, None), (0.4, 0.7))).startswith(
         "finish the run first: 8 planned attempts and 2 tasks are absent"
     )
-
-
-@pytest.mark.parametrize(
-    ("passes", "says"),
-    [
-        # Tasks that always or never pass: nothing within tasks that attempts could lower.
-        ([4, 0] * 20, "more attempts at the same tasks would not"),
-        # Coins: everything is within tasks.
-        ([2] * 40, "so should "),
-    ],
-)
-def test_attempts_help_where_tasks_are_alike(passes: list[int], says: str) -> None:
-    outcomes = Outcomes.from_counts(4, passes)
-    advice = _advise("pass^1 >= 0.4", 0.5, 0.35, 0.65, outcomes=outcomes)
-    assert says in advice.text
 
 
 def test_planned_tasks_that_are_absent_count_with_all_their_attempts() -> None:

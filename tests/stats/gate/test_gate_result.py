@@ -147,9 +147,9 @@ def test_evidence_names_number_bounds_level_and_population() -> None:
 
 
 def test_a_sentence_ends_with_what_to_do_where_there_is_something_to_do() -> None:
-    open_rule = _found(OPEN, advice=Advice("tasks", "about 5 more tasks should settle it", tasks=5))
+    open_rule = _found(OPEN, advice=Advice("tasks", "with 5 tasks"))
     assert open_rule.sentence.startswith("not settled: pass^4 >= 0.6; pass^4 is 0.700")
-    assert open_rule.sentence.endswith("; about 5 more tasks should settle it")
+    assert open_rule.sentence.endswith("; with 5 tasks")
     assert _found(SHOWN).sentence.endswith("(95% one-sided each; about new tasks)")
 
 

@@ -13,11 +13,12 @@ from scipy.stats import beta, binom
 
 from passhat.errors import InvalidValue
 from passhat.reporting.documents.forecast import allocation_table
+from passhat.stats.estimate.fitted_rates import cell_likelihood
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.plan import Allocation, Allocator, Difficulty, plan_tasks
 from passhat.stats.plan.allocation import EarlierRun, Level, Offer, counts_digest, share_of_settled
-from passhat.stats.plan.difficulty import binomial_chances, cell_likelihood
+from passhat.stats.plan.difficulty import binomial_chances
 
 COINS = Difficulty(np.array([0.0, 0.5, 1.0]), np.array([0.25, 0.5, 0.25]))
 """A quarter of the tasks never passes, a quarter always, the others are fair coins."""

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from passhat.reporting.document import Block, Level, Sentence, Table
+from passhat.stats.gate import DroppedTask
 from passhat.stats.outcomes import Failures, Run, no_answer_text, summarize_failures
 
-__all__ = ["failure_lines", "failure_table", "label_failures", "no_answer_lines"]
+__all__ = [
+    "dropped_lines",
+    "dropped_table",
+    "failure_lines",
+    "failure_table",
+    "label_failures",
+    "no_answer_lines",
+]
 
 
 def failure_lines(failures: Failures) -> Iterator[Block]:
@@ -15,6 +23,33 @@ def failure_lines(failures: Failures) -> Iterator[Block]:
     for which, words in failures.lines():
         text = f"{which}: {words}" if words else which
         yield Sentence(text, one_line=True, level=Level.SHORT)
+
+
+_MOST_TASKS = 3
+
+
+def dropped_lines(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
+    """The first tasks that dropped with the causes of their failures, a line each."""
+    for task in [task for task in dropped if task.cause][:_MOST_TASKS]:
+        yield Sentence(f"{task.task}: {task.cause}", one_line=True, level=Level.SHORT)
+
+
+def dropped_table(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
+    """Tasks that dropped, each with the kinds of its failures and the most common message."""
+    if any(task.cause for task in dropped):
+        rows = tuple(
+            (
+                task.task,
+                task.status,
+                f"{task.change.passed_a} of {task.change.attempts_a}",
+                f"{task.change.passed_b} of {task.change.attempts_b}",
+                task.cause,
+            )
+            for task in dropped
+        )
+        header = ("task", "", "before", "now", "failures of the new run")
+        caption = "Causes of the tasks that dropped"
+        yield Table(header, rows, caption, left=(0, 1, 4), level=Level.FULL)
 
 
 def failure_table(failures: Failures, who: str = "") -> Iterator[Table]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from passhat._display import counted, duration, figure, money, percent, percent_interval
 from passhat.protocol import Question
 from passhat.reporting.document import (
+    Bar,
     Block,
     Document,
     Facts,
@@ -23,6 +24,8 @@ from passhat.reporting.document import (
     first_warning,
 )
 from passhat.reporting.documents.causes import (
+    dropped_lines,
+    dropped_table,
     failure_lines,
     failure_table,
     label_failures,
@@ -33,9 +36,13 @@ from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cel
 from passhat.reporting.view import run_labels, short_labels
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
-from passhat.stats.gate import GateResult
-from passhat.stats.outcomes import Run, no_answer_text, served_change
-from passhat.stats.terms import Population
+from passhat.stats.gate import DroppedTask, GateResult
+from passhat.stats.outcomes import (
+    Run,
+    no_answer_text,
+    served_change,
+    summarize_task_failures,
+)
 
 __all__ = [
     "comparison_document",
@@ -241,6 +248,14 @@ def _tasks(
         level = Level.SHORT | Level.FULL if is_whole else Level.FULL
         yield Sentence(cells.text(*short), level=level)
     lead = lead_verdict(comparison).lead
+    yield from change_bar(lead)
+    if len(runs) == 2:
+        yield from dropped_table(
+            [
+                DroppedTask(change, "broken", summarize_task_failures(runs[1], change.task))
+                for change in lead.broken
+            ]
+        )
     for title, tasks in largest_changes(changes).items():
         task_changes = lead.fixed if title == "Gained" else lead.broken
         # A move that no test shows is not called a gain or a loss, even if that of all tasks is.
@@ -296,17 +311,9 @@ def _next_step(verdict: PairVerdict) -> str:
         missing = counted(evidence.missing, "missing attempt")
         which = "it" if evidence.missing == 1 else "they"
         return f"judge or repeat {missing}; {which} alone could turn the result around"
-    if evidence.needed is None:
-        return "no number of tasks would settle this difference; look at single tasks instead"
-    if evidence.population is Population.THESE_TASKS:
-        return (
-            f"about {evidence.needed:,} attempts per task would settle this difference "
-            f"({evidence.attempts:,} now)"
-        )
-    return (
-        f"about {evidence.needed:,} paired tasks like these would settle this difference "
-        f"({evidence.tasks:,} now)"
-    )
+    if evidence.prospect is None:
+        return ""
+    return evidence.prospect.text(" in both runs" if evidence.prospect.kind == "attempts" else "")
 
 
 def _slices(comparison: Comparison) -> Iterator[Block]:
@@ -558,12 +565,40 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
         advice = () if rule.advice is None else (str(rule.advice),)
         details = (rule.evidence, *advice, *rule.notes)
         yield Finding(rule.verdict.sign, rule.outcome, str(rule.rule), details)
+    yield from _gate_bar(result)
+    yield from dropped_lines(result.dropped)
+    yield from dropped_table(result.dropped)
     if result.failures is not None:
         yield from failure_lines(result.failures)
         yield from failure_table(result.failures)
     yield from _side_table(result)
     yield from (Sentence(text) for text in result.remarks)
     yield from (Note(note) for note in result.notes)
+
+
+def _gate_bar(result: GateResult) -> Iterator[Block]:
+    """The change with its interval, beside the drop that the gate catches."""
+    pair = result.results[0].pair
+    if pair is None or result.incomplete:
+        return
+    detectable = None if result.power is None else result.power.detectable
+    yield from change_bar(pair.lead, detectable, Level.BOTH)
+
+
+def change_bar(
+    evidence: Evidence, detectable: float | None = None, level: Level = Level.FULL
+) -> Iterator[Block]:
+    """The change of a metric with its interval, drawn; nothing where nothing was judged."""
+    if evidence.unjudged or evidence.alternative != "two-sided":
+        return
+    text = f"Points of {evidence.metric} on {evidence.population}: ● change and interval, │ none"
+    low, value, high = (
+        100 * x for x in (evidence.interval.low, evidence.lift, evidence.interval.high)
+    )
+    if detectable is not None:
+        text += f", ▼ a drop this gate catches in 8 of 10 runs ({100 * detectable:g})"
+        detectable *= 100
+    yield Bar(text, low, min(max(value, low), high), high, detectable, level=level)
 
 
 def _side_table(result: GateResult) -> Iterator[Block]:

@@ -9,7 +9,9 @@ from itertools import groupby
 from markupsafe import Markup, escape
 
 from passhat._display import counted, figure
+from passhat.reporting.bars import draw_bar_svg
 from passhat.reporting.document import (
+    Bar,
     Block,
     Facts,
     Finding,
@@ -80,6 +82,10 @@ def _render(block: Block, table_class: str) -> Markup:
         return Markup('<p class="more"><b>{}</b> {}{}</p>').format(block.title, items, rest_text)
     if isinstance(block, Table):
         return _render_table(block, table_class)
+    if isinstance(block, Bar):
+        return Markup(
+            '<figure class="bar">{}<figcaption class="hint">{}</figcaption></figure>'
+        ).format(draw_bar_svg(block), block.text)
     return _render_list(block)
 
 

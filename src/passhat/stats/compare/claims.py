@@ -14,6 +14,7 @@ from passhat._display import counted, some
 from passhat.protocol import Alternative
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import Interval
+from passhat.stats.compare.prospects import Prospect
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.terms import Population
@@ -75,9 +76,9 @@ class Evidence:
     ----------
     interval : Interval
         The interval of the lift that decides the claim.
-    needed : int or None
-        What would settle an inconclusive result if the lift stays the same: paired tasks (about
-        new tasks) or attempts per task (about these tasks); ``None`` when no number would.
+    prospect : Prospect or None
+        What settles an inconclusive result, and in how many simulated cases: paired tasks (about
+        new tasks) or attempts per task (about these tasks); ``None`` where neither does.
     missing : int
         Attempts without a verdict that are counted against the claim.
     undecided : bool
@@ -104,7 +105,7 @@ class Evidence:
     agreement: Agreement
     looked: AdjustedFor
     missing: int
-    needed: int | None
+    prospect: Prospect | None
     undecided: bool
     attempts: int = 0
     broken: tuple[TaskChange, ...] = ()
@@ -212,9 +213,22 @@ def _change_sentence(evidence: Evidence) -> str:
             what = f"The mean of {evidence.metric} is not shown to change on {tasks}"
         return f"{what}, from {a} to {b}: {_size_text(evidence)}."
     return (
-        f"{evidence.metric} {_VERBS[evidence.claim]} by {_size_text(evidence)} on {tasks}, "
+        f"{evidence.metric} {_VERBS[evidence.claim]} by {_change_text(evidence)} on {tasks}, "
         f"from {a} to {b}."
     )
+
+
+def _change_text(evidence: Evidence) -> str:
+    """The size of a shown change with its interval: 9 points, between 4 and 14,."""
+    if evidence.alternative != "two-sided" or {evidence.highest_a, evidence.highest_b} != {None}:
+        return _size_text(evidence)
+    digits = evidence.digits
+    # The difference of the printed values, so that the sentence adds up.
+    before, after = (round(100 * value, digits) for value in (evidence.value_a, evidence.value_b))
+    ends = sorted(abs(100 * end) for end in (evidence.interval.low, evidence.interval.high))
+    low, high = (f"{end:.{digits}f}" for end in ends)
+    size = _points(abs(after - before), digits)
+    return size if low == high else f"{size}, between {low} and {high},"
 
 
 _MOST_TASKS = 3
@@ -326,7 +340,7 @@ def remarks(evidence: Evidence) -> tuple[str, ...]:
             f"{'is' if evidence.missing == 1 else 'are'} counted against the claim."
         )
     if evidence.claim is Claim.INCONCLUSIVE:
-        parts.append(_what_next(evidence))
+        parts += _what_next(evidence)
     return tuple(parts)
 
 
@@ -375,21 +389,10 @@ def _range(evidence: Evidence, claim: Claim) -> str:
     return f"{text} {where}"
 
 
-def _what_next(evidence: Evidence) -> str:
+def _what_next(evidence: Evidence) -> list[str]:
     if evidence.undecided:
-        return (
+        return [
             "More tasks alone would not settle it: attempts without a verdict could turn the lift "
             "around. Judge or repeat those first."
-        )
-    if evidence.needed is None:
-        what = "attempts" if evidence.population is Population.THESE_TASKS else "tasks"
-        return f"No number of {what} would settle it if the lift stays as it is."
-    if evidence.population is Population.THESE_TASKS:
-        return (
-            f"If the lift stays the same, about {evidence.needed:,} attempts per task would settle "
-            f"it on these tasks ({evidence.attempts:,} now); plan twice that many."
-        )
-    return (
-        f"If the lift stays the same, about {evidence.needed:,} paired tasks like these would "
-        f"settle it ({evidence.tasks:,} now); plan twice that many."
-    )
+        ]
+    return [] if evidence.prospect is None else [evidence.prospect.sentence]

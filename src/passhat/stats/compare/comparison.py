@@ -15,7 +15,7 @@ import numpy as np
 from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.clusters import shared_labels
 from passhat.stats.compare.claims import (
     AdjustedFor,
@@ -30,13 +30,21 @@ from passhat.stats.compare.claims import (
 )
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import METHOD as NEW_TASKS_METHOD
-from passhat.stats.compare.lift import Interval, LiftSample, hull, tail_of, tasks_needed
+from passhat.stats.compare.lift import Interval, LiftSample, hull, tail_of
 from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
+from passhat.stats.compare.prospects import (
+    Prospect,
+    Reach,
+    foresee_attempts,
+    foresee_tasks,
+    no_tie_chance,
+)
 from passhat.stats.compare.significance import Tested, holm, sign_flip_test, sign_test
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
 from passhat.stats.compare.these_tasks import bound_lift, end_below_zero
-from passhat.stats.estimate.metrics import Metric
+from passhat.stats.compare.within_tasks import lift_deviation
+from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms
 
@@ -133,7 +141,8 @@ class Result(Plain):
     @property
     def tasks_needed(self) -> int | None:
         """Paired tasks that would settle an inconclusive result about new tasks."""
-        return self.evidence.needed if self.population is Population.NEW_TASKS else None
+        prospect = self.evidence.prospect
+        return prospect.total if prospect is not None and prospect.kind == "tasks" else None
 
     @property
     def headline(self) -> str:
@@ -194,6 +203,7 @@ class Result(Plain):
             "lift_lowest": self.lift_lowest,
             "lift_highest": self.lift_highest,
             "tasks_needed": self.tasks_needed,
+            "prospect": self.evidence.prospect,
             "looked_at": self.looked_at,
         }
         if self.p_holm is not None:
@@ -227,14 +237,9 @@ def pair_evidence(
     interval = _lift_interval(differences, metric, pairing, terms, population, setting.tail)
     if setting.is_drop_shown and population is Population.THESE_TASKS:
         interval = end_below_zero(interval, pairing)
-    need = None
+    prospect = None
     if setting.advises and not is_open and decide(interval) is Claim.INCONCLUSIVE:
-        if population is Population.NEW_TASKS:
-            samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
-            nearest = min(samples, key=lambda sample: abs(sample.mean))
-            need = tasks_needed(nearest, setting.tail, terms.alternative)
-        else:
-            need = _attempts_needed(pairing, lift, interval, terms.alternative)
+        prospect = _foresee(pairing, metric, terms, interval, lift, population, setting.tail)
     changes = setting.changes if population is Population.THESE_TASKS else ()
     return Evidence(
         metric,
@@ -250,7 +255,7 @@ def pair_evidence(
         agreement=setting.agreement,
         looked=setting.looked,
         missing=differences.open,
-        needed=need,
+        prospect=prospect,
         undecided=is_open,
         attempts=_attempts(pairing),
         broken=tuple(change for change in changes if change.change == "broke"),
@@ -331,19 +336,48 @@ def _attempts(pairing: Pairing) -> int:
     return int(np.median(np.concatenate(both)))
 
 
-def _attempts_needed(
-    pairing: Pairing, lift: float, interval: Interval, alternative: Alternative
-) -> int | None:
-    """Attempts per task at which the interval would exclude zero, if the lift stays the same.
+def _foresee(
+    pairing: Pairing,
+    metric: Metric,
+    terms: Terms,
+    interval: Interval,
+    lift: float,
+    population: Population,
+    tail: float,
+) -> Prospect | None:
+    """Attempts or tasks with which the lift is shown, either way that the alternative allows."""
+    from scipy.special import ndtri
 
-    The noise of attempts falls with their number; that of tasks plays no part. ``None`` when no
-    number does: the lift is zero, or points away from the alternative.
-    """
-    away = {"greater": lift < 0, "less": lift > 0, "two-sided": False}
-    if abs(lift) < _LEVEL or away[alternative]:
-        return None
-    reach = lift - interval.low if lift > 0 else interval.high - lift
-    return int(np.ceil(_attempts(pairing) * max(reach / abs(lift), 1.0) ** 2))
+    def settles(lifts: FloatArray, reach: Reach) -> BoolArray:
+        is_rise, is_drop = lifts - reach.below > 0, lifts + reach.above < 0
+        ways = {"greater": is_rise, "less": is_drop, "two-sided": is_rise | is_drop}
+        return ways[terms.alternative]
+
+    sides = (pairing.a, pairing.b)
+    reach = Reach(lift - interval.low, interval.high - lift)
+    if population is Population.THESE_TASKS:
+        reach = sharpen_reach(reach, pairing, metric, terms, tail)
+    # Half of the interval; an end that was not asked for is that of the range.
+    half = min(reach.below, reach.above)
+    ceiling = no_tie_chance(lift, half / -float(ndtri(min(tail, 0.4))))
+    if population is Population.NEW_TASKS:
+        return foresee_tasks(sides, metric, reach, settles, pairing.clusters, ceiling=ceiling)
+    return foresee_attempts(sides, metric, reach, settles, ceiling=ceiling)
+
+
+def sharpen_reach(
+    reach: Reach, pairing: Pairing, metric: Metric, terms: Terms, tail: float
+) -> Reach:
+    """The reach of the exact test within tasks, where zero has it and it is the shorter one."""
+    from scipy.special import ndtri
+
+    deviation = None
+    if isinstance(metric, CountMetric):
+        deviation = lift_deviation(pairing, metric, terms.missing)
+    if deviation is None:
+        return reach
+    exact = -float(ndtri(min(tail, 0.5))) * deviation
+    return Reach(min(reach.below, exact), min(reach.above, exact))
 
 
 def _p(value: float | None) -> str:

@@ -22,7 +22,7 @@ interval .57.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -45,7 +45,6 @@ __all__ = [
     "hull",
     "simultaneous_tail",
     "tail_of",
-    "tasks_needed",
 ]
 
 METHOD = "Gaffke's bound on [-1, 1]"
@@ -164,32 +163,6 @@ def hull(intervals: Iterable[Interval]) -> Interval:
     parts = list(intervals)
     low, high = min(part.low for part in parts), max(part.high for part in parts)
     return Interval(*round_outward(low, high, -1.0))
-
-
-def tasks_needed(sample: LiftSample, tail: float, alternative: Alternative) -> int | None:
-    """How many paired tasks make the interval exclude zero, if mean and spread stay as they are.
-
-    ``None`` when no number does: the lift is zero, or points away from the alternative.
-    """
-    now = sample.tasks
-
-    def is_shown(tasks: float) -> bool:
-        larger_sample = replace(sample, counts=sample.counts * (tasks / now))
-        interval = larger_sample.interval(tail, alternative)
-        return interval.low > 0 or interval.high < 0
-
-    mean = sample.mean
-    wrong_way = {"greater": mean < 0, "less": mean > 0, "two-sided": False}
-    if abs(mean) < 10**-_DIGITS or wrong_way[alternative] or not is_shown(_MOST_TASKS):
-        return None
-    low, high = 0, 1
-    while not is_shown(high):
-        low, high = high, 2 * high
-    # A hundredth is close enough for advice, and each look costs a quantile.
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_shown(middle) else (middle, high)
-    return high
 
 
 def cluster_rows(columns: FloatArray, clusters: Sequence[str] | None) -> FloatArray:

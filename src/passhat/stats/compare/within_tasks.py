@@ -24,7 +24,7 @@ from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, MissingPolicy
 
-__all__ = ["drop_p_value", "pair_drop_p_value", "pair_rise_p_value"]
+__all__ = ["drop_p_value", "lift_deviation", "pair_drop_p_value", "pair_rise_p_value"]
 
 _MOST_STEPS = 5_000
 """Beyond so many steps of the sum its variance is over 600, and the normal distribution will do."""
@@ -75,9 +75,31 @@ def pair_rise_p_value(pairing: Pairing, metric: CountMetric, policy: MissingPoli
     return _p_value(pairing, metric, policy, drop=False)
 
 
+def lift_deviation(pairing: Pairing, metric: CountMetric, policy: MissingPolicy) -> float | None:
+    """The standard deviation of the lift that the test reckons with; ``None`` without a test."""
+    counts = _equal_counts(pairing, metric, policy, drop=True)
+    if counts is None:
+        return None
+    n, c_a, c_b = counts
+    passes = c_a + c_b
+    variance = float((passes * (2 * n - passes)).sum()) / (4 * (2 * n - 1))
+    return 2 * float(np.sqrt(variance)) / (n * len(pairing))
+
+
 def _p_value(
     pairing: Pairing, metric: CountMetric, policy: MissingPolicy, *, drop: bool
 ) -> float | None:
+    counts = _equal_counts(pairing, metric, policy, drop=drop)
+    if counts is None:
+        return None
+    n, c_a, c_b = counts
+    return drop_p_value(n, c_a, c_b) if drop else drop_p_value(n, n - c_a, n - c_b)
+
+
+def _equal_counts(
+    pairing: Pairing, metric: CountMetric, policy: MissingPolicy, *, drop: bool
+) -> tuple[int, IntArray, IntArray] | None:
+    """Attempts per task and the passes of both sides, missing ones counted against the change."""
     pessimist = optimist = policy.completion
     if policy is MissingPolicy.BOUND:
         pessimist, optimist = Completion.AS_FAILED, Completion.AS_PASSED
@@ -89,4 +111,4 @@ def _p_value(
     counts = np.arange(n + 1)
     if n < metric.k or not np.allclose(metric.values(np.full(n + 1, n), counts), counts / n):
         return None
-    return drop_p_value(n, c_a, c_b) if drop else drop_p_value(n, n - c_a, n - c_b)
+    return n, c_a, c_b

@@ -9,7 +9,14 @@ from passhat.stats.gate.confirm import Confirmation, FreshRun, confirm_suspects
 from passhat.stats.gate.counted_rules import MeasureRule, MissingRule
 from passhat.stats.gate.decision import find_suspects, gate, judge
 from passhat.stats.gate.each_task import EachTaskRule
-from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
+from passhat.stats.gate.gate_result import (
+    Advice,
+    DroppedTask,
+    GateResult,
+    GateVerdict,
+    Rule,
+    RuleResult,
+)
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
 from passhat.stats.gate.power import GatePower, simulate_power
 from passhat.stats.gate.regression import NoRegression
@@ -26,6 +33,7 @@ __all__ = [
     "Advice",
     "Case",
     "Confirmation",
+    "DroppedTask",
     "EachTaskRule",
     "FreshRun",
     "GateOptions",

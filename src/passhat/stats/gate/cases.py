@@ -16,7 +16,14 @@ from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.estimate import Estimate, estimate
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.confirm import Confirmation
-from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.outcomes import (
+    Completion,
+    Failures,
+    MissingPolicy,
+    Outcomes,
+    Run,
+    summarize_task_failures,
+)
 from passhat.stats.terms import Terms
 
 __all__ = [
@@ -39,9 +46,13 @@ MAX_MISSING = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The functions that compute bounds; tests replace them."""
+    """The functions that compute bounds, and that find why attempts at a task failed.
+
+    Tests replace them, and the command line looks into the store of a run.
+    """
 
     estimate: Callable[..., Estimate] = estimate
+    task_failures: Callable[[Run, str], Failures] = summarize_task_failures
 
 
 @dataclass(frozen=True, slots=True)

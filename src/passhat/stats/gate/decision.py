@@ -7,12 +7,14 @@ Without a rule, a run is held against its baseline (:mod:`passhat.stats.gate.reg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Unpack
 
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.compare.pairing import Pairing
+from passhat.stats.compare.prospects import Reach
+from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import (
@@ -26,13 +28,15 @@ from passhat.stats.gate.cases import (
 from passhat.stats.gate.confirm import Suspects, choose_suspects
 from passhat.stats.gate.gate_result import (
     Advice,
+    DroppedTask,
     GateResult,
     GateVerdict,
     Rule,
     RuleResult,
     RunSide,
 )
-from passhat.stats.gate.power import PowerCurve, simulate_curve
+from passhat.stats.gate.metric_rules import LiftRule, MetricRule
+from passhat.stats.gate.power import PowerCurve, RulePower, simulate_curve, simulate_rule
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
 from passhat.stats.outcomes import (
@@ -46,6 +50,9 @@ from passhat.stats.outcomes import (
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["find_suspects", "gate", "judge"]
+
+_MOST_DROPPED = 10
+"""Tasks that are listed with their causes."""
 
 _TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short", "allow", "about", "cluster")
 
@@ -62,6 +69,7 @@ def gate(
     margin: float | None = None,
     unsettled: Unsettled | None = None,
     max_missing: float = MAX_MISSING,
+    details: bool = True,
     **options: Unpack[TermOptions],
 ) -> GateResult:
     """Judge a run by rules, or, without a rule, against its baseline.
@@ -98,6 +106,9 @@ def gate(
     max_missing : float
         The share of planned attempts that may be missing; beyond it the run is incomplete, and the
         gate ends with 4. A rule on missing attempts states its own.
+    details : bool
+        Simulate how often a drop would have been caught, and estimate each run by itself; takes
+        some tenths of a second.
     allow : bool
         Compare with ``against`` although the protocols differ; the differences are listed.
 
@@ -108,7 +119,16 @@ def gate(
         recorded, ``base`` without a second run.
     """
     terms = Terms.from_options(options, terms, takes=_TAKES)
-    how = GateOptions(terms, tasks, attempts, metric, margin, unsettled, max_missing=max_missing)
+    how = GateOptions(
+        terms,
+        tasks,
+        attempts,
+        metric,
+        margin,
+        unsettled,
+        max_missing=max_missing,
+        details=details,
+    )
     return judge(run, rules, against, how)
 
 
@@ -131,11 +151,12 @@ def judge(
     case = Case(named_run, base, absent, options)
     questions = parsed_rules or [NoRegression(parse_metric(options.metric), options.margin)]
     failures = summarize_failures(named_run)
+    results = tuple(_judge_rule(rule, case) for rule in questions)
     base_name, name = (None, named_run.name) if base is None else pair_names(named_run, base)
     return GateResult(
         name=name,
         base=base_name,
-        results=tuple(_judge_rule(rule, case) for rule in questions),
+        results=results,
         missing_policy=options.terms.missing,
         absent=losses.absent,
         notes=notes if base is None else (*notes, *filter(None, [served_change(base, named_run)])),
@@ -144,8 +165,31 @@ def judge(
         confirmation=options.confirmation,
         failures=failures if failures.groups else None,
         power=None if parsed_rules or not options.details else _simulate(case),
+        rule_powers=_simulate_rules(case, results) if options.details else (),
         sides=() if parsed_rules or not options.details else _estimate_sides(case),
         no_answer=no_answer_text(named_run),
+        dropped=() if parsed_rules else _find_dropped(case, results[0]),
+    )
+
+
+def _find_dropped(case: Case, result: RuleResult) -> tuple[DroppedTask, ...]:
+    """Broken tasks first, then those that look worst, where something dropped."""
+    confirmation = case.options.confirmation
+    suspects: tuple[TaskChange, ...] = ()
+    if confirmation is not None:
+        suspects = confirmation.unconfirmed
+    elif result.verdict is GateVerdict.REFUTED:
+        terms = case.options.terms
+        suspects = choose_suspects(_pair(case), terms.missing, terms.level).tasks
+    broken = {change.task for change in result.broken}
+    changes = [*result.broken, *(change for change in suspects if change.task not in broken)]
+    return tuple(
+        DroppedTask(
+            change,
+            "broken" if change.task in broken else "suspected",
+            case.options.tools.task_failures(case.run, change.task),
+        )
+        for change in changes[:_MOST_DROPPED]
     )
 
 
@@ -211,6 +255,26 @@ def _simulate(case: Case) -> PowerCurve:
     metric = parse_metric(case.options.metric)
     level, confirmation = case.options.terms.level, case.options.confirmation
     return simulate_curve(pairing.a, attempts, metric, level, confirmation)
+
+
+def _simulate_rules(case: Case, results: Sequence[RuleResult]) -> tuple[RulePower, ...]:
+    """The power of rules that bound a metric from below, alone or against the baseline."""
+    powers = []
+    for result in results:
+        rule, population = result.rule, result.rule.population(case.options.terms)
+        is_bound = isinstance(rule, MetricRule | LiftRule) and rule.sign.wants_more
+        if not is_bound or result.high is None or population is None or result.unmeasured:
+            continue
+        assert isinstance(rule, MetricRule | LiftRule)
+        sides: tuple[Outcomes, ...] = (case.run.outcomes,)
+        if rule.relative:
+            terms = replace(case.options.terms, cluster=None)
+            pairing = case.pair(case.run, case.baseline(rule), rule.subject, terms).pairing
+            sides = (pairing.a, pairing.b)
+        reach = Reach(0.0, result.high - result.value)
+        power = simulate_rule(str(rule), sides, rule.subject, rule.limit, reach, population)
+        powers += [] if power is None else [power]
+    return tuple(powers)
 
 
 def _as_run(source: Run | Outcomes, name: str) -> Run:

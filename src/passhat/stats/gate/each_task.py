@@ -138,7 +138,6 @@ class EachTaskRule(LimitRule):
             "attempts",
             f"it takes at least {counted(attempts, 'attempt')} at a task, all {way}, to show it "
             f"there ({now})",
-            attempts=attempts,
         )
 
     def evidence(self, result: RuleResult) -> str:
@@ -330,7 +329,6 @@ def _advise_one_task(rule: MetricRule, metric: CountMetric, level: float) -> Adv
         "attempts",
         f"it takes at least {counted(attempts, 'attempt')}, all {way}, to show it on one task; or "
         "judge several tests together with suite=",
-        attempts=attempts,
     )
 
 

@@ -10,17 +10,19 @@ from typing import Any, ClassVar, Literal
 from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.stats.compare.claims import PairVerdict
+from passhat.stats.compare.prospects import Prospect
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, Losses, Unsettled
 from passhat.stats.gate.confirm import Confirmation, FreshRun, describe_runs
-from passhat.stats.gate.power import PowerCurve
+from passhat.stats.gate.power import PowerCurve, RulePower
 from passhat.stats.outcomes import FailureKind, Failures
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
     "SCHEMA",
     "Advice",
+    "DroppedTask",
     "GateResult",
     "GateVerdict",
     "Rule",
@@ -48,7 +50,7 @@ class GateVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The cheapest step that should settle a rule.
+    """A step that may settle a rule; with a ``prospect``, in how many simulated cases.
 
     ``kind`` is the step: ``finish`` the run, get the ``verdicts`` of missing attempts, more
     ``tasks``, more ``attempts`` per task, or none because the value lies on the ``limit``.
@@ -56,8 +58,15 @@ class Advice:
 
     kind: Literal["finish", "verdicts", "tasks", "attempts", "limit", "none"]
     text: str
-    tasks: int | None = None
-    attempts: int | None = None
+    prospect: Prospect | None = None
+
+    @classmethod
+    def of(cls, prospect: Prospect | None, *, both_runs: bool) -> Advice | None:
+        """The advice to make more attempts or take more tasks; none where nothing helps."""
+        if prospect is None:
+            return None
+        where = " in both runs" if both_runs and prospect.kind == "attempts" else ""
+        return cls(prospect.kind, prospect.text(where), prospect)
 
     def __str__(self) -> str:
         return self.text
@@ -78,6 +87,34 @@ class RunSide:
     missing: int
     cost: float | None = None
     seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTask(Plain):
+    """A task that passed less often than in the baseline, and why its attempts failed.
+
+    ``status`` is ``broken`` where it is shown by itself, ``suspected`` where it only looks so.
+    """
+
+    WRITTEN = ("task", "status", "change", "failures", "sentence")
+
+    change: TaskChange
+    status: Literal["broken", "suspected"]
+    failures: Failures
+
+    @property
+    def task(self) -> str:
+        return self.change.task
+
+    @property
+    def cause(self) -> str:
+        """The kinds of failure with their most common message; empty where they are unknown."""
+        return self.failures.sentence()
+
+    @property
+    def sentence(self) -> str:
+        """The task with its counts and the cause."""
+        return f"{self.change}: {self.cause}" if self.cause else str(self.change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +224,7 @@ class RuleResult(Plain):
     tasks, attempts : int
         The numbers of tasks and attempts behind it.
     advice : Advice or None
-        The step that should settle a rule that is not settled.
+        The step that may settle a rule that is not settled.
     notes : tuple of str
         Further remarks.
     margin : float or None
@@ -250,6 +287,7 @@ class RuleResult(Plain):
             "tasks": self.tasks,
             "attempts": self.attempts,
             "advice": None if self.advice is None else self.advice.text,
+            "prospect": None if self.advice is None else self.advice.prospect,
             "notes": list(self.notes),
             "sentence": self.sentence,
             "outcome": self.outcome,
@@ -291,8 +329,12 @@ class GateResult(Plain):
         The failed attempts of the run by cause, where the causes are known.
     power : PowerCurve or None
         How often the gate without a rule would have caught a drop.
+    rule_powers : tuple of RulePower
+        How often rules on a metric would have refuted a value below their limit.
     sides : tuple of RunSide
         The baseline and the run, each by itself, on the tasks of both.
+    dropped : tuple of DroppedTask
+        Tasks that broke, or look so where a drop is shown or was to be confirmed, with causes.
     no_answer : str
         The sentence that no attempt of the run gave an answer; empty where one did.
     """
@@ -315,7 +357,9 @@ class GateResult(Plain):
         "confirmation",
         "settling",
         "failures",
+        "dropped",
         "power",
+        "rule_powers",
         "sides",
         "notes",
     )
@@ -333,8 +377,10 @@ class GateResult(Plain):
     settling: tuple[FreshRun, ...] = ()
     failures: Failures | None = None
     power: PowerCurve | None = None
+    rule_powers: tuple[RulePower, ...] = ()
     sides: tuple[RunSide, ...] = ()
     no_answer: str = ""
+    dropped: tuple[DroppedTask, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -342,7 +388,8 @@ class GateResult(Plain):
         confirmed = () if self.confirmation is None else self.confirmation.sentences
         settled = (f"{describe_runs('Settling', self.settling)}.",) if self.settling else ()
         power = () if self.power is None else (self.power.sentence,)
-        return (*confirmed, *settled, *power)
+        rules = (rule.sentence for rule in self.rule_powers)
+        return (*confirmed, *settled, *power, *rules)
 
     @property
     def incomplete(self) -> bool:

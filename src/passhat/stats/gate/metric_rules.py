@@ -8,16 +8,18 @@ requested.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from passhat._display import counted
-from passhat.errors import PasshatError
+from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing
+from passhat.stats.compare.prospects import Reach, foresee_attempts, foresee_tasks
 from passhat.stats.compare.these_tasks import bound_lift
-from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Absent, Case, missing_notes
 from passhat.stats.gate.gate_result import Advice, GateVerdict, RuleResult
 from passhat.stats.gate.rules import (
@@ -28,12 +30,11 @@ from passhat.stats.gate.rules import (
     register_rule,
     verdict_of,
 )
-from passhat.stats.outcomes import Completion, Outcomes, Run
+from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Population, Terms
 
 __all__ = ["LiftRule", "MetricRule", "advise"]
 
-_TOO_MANY = 100_000
 _ON_THE_LIMIT = 0.002
 """A value this near to the limit would take more tasks than any suite has."""
 
@@ -78,10 +79,9 @@ class MetricRule(LimitRule):
         else:
             verdict = verdict_of(self, low, high)
             if verdict is GateVerdict.NOT_SETTLED:
-                ends = (low, high)
-                advice = advise(
-                    self, case.absent, value.value, bounds.value_if_passed, ends, terms.about()
-                )
+                values = value.value, bounds.value_if_passed
+                sides = Sides((run.outcomes,))
+                advice = advise(self, case.absent, sides, values, (low, high), terms.about())
         return RuleResult(
             rule=self,
             verdict=verdict,
@@ -138,7 +138,10 @@ class LiftRule(LimitRule):
         verdict = verdict_of(self, ends.low, ends.high)
         advice = None
         if verdict is GateVerdict.NOT_SETTLED:
-            advice = advise(self, case.absent, value, None, (ends.low, ends.high), population)
+            pairing = comparison.pairing
+            sides = Sides((pairing.a, pairing.b), pairing.clusters)
+            bounds = ends.low, ends.high
+            advice = advise(self, case.absent, sides, (value, None), bounds, population)
         labels = comparison.pairing.clusters
         return RuleResult(
             rule=self,
@@ -172,19 +175,27 @@ def lift_bounds(
 # -- advice ------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The run, or the baseline and the run, and the clusters of their tasks."""
+
+    outcomes: tuple[Outcomes, ...]
+    clusters: tuple[str, ...] | None = None
+
+
 def advise(
     rule: LimitRule,
     absent: Absent,
-    value: float,
-    value_if_passed: float | None,
+    sides: Sides,
+    values: tuple[float, float | None],
     bounds: tuple[float, float],
     population: Population = Population.NEW_TASKS,
-) -> Advice:
-    """The cheapest step that should settle the rule, if the value stays the same.
+) -> Advice | None:
+    """The step that may settle the rule: finish the run, judge it, or a larger one.
 
-    A run that was not finished is finished first. The bound comes closer to the value with the
-    square root of the number of tasks; about these tasks, of attempts.
+    ``values`` are those with missing attempts failed and, where any is missing, passed.
     """
+    value, value_if_passed = values
     if absent:
         tasks_text = f" and {counted(absent.tasks, 'task')}" if absent.tasks else ""
         return Advice(
@@ -203,55 +214,20 @@ def advise(
             f"the {missing} decide: it reads {value:.3f} if they failed, {best:.3f} if they passed",
         )
     nearest = value if abs(value - rule.limit) < abs(best - rule.limit) else best
-    gap = abs(nearest - rule.limit)
-    if gap < _ON_THE_LIMIT:
+    if abs(nearest - rule.limit) < _ON_THE_LIMIT:
         return Advice(
             "limit", "the value lies on the limit, so no affordable number of tasks will settle it"
         )
-    reach = nearest - low if nearest > rule.limit else high - nearest
-    growth = max(reach / gap, 1.0) ** 2
+
+    def settles(values: FloatArray, reach: Reach) -> BoolArray:
+        ends = zip((values - reach.below).tolist(), (values + reach.above).tolist(), strict=True)
+        return np.array([verdict_of(rule, *end) is not GateVerdict.NOT_SETTLED for end in ends])
+
+    reach, metric = Reach(nearest - low, high - nearest), rule.metric
+    if metric is None:
+        return None
     if population is Population.THESE_TASKS:
-        n = int(outcomes.counts(Completion.AS_FAILED)[0].min())
-        attempts = max(math.ceil(n * growth), n + 1)
-        runs = " in both runs" if rule.relative else ""
-        return Advice(
-            "attempts",
-            f"about {attempts:,} attempts per task{runs} should settle it ({n} now)",
-            attempts=attempts,
-        )
-    tasks = len(outcomes)
-    total = math.ceil(tasks * growth)
-    if total > _TOO_MANY:
-        return Advice(
-            "limit", "the value lies so near to the limit that it would take over 100,000 tasks"
-        )
-    extra = max(total - tasks, 1)
-    return Advice(
-        "tasks",
-        f"about {counted(extra, 'more task')} x {outcomes.attempts_text()} should settle it; "
-        f"{_attempts_text(rule, outcomes, (gap / reach) ** 2)}",
-        tasks=extra,
-    )
-
-
-def _attempts_text(rule: LimitRule, outcomes: Outcomes, share: float) -> str:
-    """Whether more attempts at the same tasks would do as well.
-
-    ``share`` is the part of today's variance that may be left.
-    """
-    from passhat.stats.plan import Difficulty
-
-    none = "more attempts at the same tasks would not"
-    metric = rule.subject
-    n = int(outcomes.counts(Completion.AS_FAILED)[0].min())
-    if not isinstance(metric, CountMetric) or n < 2 or rule.relative:
-        return "more attempts at the same tasks help less than more tasks"
-    try:
-        difficulty = Difficulty.from_outcomes(outcomes)
-    except PasshatError:
-        return none
-    today = difficulty.components(metric, n)
-    for attempts in (n + 1, *(math.ceil(n * step) for step in (1.5, 2, 3, 4, 8))):
-        if difficulty.components(metric, attempts).total <= share * today.total:
-            return f"so should {attempts} attempts at each of the same tasks"
-    return none
+        prospect = foresee_attempts(sides.outcomes, metric, reach, settles)
+    else:
+        prospect = foresee_tasks(sides.outcomes, metric, reach, settles, sides.clusters)
+    return Advice.of(prospect, both_runs=rule.relative)

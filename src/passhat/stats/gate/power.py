@@ -6,6 +6,7 @@ made on both simulated runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,12 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
+from passhat.stats.compare.prospects import Reach, draw_estimates
 from passhat.stats.compare.task_changes import find_changed_tasks
 from passhat.stats.compare.these_tasks import bound_lift
-from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.compare.within_tasks import pair_drop_p_value
+from passhat.stats.estimate.fitted_rates import FittedRates
+from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.gate.confirm import (
     CONFIRMED_MEAN_SHARE,
     FRESH_ATTEMPTS,
@@ -28,10 +32,16 @@ from passhat.stats.gate.confirm import (
     confirm_suspects,
 )
 from passhat.stats.outcomes import Completion, Outcomes
-from passhat.stats.plan.difficulty import Difficulty, cell_likelihood
-from passhat.stats.terms import Terms
+from passhat.stats.terms import Population, Terms
 
-__all__ = ["GatePower", "PowerCurve", "simulate_curve", "simulate_power"]
+__all__ = [
+    "GatePower",
+    "PowerCurve",
+    "RulePower",
+    "simulate_curve",
+    "simulate_power",
+    "simulate_rule",
+]
 
 _LIKELY = 0.8
 _MOST_TASKS, _MOST_ATTEMPTS = 20_000, 2_000
@@ -60,6 +70,26 @@ class GatePower:
         return (
             f"this gate would have caught a drop of {self.size} points in {self.caught} of "
             f"{self.runs} simulated runs"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RulePower(Plain):
+    """How often a rule is refuted by runs of this size whose value is below its limit."""
+
+    WRITTEN = ("rule", "drop", "caught", "runs", "sentence")
+
+    rule: str
+    drop: float
+    caught: int
+    runs: int
+
+    @property
+    def sentence(self) -> str:
+        size = points(self.drop, signed=False).removesuffix(".0")
+        return (
+            f"With a value {size} points below its limit, {self.rule} would have been refuted in "
+            f"{round(10 * self.caught / self.runs)} of 10 simulated runs."
         )
 
 
@@ -150,20 +180,13 @@ def simulate_power(
         ``None`` where the baseline cannot tell tasks apart (one attempt each), or the drop is
         larger than the value.
     """
-    n, c = base.counts(Completion.DROPPED)
-    if int(n.max()) < 2 or int(attempts.min()) < metric.k:
+    if int(base.n.max()) < 2 or int(attempts.min()) < metric.k:
         return None
-    difficulty = Difficulty.from_outcomes(base)
-    posterior = cell_likelihood(n, c, difficulty.rates) * difficulty.weights
-    posterior /= posterior.sum(axis=1, keepdims=True)
     rng = np.random.default_rng(seed)
     base_attempts, _ = base.counts(Completion.AS_FAILED)
     gate = _SimulatedGate(metric, level, confirmation, rng)
     caught = 0
-    for _ in range(runs):
-        # One draw per task by the inverse of its cumulated posterior.
-        places = (posterior.cumsum(axis=1) < rng.random(len(n))[:, None]).sum(axis=1)
-        rates = difficulty.rates[np.minimum(places, len(difficulty.rates) - 1)]
+    for rates in FittedRates.of(base).draw(rng, runs):
         lowered = _lower_rates(rates, metric, drop)
         if lowered is None:
             return None
@@ -189,8 +212,9 @@ class _SimulatedGate:
         terms, alpha = Terms(alternative="less"), 1 - self.level
         if self.confirmation is None:
             tasks_alpha = (1 - MEAN_SHARE) * alpha
-            is_named = bool(find_changed_tasks(pairing, terms.missing, tasks_alpha, "less"))
-            return is_named or self._is_drop(pairing, MEAN_SHARE * alpha)
+            return self._is_drop(pairing, MEAN_SHARE * alpha) or bool(
+                find_changed_tasks(pairing, terms.missing, tasks_alpha, "less")
+            )
         suspects = choose_suspects(pairing, terms.missing, self.level)
         if not suspects.tasks:
             return False
@@ -202,7 +226,12 @@ class _SimulatedGate:
         return bool(combined) or self._is_drop(pairing, share * alpha)
 
     def _is_drop(self, pairing: Pairing, tail: float) -> bool:
-        return bound_lift(pairing, self.metric, Terms(alternative="less"), tail).high < 0
+        """Whether the mean dropped; the exact test is quick, and implies what the bound shows."""
+        terms = Terms(alternative="less")
+        p_value = pair_drop_p_value(pairing, self.metric, terms.missing)
+        if p_value is not None:
+            return p_value <= tail
+        return bound_lift(pairing, self.metric, terms, tail).high < 0
 
     def _confirm(self, suspects: Suspects, rates: FloatArray, lowered: FloatArray) -> Confirmation:
         """Draw as many fresh attempts at suspects as the gate made at its own."""
@@ -225,6 +254,28 @@ class _SimulatedGate:
         return confirm_suspects(
             suspects, new, base if self.confirmation.drop_p is not None else None
         )
+
+
+def simulate_rule(
+    rule: str,
+    sides: Sequence[Outcomes],
+    metric: Metric,
+    limit: float,
+    reach: Reach,
+    population: Population,
+    clusters: Sequence[str] | None = None,
+    drop: float = 0.1,
+) -> RulePower | None:
+    """Put the value that a rule bounds from below ``drop`` under its limit, and judge it again.
+
+    Values are drawn as they spread at this size around the fitted rates, and their bounds lie as
+    far away as those of the run. ``None`` where there is no value so low, or too little to fit.
+    """
+    values = draw_estimates(sides, metric, population, clusters)
+    if values is None or limit - drop < (-1.0 if len(sides) > 1 else metric.lowest):
+        return None
+    lowered = values - values.mean() + limit - drop
+    return RulePower(rule, drop, int((lowered + reach.above < limit).sum()), len(values))
 
 
 def _lower_rates(rates: FloatArray, metric: CountMetric, drop: float) -> FloatArray | None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
+from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.compare.claims import AdjustedFor, Claim, PairVerdict, points
-from passhat.stats.compare.comparison import MEAN_SHARE, Setting, pair_evidence
+from passhat.stats.compare.comparison import MEAN_SHARE, Setting, pair_evidence, sharpen_reach
+from passhat.stats.compare.pairing import Pairing
+from passhat.stats.compare.prospects import Reach, foresee_attempts
 from passhat.stats.compare.task_changes import find_changed_tasks
 from passhat.stats.compare.these_tasks import bound_lift
+from passhat.stats.estimate import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import Case, missing_notes
 from passhat.stats.gate.confirm import CONFIRMED_MEAN_SHARE
 from passhat.stats.gate.gate_result import Advice, GateVerdict, Rule, RuleResult
-from passhat.stats.outcomes import Completion
 from passhat.stats.terms import Population, Terms
 
 __all__ = ["NoRegression"]
@@ -99,12 +101,9 @@ class NoRegression(Rule):
         low = bound_lift(pairing, metric, replace(terms, alternative="greater"), alpha).low
         value = comparison.pairing.differences(metric, terms.missing).lift
         high = these.interval.high
-        margin = self.margin
-        if margin is None:
-            # The drop that these data would have shown with a chance of about 90%.
-            margin = min(1.0, max(_RESOLVED * max(high - value, value - low), 0.001))
+        reach = Reach(value - low, high - value)
+        margin = _resolve(reach) if self.margin is None else self.margin
         too_coarse = self.margin is None and margin > _COARSEST
-        reach = max(high - value, value - low) if too_coarse else value - low
         if these.unjudged:
             verdict = GateVerdict.NOT_SETTLED
         elif pair.claim is Claim.REGRESSION or these.broken:
@@ -115,7 +114,7 @@ class NoRegression(Rule):
             verdict = GateVerdict.SHOWN
         advice = None
         if verdict is GateVerdict.NOT_SETTLED:
-            advice = _advise(case, margin, reach, value, too_coarse=too_coarse)
+            advice = _advise(case, pairing, self.margin, reach)
         return RuleResult(
             rule=self,
             verdict=verdict,
@@ -151,36 +150,36 @@ class NoRegression(Rule):
         return {} if pair is None else {"claim": str(pair.claim), "verdict_sentence": pair.sentence}
 
 
-def _advise(
-    case: Case, margin: float, reach: float, value: float, *, too_coarse: bool
-) -> Advice | None:
-    absent = case.absent
+def _advise(case: Case, pairing: Pairing, margin: float | None, reach: Reach) -> Advice | None:
+    """The step that may settle the gate: finish the run, or more attempts, with their chance."""
+    absent, terms = case.absent, case.options.terms
     if absent:
         return Advice(
             "finish",
             f"finish the run first: {counted(absent.attempts, 'planned attempt')} "
             f"{'is' if absent.attempts == 1 else 'are'} absent",
         )
-    room = value + margin
-    n = int(absent.outcomes.counts(Completion.AS_FAILED)[0].min())
-    if too_coarse:
-        attempts = max(math.ceil(n * (_RESOLVED * reach / _COARSEST) ** 2), n + 1)
-        return Advice(
-            "attempts",
-            f"these data resolve only drops of {points(margin, signed=False)} points or more: "
-            f"about {attempts:,} attempts per task in both runs ({n} now), or more tasks, would "
-            f"resolve {points(_COARSEST, signed=False)}",
-            attempts=attempts,
-        )
-    if room <= 0.002:
-        return Advice(
-            "limit",
-            f"the lift of {points(value)} points is at the margin itself: look at the tasks that "
-            "changed, or state a wider margin",
-        )
-    attempts = max(math.ceil(n * (reach / room) ** 2), n + 1)
-    return Advice(
-        "attempts",
-        f"about {attempts:,} attempts per task in both runs should settle it ({n} now)",
-        attempts=attempts,
+    metric = parse_metric(case.options.metric)
+    sharp = sharpen_reach(reach, pairing, metric, terms, MEAN_SHARE * (1 - terms.level))
+
+    sharper = sharp.above / reach.above if reach.above else 1.0
+
+    def settles(lifts: FloatArray, reach: Reach) -> BoolArray:
+        is_drop = lifts + sharper * reach.above < 0
+        accepted = _resolve(reach) if margin is None else margin
+        is_fine = margin is not None or accepted <= _COARSEST
+        return is_drop | ((lifts - reach.below >= -accepted) & is_fine)
+
+    prospect = foresee_attempts((pairing.a, pairing.b), metric, reach, settles)
+    advice = Advice.of(prospect, both_runs=True)
+    if margin is not None or _resolve(reach) <= _COARSEST:
+        return advice
+    text = (
+        f"these data resolve only drops of {points(_resolve(reach), signed=False)} points or more"
     )
+    return Advice("attempts", f"{text}; {advice}" if advice else text, prospect)
+
+
+def _resolve(reach: Reach) -> float:
+    """The drop that data with this reach would have shown with a chance of about 90%."""
+    return min(1.0, max(_RESOLVED * max(reach.above, reach.below), 0.001))

@@ -14,6 +14,7 @@ from passhat.stats.outcomes.causes import (
     judge_error_message,
     no_answer_text,
     summarize_failures,
+    summarize_task_failures,
 )
 from passhat.stats.outcomes.histogram import Histogram
 from passhat.stats.outcomes.order import Order, Scores
@@ -54,4 +55,5 @@ __all__ = [
     "no_answer_text",
     "served_change",
     "summarize_failures",
+    "summarize_task_failures",
 ]

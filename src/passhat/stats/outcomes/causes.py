@@ -15,7 +15,7 @@ from passhat._display import counted, some, visible
 from passhat._serialize import Plain
 from passhat.protocol import is_code_judge
 from passhat.stats.outcomes.run import Run
-from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason
+from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
 
 __all__ = [
     "FailureGroup",
@@ -25,6 +25,7 @@ __all__ = [
     "judge_error_message",
     "no_answer_text",
     "summarize_failures",
+    "summarize_task_failures",
 ]
 
 
@@ -135,6 +136,29 @@ class Failures(Plain):
 def summarize_failures(run: Run) -> Failures:
     """Summarize the failed attempts of a run by cause, the most frequent category first."""
     return group_failures(run.failures_by_category, run.failure_messages, run.outcomes.scored)
+
+
+def summarize_task_failures(
+    run: Run, task: str, messages: Mapping[str, Mapping[str, int]] | None = None
+) -> Failures:
+    """Summarize the failed attempts at one task; nothing where attempts were not read.
+
+    ``messages`` by category are taken where the attempts themselves have none.
+    """
+    attempts = run.attempts
+    if attempts is None or task not in attempts.tasks:
+        return Failures((), 0)
+    counts: dict[str, int] = {}
+    found: dict[str, dict[str, int]] = {}
+    judged = 0
+    for attempt in attempts.of(attempts.tasks.index(task)):
+        judged += attempt.verdict is not Verdict.MISSING
+        if attempt.verdict is Verdict.FAILED and attempt.why:
+            counts[attempt.why] = counts.get(attempt.why, 0) + 1
+            if attempt.detail and attempt.detail != attempt.why:
+                by_text = found.setdefault(attempt.why, {})
+                by_text[attempt.detail] = by_text.get(attempt.detail, 0) + 1
+    return group_failures(counts, found or messages or {}, judged)
 
 
 def no_answer_text(run: Run) -> str:

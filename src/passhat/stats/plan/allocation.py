@@ -35,6 +35,7 @@ from passhat._serialize import Plain
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.these_tasks import lift_on_these_tasks
+from passhat.stats.estimate.fitted_rates import cell_likelihood
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes, Run
@@ -42,7 +43,6 @@ from passhat.stats.outcomes.histogram import cells_of
 from passhat.stats.plan.difficulty import (
     Difficulty,
     binomial_chances,
-    cell_likelihood,
     median_attempts,
 )
 from passhat.stats.terms import Terms

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.pairing import common_tasks, restrict
+from passhat.stats.estimate.fitted_rates import fit_weights, rate_grid
 from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
@@ -35,20 +35,14 @@ __all__ = [
     "PilotVariance",
     "VarianceByAttempts",
     "binomial_chances",
-    "cell_likelihood",
     "median_attempts",
     "pilot_values",
 ]
 
 _POINTS = 200
-_ROUNDS = 400
 _MOST_ATTEMPTS = 2_000
 _ALIKE = 1e-6
 """An ICC this near to 0 or 1 is one: the Beta distribution there is too narrow to invert."""
-
-_IMAGINARY_TASKS = 1.0
-"""One task of unknown difficulty is added to a pilot: a pilot in which all attempts passed does not
-prove that every attempt always will, and must not give a plan of zero tasks."""
 
 _REDRAWS = 400
 _FEWEST_REDRAWN = 3
@@ -79,9 +73,8 @@ class Difficulty:
     def from_outcomes(cls, outcomes: Outcomes) -> Difficulty:
         """The distribution of success rates under which the pilot is most likely.
 
-        No shape is assumed. It is found by expectation and maximisation over a grid of rates
-        (Laird 1978, "Nonparametric maximum likelihood estimation of a mixing distribution").
-        Attempts without a verdict say nothing about difficulty and are left out.
+        No shape is assumed (:func:`~passhat.stats.estimate.fitted_rates.fit_weights`). Attempts
+        without a verdict say nothing about difficulty and are left out.
         """
         cells = outcomes.histogram(Completion.DROPPED)
         is_scored = cells.n > 0
@@ -96,16 +89,7 @@ class Difficulty:
                     icc=None,
                 ),
             )
-        rates = _grid()
-        likelihood = cell_likelihood(n, c, rates)
-        spread = np.diff(rates, prepend=0) + np.diff(rates, append=1)
-        imaginary = _IMAGINARY_TASKS * spread / spread.sum()
-        weights = np.full(len(rates), 1 / len(rates))
-        for _ in range(_ROUNDS):
-            joint = likelihood * weights
-            share = tasks @ (joint / joint.sum(axis=1, keepdims=True))
-            weights = (share + imaginary) / (tasks.sum() + _IMAGINARY_TASKS)
-        return cls(rates, weights)
+        return cls(rate_grid(), fit_weights(n, c, tasks))
 
     @classmethod
     def from_mean(cls, mean: float, icc: float) -> Difficulty:
@@ -260,20 +244,6 @@ def pilot_values(
     clusters = task_clusters(sides[0], cluster)
     first, *second = (values_by_task(side, metric, Completion.AS_FAILED) for side in sides)
     return second[0] - first if second else first, None if clusters is None else clusters.labels
-
-
-@lru_cache(maxsize=1)
-def _grid() -> FloatArray:
-    """Rates from 0 to 1, denser near the ends, where agents live."""
-    return np.sin(np.linspace(0, np.pi / 2, _POINTS + 1)) ** 2
-
-
-def cell_likelihood(n: IntArray, c: IntArray, rates: FloatArray) -> FloatArray:
-    """Chance of c passes in n, up to a factor per row, for every cell and rate."""
-    from scipy.special import xlog1py, xlogy
-
-    logs = xlogy(c[:, None], rates) + xlog1py((n - c)[:, None], -rates)
-    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)), np.float64)
 
 
 def binomial_chances(n: int, rates: FloatArray) -> FloatArray:
