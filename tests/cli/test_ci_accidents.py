@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,6 +54,10 @@ def shortened(table: list[Row]) -> list[Row]:
     return [row for row in table if row["attempt"] <= 2 or int(row["task"][1:]) < 8]
 
 
+def as_text(table: list[Row]) -> str:
+    return "\n".join(map(json.dumps, table))
+
+
 BASE = rows("old")
 # What is wrong: the run (rows, or text), the baseline, more words, code, part of the first line.
 ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
@@ -97,6 +102,60 @@ ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
     "run by another name": (rows(), BASE, "--run nightly", 2, "no run is called 'nightly'"),
     "too few attempts": (rows(attempts=1), BASE, "--metric pass^4", 2, "pass^4"),
     "a metric that is none": (rows(), BASE, "--metric pas^1", 2, "pas^1"),
+    "verdicts that are no number": (
+        as_text(rows()).replace('"passed": true', '"passed": NaN'),
+        BASE,
+        "",
+        4,
+        "no verdict (not_recorded 48)",
+    ),
+    "all filtered": (failed("filtered"), BASE, "", 1, "48 cut answers (filtered)"),
+    "tasks in capitals": (
+        [{**row, "task": row["task"].upper()} for row in rows()],
+        BASE,
+        "",
+        2,
+        "no task is in both runs",
+    ),
+    "a limit below zero": (rows(), BASE, "--max-missing -5", 2, "--max-missing"),
+    "any share may be missing": (missing("account"), BASE, "--max-missing 100", 4, "no verdict"),
+    "baseline not judged": (
+        rows(),
+        [row | {"run": "old", "seconds": 2.5} for row in missing("judge_error")],
+        "--unsettled pass",
+        4,
+        "no attempt of the baseline",
+    ),
+    "baseline that never passes": (
+        failed("wrong_answer"),
+        rows("old", passed=False, category="wrong_answer"),
+        "--unsettled fail",
+        3,
+        "no attempt of the baseline shop (baseline) passed",
+    ),
+    "a conflict in the file": (
+        f"{as_text(rows())}\n<<<<<<< HEAD\n=======\n>>>>>>> x\n",
+        BASE,
+        "",
+        4,
+        "rows of new.jsonl could not be read",
+    ),
+    "baseline with a broken row": (rows(), f"{as_text(BASE)}\n{{", "", 4, "row of old.jsonl could"),
+    "verdicts in words": ([{**row, "passed": "N/A"} for row in rows()], BASE, "", 2, "'N/A'"),
+    "rewards beyond 1": ([{**row, "passed": 2} for row in rows()], BASE, "", 2, "up to 2"),
+    "tasks without ids": ([{**row, "task": ""} for row in rows()], BASE, "", 2, "no task id"),
+    "a pointer to the file": (
+        "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n",
+        BASE,
+        "",
+        2,
+        "no column was recognized as task",
+    ),
+    "a login page as baseline": (rows(), "<html>Login</html>", "", 2, "old.jsonl"),
+    "a level in percent": (rows(), BASE, "--level 95", 2, "level"),
+    "everything is accepted": (rows(), BASE, "--margin 100", 2, "--margin"),
+    "a rule in percent": (rows(), BASE, "pass^1>=80", 2, "a limit of 80 decides nothing"),
+    "one row": (rows()[:1], BASE, "", 4, "11 planned tasks (t1, t2, t3 and 8 more) are absent"),
     "a table without verdicts": ('{"task": "a", "score_of": 1}\n', BASE, "", 2, "new.jsonl"),
 }
 
@@ -139,6 +198,23 @@ def test_no_accident_is_green_and_its_first_line_says_why(
     new, old, words, code, text = ACCIDENTS[name]
     ended, line = gate(new, old, words)
     assert (ended, text in line) == (code, True), f"{ended}: {line}"
+
+
+def test_a_truncated_archive_is_no_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "a folder with 'quotes' and spaces"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    write(folder / "new.jsonl", rows())
+    packed = gzip.compress("\n".join(map(json.dumps, BASE)).encode())
+    (folder / "old.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    code = main(["gate", "new.jsonl", "--against", "old.jsonl.gz"])
+    ended = capsys.readouterr()
+    assert code in (2, 4)
+    assert "old.jsonl.gz" in ended.out + ended.err
+    (folder / "old.jsonl.gz").write_bytes(packed)
+    assert main(["gate", str(folder / "new.jsonl"), "--against", "old.jsonl.gz"]) == 0
 
 
 def test_the_same_files_without_an_accident_are_green(

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from passhat.cli.main import main
-from passhat.store import open_store
+from passhat.dashboard.run_summaries import Summaries
+from passhat.store import open_reading, open_store
 
 OLD = "def answer(prompt):\n    return 'yes'\n"
 NEW = "def answer(prompt):\n    return 'no' if 'question 3' in prompt else 'yes'\n"
@@ -68,6 +69,12 @@ def test_a_broken_task_is_confirmed_on_both_sides_and_asking_again_makes_no_more
         names = [(run.name, run.attempts) for run in store.runs()]
     assert len(names) == 4
     assert [count for name, count in names if name.startswith("gate:confirm")] == [8, 8]
+    listed = invoke("runs").stdout
+    assert "gate:confirm" not in listed
+    assert "2 runs of fresh attempts that gates made" in listed
+    assert len(json.loads(invoke("runs", "--json").stdout)["runs"]) == 4
+    summaries = Summaries(open_reading(str(folder / ".passhat/passhat.db")))
+    assert (len(summaries.all()), len(summaries.all(fresh=True))) == (2, 4)
 
 
 def test_a_file_as_baseline_is_used_as_it_is_where_its_agent_has_changed(

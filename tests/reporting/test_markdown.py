@@ -138,7 +138,9 @@ def test_comparisons_and_gates_on_hostile_names() -> None:
     ):
         tokens = list(_flat(_tokens(text)))
         assert _live_html(text) == []
-        assert not [t for t in tokens if t.type in ("link_open", "image", "code_inline")]
+        assert not [t for t in tokens if t.type in ("link_open", "image")]
+        spans = [token.content for token in tokens if token.type == "code_inline"]
+        assert all("●" in span for span in spans)  # a drawn change, and no name
     title = render_markdown(document).splitlines()[0]
     (inline,) = [token for token in _tokens(title) if token.type == "inline"]
     assert _text(inline) == "[new](x) `2` (B) against <i>old</i> | *1* (A)"

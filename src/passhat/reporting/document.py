@@ -36,6 +36,7 @@ __all__ = [
     "upper_first",
 ]
 
+_BAR_COLUMNS = 40
 Tone = Literal["lead", "plain", "warning"]
 
 
@@ -164,6 +165,26 @@ class Bar(_Leveled):
         """Where a number of points lies on the axis, from 0 to 1."""
         left, right = self.ends
         return (point - left) / (right - left)
+
+    @property
+    def line(self) -> str:
+        """The interval, the value in it, zero, and the drop that would be caught, as text.
+
+        Examples
+        --------
+        >>> Bar("", -14.0, -9.0, -4.0, 10.0).line
+        '-15 ···├─────────▼──●────────────┤··········│ 0'
+        """
+        cells = ["·"] * (_BAR_COLUMNS + 1)
+        points = (self.low, self.high, 0.0, self.value, -(self.detectable or 0.0))
+        first, last, zero, value, drop = (round(self.place(x) * _BAR_COLUMNS) for x in points)
+        cells[first : last + 1] = "─" * (last - first + 1)
+        cells[first], cells[last], cells[zero] = "├", "┤", "│"
+        if self.detectable is not None:
+            cells[drop if drop != value else max(drop - 1, 0)] = "▼"
+        cells[value] = "●"
+        left, right = (f"{end:+d}" if end else "0" for end in self.ends)
+        return f"{left} {''.join(cells)} {right}"
 
 
 @dataclass(frozen=True, slots=True)

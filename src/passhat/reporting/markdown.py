@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from passhat.reporting.bars import draw_bar
 from passhat.reporting.document import (
     Bar,
     Block,
@@ -101,7 +100,7 @@ def _render(block: Block) -> Iterator[str]:
 
 def _render_drawing(block: Block) -> Iterator[str]:
     if isinstance(block, Bar):
-        yield from (code(draw_bar(block)), "", escape(block.text), "")
+        yield from (code(block.line), "", escape(block.text), "")
     elif isinstance(block, Outline):
         yield from (*_outline_lines(block.items), "")
 

@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from passhat.reporting.bars import draw_bar
 from passhat.reporting.document import (
     Bar,
     Block,
@@ -173,7 +172,7 @@ def _render_drawing(block: Block) -> Iterator[RenderableType]:
     elif isinstance(block, Figure):
         yield from _render_figure(block)
     elif isinstance(block, Bar):
-        yield _indent(plain(draw_bar(block)), 6)
+        yield _indent(plain(block.line), 6)
         yield _indent(plain(block.text, _GREY), 6)
     elif isinstance(block, Outline):
         yield from _render_outline(block.items)

@@ -526,9 +526,8 @@ class Store(ABC):
 
     def failure_messages(self, run: str, task: str | None = None) -> dict[str, dict[str, int]]:
         """How often each message came with a category of failure, in a run or at one task."""
-        key = self._find_key(run)
-        place = None if task is None or key is None else self._tasks(run).get(task, -1)
-        return self._queries.failure_messages(key, task=place)
+        place = None if task is None else self._tasks(run).get(task, -1)
+        return self._queries.failure_messages(self._find_key(run), task=place)
 
     def missing_messages(self, run: str) -> dict[str, dict[str, int]]:
         """How often each message came with a reason of missing attempts."""

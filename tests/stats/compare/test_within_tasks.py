@@ -10,12 +10,12 @@ from scipy.special import ndtr
 from scipy.stats import binom, hypergeom
 
 from passhat.stats.compare.pairing import pair
-from passhat.stats.compare.these_tasks import bound_lift
-from passhat.stats.compare.within_tasks import (
+from passhat.stats.compare.significance import (
     drop_p_value,
     pair_drop_p_value,
     pair_rise_p_value,
 )
+from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
 from passhat.stats.outcomes import MissingPolicy, Outcomes
 from passhat.stats.terms import Terms

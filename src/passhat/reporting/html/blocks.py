@@ -9,7 +9,6 @@ from itertools import groupby
 from markupsafe import Markup, escape
 
 from passhat._display import counted, figure
-from passhat.reporting.bars import draw_bar_svg
 from passhat.reporting.document import (
     Bar,
     Block,
@@ -36,6 +35,7 @@ from passhat.stats.estimate.metrics import PassAt
 __all__ = ["Card", "CardRow", "build_cards", "render_blocks", "render_sections"]
 
 _MOST_ITEMS = 20
+_WIDTH, _HEIGHT, _EDGE = 480, 46, 34
 _CLASSES = {"lead": "claim", "plain": "more", "warning": "more warning"}
 
 
@@ -85,8 +85,37 @@ def _render(block: Block, table_class: str) -> Markup:
     if isinstance(block, Bar):
         return Markup(
             '<figure class="bar">{}<figcaption class="hint">{}</figcaption></figure>'
-        ).format(draw_bar_svg(block), block.text)
+        ).format(_draw_bar(block), block.text)
     return _render_list(block)
+
+
+def _draw_bar(bar: Bar) -> Markup:
+    """A bar as an SVG that takes the color of the text around it."""
+
+    def x(point: float) -> str:
+        return f"{_EDGE + bar.place(point) * (_WIDTH - 2 * _EDGE):.1f}"
+
+    left, right = bar.ends
+    parts = [
+        f'<path d="M{x(left)} 22H{x(right)}" stroke-width="1" opacity=".35"/>',
+        f'<path d="M{x(0)} 10V34" stroke-width="1.5"/>',
+        f'<path d="M{x(bar.low)} 22H{x(bar.high)}M{x(bar.low)} 16V28M{x(bar.high)} 16V28" '
+        'stroke-width="3"/>',
+        f'<circle cx="{x(bar.value)}" cy="22" r="6" fill="currentColor"/>',
+    ]
+    if bar.detectable is not None:
+        at = x(-bar.detectable)
+        parts.append(f'<path d="M{at} 14l-5 -9h10z" fill="currentColor"/>')
+    for end in dict.fromkeys((left, 0, right)):
+        label = f"{end:+d}" if end else "0"
+        parts.append(
+            f'<text x="{x(end)}" y="44" text-anchor="middle" font-size="11" stroke="none" '
+            f'fill="currentColor">{label}</text>'
+        )
+    return Markup(
+        '<svg class="bar" role="img" viewBox="0 0 {} {}" width="{}" height="{}" fill="none" '
+        'stroke="currentColor" aria-label="{}">{}</svg>'
+    ).format(_WIDTH, _HEIGHT, _WIDTH, _HEIGHT, bar.text, Markup("").join(map(Markup, parts)))
 
 
 def _render_list(block: Block) -> Markup:

@@ -172,6 +172,11 @@ class PairVerdict:
         return Claim.IMPROVEMENT if lead.fixed else Claim.INCONCLUSIVE
 
     @property
+    def is_rise(self) -> bool:
+        """Whether an improvement is shown."""
+        return self.claim is Claim.IMPROVEMENT
+
+    @property
     def sentence(self) -> str:
         """The change on these tasks, then whether it carries to new ones."""
         return " ".join(self.sentences)

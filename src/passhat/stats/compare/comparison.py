@@ -39,11 +39,16 @@ from passhat.stats.compare.prospects import (
     foresee_tasks,
     no_tie_chance,
 )
-from passhat.stats.compare.significance import Tested, holm, sign_flip_test, sign_test
+from passhat.stats.compare.significance import (
+    Tested,
+    holm,
+    lift_deviation,
+    sign_flip_test,
+    sign_test,
+)
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
 from passhat.stats.compare.these_tasks import bound_lift, end_below_zero
-from passhat.stats.compare.within_tasks import lift_deviation
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms

@@ -40,7 +40,7 @@ from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing, mean_lift
-from passhat.stats.compare.within_tasks import pair_drop_p_value, pair_rise_p_value
+from passhat.stats.compare.significance import pair_drop_p_value, pair_rise_p_value
 from passhat.stats.digits import DECIMALS, STEP
 from passhat.stats.estimate.intervals.frontier import Calibration
 from passhat.stats.estimate.metrics import CountMetric, Metric

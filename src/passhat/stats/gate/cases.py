@@ -129,6 +129,10 @@ class Losses:
         The share of them that may be lost.
     reasons : mapping
         How many attempts are missing for which reason.
+    unread : tuple of str
+        Sources with rows that could not be read, each with their number.
+    empty_base : str
+        The name of a baseline without a single verdict.
     """
 
     absent_tasks: tuple[str, ...] = ()
@@ -138,6 +142,8 @@ class Losses:
     planned: int = 0
     limit: float = MAX_MISSING
     reasons: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    empty_base: str = ""
 
     @property
     def is_empty_run(self) -> bool:
@@ -148,7 +154,8 @@ class Losses:
     def is_beyond_limit(self) -> bool:
         """Whether the run counts as incomplete."""
         tasks = len(self.absent_tasks) + self.unnamed_tasks
-        return bool(self.absent or tasks) or self.missing > self.limit * self.planned
+        is_unusable = bool(self.unread or self.empty_base) or self.is_empty_run
+        return bool(self.absent or tasks) or is_unusable or self.missing > self.limit * self.planned
 
     @property
     def sentence(self) -> str:
@@ -166,7 +173,8 @@ class Losses:
             parts.append(
                 f"{counted(self.absent, 'planned attempt')} of {self.planned:,} {verb} absent"
             )
-        if self.missing and self.absent + self.missing > self.limit * self.planned:
+        is_beyond = self.absent + self.missing > self.limit * self.planned
+        if self.missing and (is_beyond or self.is_empty_run):
             verb = "has" if self.missing == 1 else "have"
             why = some([f"{reason} {count:,}" for reason, count in self.reasons.items()], 3)
             beyond = f", more than {percent(self.limit, 0)}" if not self.is_empty_run else ""
@@ -174,6 +182,9 @@ class Losses:
                 f"{self.missing:,} of {counted(self.planned, 'attempt')} {verb} no verdict"
                 f"{f' ({why})' if why else ''}{beyond}"
             )
+        if self.empty_base:
+            parts.append(f"no attempt of the baseline {self.empty_base} has a verdict")
+        parts += [f"{text} could not be read" for text in self.unread]
         return "; ".join(parts)
 
 
@@ -298,8 +309,20 @@ def find_losses(
         int(np.maximum(plan, attempts).sum()) + tasks_lost * per_task,
         options.max_missing,
         run.missing_by_reason,
+        _unread_rows(run, base),
+        "" if base is None or base.outcomes.scored else base.name,
     )
     return Absent(outcomes, losses.absent, tasks_lost), losses, notes
+
+
+def _unread_rows(run: Run, base: Run | None) -> tuple[str, ...]:
+    """The sources of both runs that have rows which could not be read."""
+    tallies = {
+        id(side.tally): (side.source, side.tally)
+        for side in (run, base)
+        if side is not None and side.tally is not None and side.tally.lost
+    }
+    return tuple(f"{counted(tally.lost, 'row')} of {source}" for source, tally in tallies.values())
 
 
 def _attempts_by_plan(run: Run, base: Run | None, options: GateOptions) -> IntArray:

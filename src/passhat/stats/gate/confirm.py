@@ -10,7 +10,7 @@ the baseline are tested against all attempts of the new side, first and fresh, w
 correction over *all* tasks. That is valid: every task could have been a suspect, and one that was
 not is treated as if its p-value were 1.
 
-Fresh attempts on both sides also tell of the mean: their exact test (:mod:`.within_tasks`) is
+Fresh attempts on both sides also tell of the mean: their exact test (:mod:`.significance`) is
 independent of the first attempts', and both are combined with weights that the numbers of attempts
 fix beforehand (the inverse normal method). A drop that the first attempts show stays shown; the
 combination gets what is left of the mean's error.
@@ -33,9 +33,8 @@ from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
-from passhat.stats.compare.significance import holm
+from passhat.stats.compare.significance import holm, pair_drop_p_value
 from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, fisher_tests
-from passhat.stats.compare.within_tasks import pair_drop_p_value
 from passhat.stats.estimate.metrics import CountMetric, Metric, PassHat
 from passhat.stats.outcomes import MissingPolicy, Outcomes
 

@@ -53,10 +53,11 @@ class Advice:
     """A step that may settle a rule; with a ``prospect``, in how many simulated cases.
 
     ``kind`` is the step: ``finish`` the run, get the ``verdicts`` of missing attempts, more
-    ``tasks``, more ``attempts`` per task, or none because the value lies on the ``limit``.
+    ``tasks``, more ``attempts`` per task, another ``baseline``, or none because the value lies on
+    the ``limit``.
     """
 
-    kind: Literal["finish", "verdicts", "tasks", "attempts", "limit", "none"]
+    kind: Literal["finish", "verdicts", "tasks", "attempts", "limit", "baseline", "none"]
     text: str
     prospect: Prospect | None = None
 
@@ -444,6 +445,8 @@ class GateResult(Plain):
             warning_text = " (warning)" if self.warning else ""
             lead = only.pair.sentences[0]
             outcome = f"{only.outcome[0].upper()}{only.outcome[1:]}{warning_text}"
+            if only.advice is not None and only.advice.kind == "baseline":
+                return f"{outcome}: {only.advice}. {lead}"
             if no_answer:
                 return f"{outcome}:{no_answer} {lead}"
             return f"{outcome}: {lead}{self._failure_text}"

@@ -8,7 +8,7 @@ from typing import Any
 from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import BoolArray, FloatArray
-from passhat.stats.compare.claims import AdjustedFor, Claim, PairVerdict, points
+from passhat.stats.compare.claims import AdjustedFor, Claim, Evidence, PairVerdict, points
 from passhat.stats.compare.comparison import MEAN_SHARE, Setting, pair_evidence, sharpen_reach
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.prospects import Reach, foresee_attempts
@@ -113,7 +113,12 @@ class NoRegression(Rule):
         else:
             verdict = GateVerdict.SHOWN
         advice = None
-        if verdict is GateVerdict.NOT_SETTLED:
+        if verdict is GateVerdict.SHOWN and _cannot_drop(these) and not pair.is_rise:
+            verdict = GateVerdict.NOT_SETTLED
+            advice = Advice(
+                "baseline", f"no attempt of the baseline {these.a} passed, so that no drop can show"
+            )
+        elif verdict is GateVerdict.NOT_SETTLED:
             advice = _advise(case, pairing, self.margin, reach)
         return RuleResult(
             rule=self,
@@ -138,7 +143,7 @@ class NoRegression(Rule):
             return "regression"
         if result.verdict is GateVerdict.NOT_SETTLED:
             return "unsettled"
-        is_rise = result.pair is not None and result.pair.claim is Claim.IMPROVEMENT
+        is_rise = result.pair is not None and result.pair.is_rise
         return "improvement" if is_rise else "no regression"
 
     def evidence(self, result: RuleResult) -> str:
@@ -148,6 +153,12 @@ class NoRegression(Rule):
     def extra_entries(self, result: RuleResult) -> dict[str, Any]:
         pair = result.pair
         return {} if pair is None else {"claim": str(pair.claim), "verdict_sentence": pair.sentence}
+
+
+def _cannot_drop(evidence: Evidence) -> bool:
+    """Whether the baseline is at zero already, however its missing attempts would have ended."""
+    highest = evidence.value_a if evidence.highest_a is None else evidence.highest_a
+    return highest == 0
 
 
 def _advise(case: Case, pairing: Pairing, margin: float | None, reach: Reach) -> Advice | None:
