@@ -9,14 +9,15 @@ from passhat import Outcomes, compare
 from passhat.protocol import Alternative
 from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.compare.prospects import (
+    FittedRates,
     Prospect,
     Reach,
+    Settles,
     foresee_attempts,
     foresee_tasks,
     no_tie_chance,
 )
 from passhat.stats.estimate import metric
-from passhat.stats.estimate.fitted_rates import FittedRates
 from passhat.stats.estimate.metrics import PassHat
 
 A = [3, 5, 2, 6, 4, 7, 1, 3, 5, 4] * 2
@@ -24,7 +25,7 @@ B = [5, 5, 3, 7, 5, 7, 2, 3, 5, 5] * 2
 ONE = PassHat(1)
 
 
-def above(limit: float) -> object:
+def above(limit: float) -> Settles:
     def settles(values: FloatArray, reach: Reach) -> BoolArray:
         return (values - reach.below > limit) | (values + reach.above < limit)
 
@@ -39,7 +40,7 @@ def test_the_chance_is_that_of_runs_of_this_size() -> None:
         rates = rng.beta(2, 2, 40)
         outcomes = Outcomes.from_counts(4, rng.binomial(4, rates))
         reach = Reach(0.09, 0.09)
-        prospect = foresee_attempts([outcomes], ONE, reach, above(0.42))  # type: ignore[arg-type]
+        prospect = foresee_attempts([outcomes], ONE, reach, above(0.42))
         if prospect is not None:
             n = prospect.total
             value = float(rng.binomial(n, rates).mean() / n)
@@ -53,7 +54,7 @@ def test_the_chance_is_that_of_runs_of_this_size() -> None:
 def test_more_attempts_settle_what_more_tasks_settle_about_new_tasks() -> None:
     outcomes = Outcomes.from_counts(4, [1, 2, 3, 4] * 10)
     for foresee, kind, now in ((foresee_attempts, "attempts", 4), (foresee_tasks, "tasks", 40)):
-        prospect = foresee([outcomes], ONE, Reach(0.12, 0.12), above(0.55))  # type: ignore[operator]
+        prospect = foresee([outcomes], ONE, Reach(0.12, 0.12), above(0.55))
         assert prospect is not None
         assert (prospect.kind, prospect.now) == (kind, now)
         assert prospect.total > now
@@ -62,10 +63,7 @@ def test_more_attempts_settle_what_more_tasks_settle_about_new_tasks() -> None:
 
 def test_it_is_the_same_every_time() -> None:
     outcomes = Outcomes.from_counts(4, [1, 2, 3, 4] * 10)
-    found = [
-        foresee_tasks([outcomes], ONE, Reach(0.1, 0.1), above(0.5))  # type: ignore[arg-type]
-        for _ in range(2)
-    ]
+    found = [foresee_tasks([outcomes], ONE, Reach(0.1, 0.1), above(0.5)) for _ in range(2)]
     assert found[0] == found[1] is not None
 
 
@@ -81,13 +79,13 @@ def test_more_tasks_are_not_advised_where_nothing_is_known_of_tasks(
     outcomes: Outcomes, word: str
 ) -> None:
     settles = above(0.4)
-    assert foresee_tasks([outcomes], metric(word), Reach(0.1, 0.1), settles) is None  # type: ignore[arg-type]
+    assert foresee_tasks([outcomes], metric(word), Reach(0.1, 0.1), settles) is None
 
 
 def test_more_attempts_are_not_advised_for_metrics_that_more_attempts_change() -> None:
     outcomes = Outcomes.from_counts(8, [5] * 20)
     settles = above(0.4)
-    assert foresee_attempts([outcomes], metric("first^2"), Reach(0.1, 0.1), settles) is None  # type: ignore[arg-type]
+    assert foresee_attempts([outcomes], metric("first^2"), Reach(0.1, 0.1), settles) is None
 
 
 @pytest.mark.parametrize("about", ["new tasks", "these tasks"])

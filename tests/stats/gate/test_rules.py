@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import PasshatError, RuleError
 from passhat.stats.estimate.metrics import Metric
-from passhat.stats.gate.counted_rules import MeasureRule, MissingRule
-from passhat.stats.gate.rules import LimitRule, Sign, parse_rule
+from passhat.stats.gate.rules import LimitRule, MeasureRule, MissingRule, Sign, parse_rule
 
 
 def limit_rule(text: str) -> LimitRule:

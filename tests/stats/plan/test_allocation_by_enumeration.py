@@ -13,7 +13,7 @@ from scipy.stats import beta, binom
 
 from passhat.errors import InvalidValue
 from passhat.reporting.documents.forecast import allocation_table
-from passhat.stats.estimate.fitted_rates import cell_likelihood
+from passhat.stats.compare.prospects import cell_likelihood
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.plan import Allocation, Allocator, Difficulty, plan_tasks

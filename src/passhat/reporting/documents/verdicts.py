@@ -8,7 +8,6 @@ from dataclasses import replace
 from passhat._display import counted, duration, figure, money, percent, percent_interval
 from passhat.protocol import Question
 from passhat.reporting.document import (
-    Bar,
     Block,
     Document,
     Facts,
@@ -24,6 +23,8 @@ from passhat.reporting.document import (
     first_warning,
 )
 from passhat.reporting.documents.causes import (
+    broken_table,
+    change_bar,
     dropped_lines,
     dropped_table,
     failure_lines,
@@ -36,13 +37,8 @@ from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cel
 from passhat.reporting.view import run_labels, short_labels
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
-from passhat.stats.gate import DroppedTask, GateResult
-from passhat.stats.outcomes import (
-    Run,
-    no_answer_text,
-    served_change,
-    summarize_task_failures,
-)
+from passhat.stats.gate import GateResult
+from passhat.stats.outcomes import Run, no_answer_text, served_change
 
 __all__ = [
     "comparison_document",
@@ -250,12 +246,7 @@ def _tasks(
     lead = lead_verdict(comparison).lead
     yield from change_bar(lead)
     if len(runs) == 2:
-        yield from dropped_table(
-            [
-                DroppedTask(change, "broken", summarize_task_failures(runs[1], change.task))
-                for change in lead.broken
-            ]
-        )
+        yield from broken_table(lead.broken, runs[1])
     for title, tasks in largest_changes(changes).items():
         task_changes = lead.fixed if title == "Gained" else lead.broken
         # A move that no test shows is not called a gain or a loss, even if that of all tasks is.
@@ -583,22 +574,6 @@ def _gate_bar(result: GateResult) -> Iterator[Block]:
         return
     detectable = None if result.power is None else result.power.detectable
     yield from change_bar(pair.lead, detectable, Level.BOTH)
-
-
-def change_bar(
-    evidence: Evidence, detectable: float | None = None, level: Level = Level.FULL
-) -> Iterator[Block]:
-    """The change of a metric with its interval, drawn; nothing where nothing was judged."""
-    if evidence.unjudged or evidence.alternative != "two-sided":
-        return
-    text = f"Points of {evidence.metric} on {evidence.population}: ● change and interval, │ none"
-    low, value, high = (
-        100 * x for x in (evidence.interval.low, evidence.lift, evidence.interval.high)
-    )
-    if detectable is not None:
-        text += f", ▼ a drop this gate catches in 8 of 10 runs ({100 * detectable:g})"
-        detectable *= 100
-    yield Bar(text, low, min(max(value, low), high), high, detectable, level=level)
 
 
 def _side_table(result: GateResult) -> Iterator[Block]:

@@ -6,7 +6,6 @@ one class (:class:`Rule`), made known by :func:`register_rule`; this package reg
 
 from passhat.stats.gate.cases import Case, GateOptions, Losses, Tools
 from passhat.stats.gate.confirm import Confirmation, FreshRun, confirm_suspects
-from passhat.stats.gate.counted_rules import MeasureRule, MissingRule
 from passhat.stats.gate.decision import find_suspects, gate, judge
 from passhat.stats.gate.each_task import EachTaskRule
 from passhat.stats.gate.gate_result import (
@@ -22,6 +21,8 @@ from passhat.stats.gate.power import GatePower, simulate_power
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import (
     LimitRule,
+    MeasureRule,
+    MissingRule,
     RuleText,
     Sign,
     parse_rule,

@@ -16,11 +16,10 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
-from passhat.stats.compare.prospects import Reach, draw_estimates
+from passhat.stats.compare.prospects import FittedRates, Reach, draw_estimates
 from passhat.stats.compare.significance import pair_drop_p_value
 from passhat.stats.compare.task_changes import find_changed_tasks
 from passhat.stats.compare.these_tasks import bound_lift
-from passhat.stats.estimate.fitted_rates import FittedRates
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.gate.confirm import (
     CONFIRMED_MEAN_SHARE,

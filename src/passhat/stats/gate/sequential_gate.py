@@ -20,11 +20,10 @@ from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.gate.cases import GateOptions
-from passhat.stats.gate.counted_rules import MissingRule
 from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
 from passhat.stats.gate.rounds import Rounds, attempts_in_order
-from passhat.stats.gate.rules import Sign, parse_rule
+from passhat.stats.gate.rules import MissingRule, Sign, parse_rule
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
 from passhat.stats.terms import Population

@@ -34,8 +34,8 @@ from passhat._display import counted, percent
 from passhat._serialize import Plain
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.compare.prospects import cell_likelihood
 from passhat.stats.compare.these_tasks import lift_on_these_tasks
-from passhat.stats.estimate.fitted_rates import cell_likelihood
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes, Run

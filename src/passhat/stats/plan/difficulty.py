@@ -24,7 +24,7 @@ from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.pairing import common_tasks, restrict
-from passhat.stats.estimate.fitted_rates import fit_weights, rate_grid
+from passhat.stats.compare.prospects import fit_weights, rate_grid
 from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
@@ -73,7 +73,7 @@ class Difficulty:
     def from_outcomes(cls, outcomes: Outcomes) -> Difficulty:
         """The distribution of success rates under which the pilot is most likely.
 
-        No shape is assumed (:func:`~passhat.stats.estimate.fitted_rates.fit_weights`). Attempts
+        No shape is assumed (:func:`~passhat.stats.compare.prospects.fit_weights`). Attempts
         without a verdict say nothing about difficulty and are left out.
         """
         cells = outcomes.histogram(Completion.DROPPED)
