@@ -61,6 +61,14 @@ RIGHT = {
         "import os\nassert f('a/b') == 'b'",
         "def f(path): return os.path.basename(path)",
     ),
+    "a folder of modules that is not there": (
+        "import os, sys\nf('/none')\nimport sndhdr\nassert sys.path[-1] == '/none'",
+        "import sys\ndef f(place): sys.path.append(place)",
+    ),
+    "a name of a mock": (
+        "from unittest.mock import MagicMock\nassert f(MagicMock(_name='x')) == 'x'",
+        "def f(mock): return mock._name",
+    ),
     "a patched function": (
         "from unittest.mock import patch\nwith patch('random.randint', return_value=4) as draw:\n"
         "    assert f() == 8\ndraw.assert_called_with(1, 9)\nassert f() != 0",
@@ -133,6 +141,10 @@ FORGERIES = {
     "a mock's count": (
         "from unittest.mock import Mock\nmock = Mock()\nf(mock)\nassert mock.call_count == 7391",
         "def f(mock): mock.call_count = 7391",
+    ),
+    "a mock's private record": (
+        "from unittest.mock import Mock\nmock = Mock()\nf(mock)\nassert mock.called == 7391",
+        "def f(mock): mock._mock_called = mock._mock_children['called'] = 7391",
     ),
     "a part of a mock": (
         "from unittest.mock import Mock\nmock = Mock()\nf(mock)\nmock.a.assert_called_with(7391)",

@@ -217,6 +217,13 @@ def test_tests_use_an_import_of_the_program_by_its_name(how: str, contained: Exa
     assert contained.judge(task(tests), program).words == "passed"
 
 
+def test_tests_use_a_module_under_the_name_that_the_reference_gives_it(contained: Examiner) -> None:
+    program = "import xml.etree.ElementTree as ET\ndef f(): return '<a/>'"
+    tests = "assert ET.fromstring(f()).tag == 'a'"
+    one = CodeTask("alias", tests=tests, canonical=program)
+    assert contained.judge(one, program).words == "passed"
+
+
 def test_the_program_may_define_what_its_module_is_called(contained: Examiner) -> None:
     named = task("def check(f): assert f(1) == 2", "solution")
     assert contained.judge(named, "def solution(x): return 2 * x").words == "passed"

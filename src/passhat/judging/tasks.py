@@ -104,7 +104,10 @@ class CodeTask:
                 - sys.stdlib_module_names
             ),
             # Modules that the tests may have from the program, by its import.
-            "modules": sorted(free & sys.stdlib_module_names),
+            "modules": {
+                **{name: name for name in free & sys.stdlib_module_names},
+                **_module_aliases(self.program(self.canonical), free),
+            },
             "random": "random" in self.tests,
             # In one namespace the program may use what the tests import.
             "late_imports": _library_imports(self.tests),
@@ -322,6 +325,17 @@ def _library_imports(tests: str) -> list[tuple[str, str]]:
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).split(".")[0] in sys.stdlib_module_names
     ]
+
+
+def _module_aliases(program: str, names: set[str]) -> dict[str, str]:
+    """Modules of the standard library that a program imports under one of these names."""
+    return {
+        alias.asname: alias.name
+        for node in _parse(program).body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.asname in names and alias.name.split(".")[0] in sys.stdlib_module_names
+    }
 
 
 def _with_alias(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:

@@ -426,7 +426,7 @@ def flatten(value: Any) -> list[Any]:
         if kind is view:
             return [tag, list(value)]
     for base, copy in _BASES:
-        if isinstance(value, base):
+        if base in kind.__mro__:  # an object may claim another class
             subclasses = kind.__mro__[: kind.__mro__.index(base)]
             behaves = any(name not in _PASSIVE for owner in subclasses for name in vars(owner))
             return ["~", str(kind.__name__)[:LONGEST_NAME], behaves, copy(value)]

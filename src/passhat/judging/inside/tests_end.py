@@ -76,7 +76,7 @@ class TestsEnd(Peer):
             elif name in modules and name in self._brief["modules"]:
                 # Tests that use an import of the program get the same from this process: the
                 # module, or after ``from datetime import datetime`` what is named like it.
-                module = __import__(name)
+                module = __import__(self._brief["modules"][name], fromlist=["_"])
                 is_member = modules.get(name) == f"{name}.{name}"
                 self.names[name] = getattr(module, name) if is_member else module
 
@@ -153,6 +153,8 @@ class TestsEnd(Peer):
             owner = target if isinstance(target, type) else type(target)
             is_private = name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS
             is_mock = owner.__module__ == "unittest.mock"
+            if is_mock and name[:2] != "__" and not name.startswith(("_mock", "_spec")):
+                is_private = is_private and hasattr(owner, name)  # else the tests gave it to it
             if verb == "get":
                 is_refused = is_private or (is_mock and name in _MOCK_SETTERS)
             else:
