@@ -203,6 +203,10 @@ def test_tests_and_program_share_names_unless_the_tests_import_the_program(
     program = "def f(x): return math.floor(x)"
     together = contained.judge(task("import math\nassert f(1.5) == math.floor(1.5)"), program)
     assert together.words == "passed", together
+    program = "import datetime\ndef f(): return datetime.date(2024, 1, 2)"
+    own = contained.judge(task("from datetime import datetime\nassert f().day == 2"), program)
+    assert own.words == "passed", own
+    program = "def f(x): return math.floor(x)"
     apart = contained.judge(
         task("import math\nfrom solution import f\nassert f(1.5) == 1"), program
     )

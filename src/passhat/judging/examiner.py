@@ -304,7 +304,7 @@ def _program(text: str, brief: Mapping[str, object] | None = None) -> bytes:
     """A program, and the parts of the brief that its own process may know."""
     brief = brief or {"setup": "", "late_imports": [], "files": False}
     lines: Any = brief["late_imports"]
-    imports = "\n".join(line for name, line in lines if name in text)
+    imports = [(name, line) for name, line in lines if name in text]
     parts = {"setup": brief["setup"], "late_imports": imports, "files": brief["files"]}
     return wire.frame(json.dumps({"program": text, **parts}).encode())
 

@@ -31,7 +31,9 @@ def serve(channel: int, brief: dict[str, Any], phase: Any, folder: str) -> None:
     run_trusted(brief["setup"], program.module)
     failure = load(brief["program"], program.module)
     if failure is None:
-        run_trusted(brief["late_imports"], program.module)
+        # Only what it lacks: its own import of the same name may mean something else.
+        lacking = [line for name, line in brief["late_imports"] if name not in vars(program.module)]
+        run_trusted("\n".join(lacking), program.module)
     program.forget_printed()
     if failure is not None:
         wire.send(channel, {"a": "failed", "failure": failure})
