@@ -53,6 +53,8 @@ class Cluster:
             raise FileNotFoundError("PostgreSQL is not installed: apt-get install postgresql")
         self._programs = programs
         self._durable = durable
+        self.options = "-c listen_addresses=''"
+        """Settings of the server from its next start on."""
         self.folder = folder or Path(tempfile.mkdtemp(prefix="passhat-pg-"))
         if folder is None:
             self._make()
@@ -83,7 +85,7 @@ class Cluster:
 
     def _start(self) -> None:
         sync = "" if self._durable else " -F"
-        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200{sync}"
+        options = f"-k {self.folder} -c max_connections=200 {self.options}{sync}"
         self._call(
             *("pg_ctl", "-D", str(self._data), "-o", options, "-w", "-t", str(_SECONDS)),
             *("-l", str(self.folder / "log"), "start"),

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from passhat.cli.shared.live import _needs_line
+from passhat.runner.preview import preview_run
+
 Passhat = Callable[..., Any]
 
 RUN = ["run", "-s", "jsonl:tasks.jsonl", "-a", "command:cat", "-n", "2"]
@@ -90,3 +93,9 @@ def test_a_price_makes_an_estimate_of_the_cost(
     # 6 calls of 500 and 50 tokens to 180 calls of 4,000 and 500
     expected = "6 calls, $0.006 to $0.054 at 500 to 4,000 tokens a call"
     assert expected in capsys.readouterr().err
+
+
+def test_a_bound_of_days_is_not_printed() -> None:
+    """All limits of 4,000 attempts together say nothing about a run of seconds."""
+    line = _needs_line(preview_run(4_000, jobs=8, max_steps=1), at_most=300_000.0)
+    assert line == "4,000 attempts to make: time unknown until the first are done, 4,000 calls"

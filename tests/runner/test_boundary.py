@@ -19,7 +19,7 @@ import pytest
 from passhat.agents.base import Agent, AttemptInfo, ProviderFault, Session
 from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
-from passhat.runner import time_limits
+from passhat.runner import loop_watch, time_limits
 from passhat.runner.boundary import list_stuck_attempts
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
@@ -53,6 +53,41 @@ def made(
     result = run(spec, progress=lambda one, _: records.append(one), tell=heard.append)
     assert (result.left, result.unscored) == (0, 0)
     return records
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_coroutine_that_blocks_the_loop_is_pointed_out_and_ends_at_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swallows: bool
+) -> None:
+    """It blocks until it is ended, in its first step and after it waited once."""
+    monkeypatch.setattr(loop_watch, "_NOTICE_SECONDS", 0.1)
+    ended: list[str] = []
+
+    async def blocking(prompt: str, attempt: AttemptInfo) -> str:
+        del prompt
+        if attempt.number == 1:
+            return "yes"
+        if attempt.number == 3:
+            await asyncio.sleep(0)
+        try:
+            while True:
+                time.sleep(0.001)
+        except BaseException as error:
+            ended.append(type(error).__name__)
+            if swallows:
+                return "yes"
+            raise
+
+    told: list[str] = []
+    records = made(blocking, tmp_path, told, attempts=3, jobs=2, step_seconds=0.3)
+    reasons = {record.number: record.judgement for record in records}
+    assert reasons.pop(1).verdict is Verdict.PASSED
+    for judgement in reasons.values():
+        assert judgement.why == "timeout"
+        assert judgement.detail == ("wall clock: no answer within 0.3 s; it blocked the event loop")
+    assert ended == ["LoopBlocked", "LoopBlocked"]
+    (notice,) = [text for text in told if "blocks the event loop" in text]
+    assert "attempts run one at a time; make it a plain function" in notice
 
 
 def test_an_agent_that_changes_what_it_was_given_changes_no_other_attempt(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class _Task:
 
 def _clock(limits: AttemptLimits) -> tuple[Watch, Clock, _Task]:
     watch, task = Watch(limits), _Task()
-    clock = Clock(limits, task)  # type: ignore[arg-type]
+    clock = Clock(limits, task, watch._blocking)  # type: ignore[arg-type]
     watch._clocks.append(clock)
     clock.start()
     return watch, clock, task

@@ -358,7 +358,7 @@ class Attempter:
             if session.usage is not None:
                 state.info.meter.settle(session.usage)
             if getattr(session.close, "__func__", None) not in _NOTHING_TO_CLOSE:
-                await call_agent(state.info, state.clock.is_over, session.close)
+                await call_agent(state.info, state.clock, session.close)
         except (AgentFault, RunStopped):
             raise
         except Exception as error:
@@ -397,9 +397,7 @@ class Attempter:
             current = self.telemetry.current(state.trace)
         try:
             with current:
-                answer = await call_agent(
-                    state.info, state.clock.is_over, session.answer, turn.copy()
-                )
+                answer = await call_agent(state.info, state.clock, session.answer, turn.copy())
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -498,7 +496,7 @@ async def _start_session(agent: Agent, state: _AttemptState) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            session = await call_agent(state.info, state.clock.is_over, agent.session, state.info)
+            session = await call_agent(state.info, state.clock, agent.session, state.info)
         except OSError as error:
             if left == 0:
                 detail = describe_error(error)

@@ -19,7 +19,9 @@ from typing import Any, TypeVar, cast
 from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.agents.function import THREAD_PREFIX
+from passhat.runner.loop_watch import LoopBlocked
 from passhat.runner.redaction import LONGEST_TEXT
+from passhat.runner.time_limits import Clock
 from passhat.stats.outcomes import FailureCategory
 
 __all__ = ["Canary", "ProcessGuard", "call_agent", "list_stuck_attempts", "refuse_unusable"]
@@ -35,30 +37,37 @@ _LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
 
 async def call_agent(
     info: AttemptInfo,
-    is_over: Callable[[], bool],
+    clock: Clock,
     work: Callable[..., Awaitable[T]],
     *arguments: object,
 ) -> T:
     """Call ``work(*given)``, an agent's code; its exceptions fail its attempt.
 
     ``SystemExit`` and ``KeyboardInterrupt`` must not leave the task, since asyncio ends the whole
-    loop for them. ``is_over`` is whether the attempt was canceled at its limit, and again since.
+    loop for them.
     """
     call = None
     try:
-        value: Any = work(*arguments)
-        if type(value) is types.CoroutineType:
-            steps: Any = value  # what nearly all agents have; a wrapper would only cost time
-        elif hasattr(value, "__await__"):
-            steps = value.__await__()
-        else:
-            return cast("T", value)
+        clock.blocking.enter()
         try:
-            waiting = steps.send(None)
-        except StopIteration as stop:  # it never had to wait
-            return cast("T", stop.value)
-        call = _Call(info, steps, is_over)
+            value: Any = work(*arguments)
+            if type(value) is types.CoroutineType:
+                steps: Any = value  # what nearly all agents have; a wrapper would only cost time
+            elif hasattr(value, "__await__"):
+                steps = value.__await__()
+            else:
+                return cast("T", value)
+            try:
+                waiting = steps.send(None)
+            except StopIteration as stop:  # it never had to wait
+                return cast("T", stop.value)
+        finally:
+            _leave(clock)
+        call = _Call(info, steps, clock)
         return cast("T", await call.rest(waiting))
+    except LoopBlocked:
+        clock.blocking.leave()
+        raise AgentFault(FailureCategory.TIMEOUT, _describe_blocking(clock)) from None
     except (StopIteration, StopAsyncIteration) as error:
         raise AgentFault(FailureCategory.EXCEPTION, describe_error(error)) from None
     except Exception:
@@ -70,6 +79,16 @@ async def call_agent(
         raise AgentFault(FailureCategory.EXCEPTION, describe_error(error)) from None
 
 
+def _leave(clock: Clock) -> None:
+    """After a step of an agent: one that held up the event loop beyond its limit is over."""
+    if clock.blocking.leave():
+        raise AgentFault(FailureCategory.TIMEOUT, _describe_blocking(clock))
+
+
+def _describe_blocking(clock: Clock) -> str:
+    return f"{clock.describe_step_limit()}; it blocked the event loop"
+
+
 class _Call:
     """A call of an agent's coroutine that has to wait, and can be abandoned.
 
@@ -79,18 +98,20 @@ class _Call:
     attempt. Cancellations of its own (``asyncio.timeout`` cancels, too) are handed on to it.
     """
 
-    __slots__ = ("_info", "_is_over", "_steps", "is_canceled")
+    __slots__ = ("_clock", "_info", "_steps", "is_canceled")
 
-    def __init__(self, info: AttemptInfo, steps: Any, is_over: Callable[[], bool]) -> None:
+    def __init__(self, info: AttemptInfo, steps: Any, clock: Clock) -> None:
         self._info = info
         self._steps = steps
-        self._is_over = is_over
+        self._clock = clock
         self.is_canceled = False
         """Whether a cancellation came from outside; an agent may raise the same by itself."""
 
     @types.coroutine
     def rest(self, waiting: Any) -> Generator[Any, Any, Any]:
         steps = self._steps
+        enter = self._clock.blocking.enter
+        go_on: Callable[[Any], Any]
         try:
             while True:
                 try:
@@ -101,16 +122,21 @@ class _Call:
                     raise
                 except asyncio.CancelledError as error:
                     self.is_canceled = True
-                    if self._is_over():
+                    if self._clock.is_over():
                         attempt = f"{self._info.task}#{self._info.number}"
                         _LEFT_BEHIND.append((attempt, asyncio.get_running_loop(), steps))
                         raise
                     # It may wait once more to clean up, and raise the cancellation after that.
-                    waiting = steps.throw(error)
+                    go_on, value = steps.throw, error
                 except BaseException as error:
-                    waiting = steps.throw(error)
+                    go_on, value = steps.throw, error
                 else:
-                    waiting = steps.send(value)
+                    go_on = steps.send
+                enter()
+                try:
+                    waiting = go_on(value)
+                finally:
+                    _leave(self._clock)
         except StopIteration as stop:  # the return value of the coroutine
             return stop.value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -37,8 +38,23 @@ _PREFIXES = {
     # npm, PyPI, DigitalOcean, Shopify, Linear, Notion, Sentry, Databricks, Vault, age.
     **dict.fromkeys(("npm_", "pypi-", "dop_v1_", "shpat_", "lin_api_", "ntn_", "sntrys_"), 20),
     **dict.fromkeys(("dapi-", "hvs.", "age-secret-key-1"), 20),
+    # Stripe's webhooks, GitLab's runners, Figma, New Relic, Grafana, Postman, Supabase,
+    # PlanetScale, Tavily, Google's OAuth, Atlassian, Mailgun, Doppler.
+    **dict.fromkeys(("whsec_", "glrt-", "glptt-", "gldt-", "figd_", "nrak-", "glsa_", "glc_"), 20),
+    **dict.fromkeys(("pmak-", "sbp_", "pscale_pw_", "pscale_tkn_", "tvly-", "gocspx-"), 20),
+    **dict.fromkeys(("atatt3", "key-", "dp.pt.", "dp.st."), 30),
 }
 """First characters of providers' keys, in small letters, and the fewest that follow."""
+
+_QUOTED = r"(?<=[\"'])(?=[^\"'\n]{0,400}\d)[^\"'\\\n]{6,400}(?=[\"'\\])"
+_BARE = r"(?=[^\s\"',;&]{0,99}\d)(?=[^\s\"',;&]{0,99}[A-Za-z])[^\s\"',;&]{8,}"
+_IS = r"[\"'\\]*\s*(?:=>|[:=])\s*[\"'\\]*(?:(?:bearer|basic|token|apikey|key|bot)\s+)?(?P<kept>)"
+_NAMES = (
+    *("api-key", "api_key", "apikey", "access_key", "access-key", "accesskey", "private_key"),
+    *("account_key", "accountkey", "secret", "token", "credential", "sig", "password", "passwd"),
+    *("passphrase", "pwd"),
+)
+"""Names of secrets; a value beside one of them is a secret if it has a digit and a letter."""
 
 _SHAPES = (
     *((prefix, rf"(?i)(?<![A-Za-z0-9]){re.escape(prefix)}{_TOKEN}{{{fewest},}}")
@@ -47,30 +63,58 @@ _SHAPES = (
     ("asia", r"\bASIA[0-9A-Z]{16}\b"),
     ("aiza", rf"\bAIza{_TOKEN}{{30,}}"),
     ("ya29.", rf"\bya29\.{_TOKEN}{{20,}}"),
+    ("1//0", rf"\b1//0{_TOKEN}{{30,}}"),
     ("sg.", rf"\bSG\.{_TOKEN}{{16,}}\.{_TOKEN}{{16,}}"),
+    # Twilio, Telegram, Airtable, Square, Azure, Terraform Cloud: letters, then only what is random.
+    ("sk", r"\bSK[0-9a-f]{32}\b"),
+    ("ac", r"\bAC[0-9a-f]{32}:(?P<kept>)[0-9a-f]{32}\b"),
+    (":aa", rf"(?<=\d{{8}}):AA{_TOKEN}{{33}}"),
+    ("pat", r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("eaaa", rf"\bEAAA{_TOKEN}{{40,}}"),
+    ("8q~", r"8Q~[A-Za-z0-9_~.\-]{31,}"),
+    (".atlasv1.", rf"\.atlasv1\.(?P<kept>){_TOKEN}{{40,}}"),
+    ("hooks.slack.com/", r"hooks\.slack\.com/\w+/(?P<kept>)\w+/\w+/\w{16,}"),
+    ("/api/webhooks/", rf"/api/webhooks/\d+/(?P<kept>){_TOKEN}{{40,}}"),
     # A JSON Web Token: header, payload and signature; the first two begin as JSON objects do.
     ("eyj", rf"\beyJ{_TOKEN}{{8,}}\.eyJ{_TOKEN}{{8,}}\.{_TOKEN}*"),
-    ("-----begin ", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[\s\S]*?(?:-----END [^-]*-----|\Z)"),
-    ("bearer ", r"(?i)bearer (?P<kept>)[A-Za-z0-9._~+/\-]{8,}=*"),
+    ("-----begin ",
+     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [^-]*-----|\Z)"),
+    ("private-lines:",
+     r"(?i)private-lines: \d+\s+(?P<kept>)[A-Za-z0-9+/=\s]{16,9000}?(?=Private-MAC|\Z)"),
+    ("bearer", r"(?i)bearer(?: |%20)(?P<kept>)[A-Za-z0-9._~+/\-]{8,}=*"),
     ("basic ", r"(?i)\bbasic (?P<kept>)[A-Za-z0-9+/]{16,}={0,2}"),
-    # The password in postgresql://user:password@host, and in any other address.
-    ("://", r"://[^\s/:@]*:(?P<kept>)[^\s/@]{3,}(?=@)"),
+    ("cookie:", r"(?i)cookie:\s*(?P<kept>)(?=[^\s;=]{1,99}=)[^\r\n]{8,}"),
+    # The password in postgresql://user:password@host, and in any other address; @ and / may be in
+    # it. A number before the first / is a port. Then a token without a user.
+    ("://", r"://[^\s/:@\"']{0,99}:(?P<kept>)(?!\d{1,5}(?:[/?#]|$))[^\s\"'<>]{3,200}(?=@[\w.\[])"),
+    ("://", rf"://(?P<kept>){_TOKEN}{{20,}}(?=@)"),
+    (" -u ", r" -u +[^\s:]+:(?P<kept>)\S{4,}"),
+    *((name, rf"(?i){re.escape(name)}(?:(?:access)?key|nature)?(?:[_-][\w-]{{0,24}})?{_IS}"
+             rf"(?:{_QUOTED}|{_BARE})") for name in _NAMES),
+    ("auth", rf"(?i)auth(?:orization|_?token)?{_IS}(?:{_QUOTED}|{_BARE})"),
     *((f"{name}{sign}", rf"(?i){re.escape(name)}{sign}\s*(?P<kept>)[^\s\"',;]{{8,}}")
       for name in ("api-key", "api_key", "apikey", "access_token", "access-token",
                    "client_secret", "secret_access_key", "accountkey")
       for sign in "=:"),
     ("password=", r"(?i)password=(?P<kept>)[^\s\"',;&]{6,}"),
+    # {"password": "nodigits"}
+    ("password", r"(?i)password[\"'\\]+\s*:\s*[\"'\\]+(?P<kept>)[^\s\"'\\]{8,}(?=[\"'\\])"),
     # Options of a command line: --api-key VALUE, --token=VALUE.
-    ("--", r"(?i)--[\w-]*(?:key|token|secret|password|credential)[= ](?P<kept>)[^\s-]\S{5,}"),
+    ("--", r"(?i)--[\w-]{0,40}(?:key|token|secret|password|credential)[= ](?P<kept>)[^\s-]\S{5,}"),
 )  # fmt: skip
 """A literal in small letters that a secret begins with, and the pattern of the whole secret.
 
-``kept`` marks where the secret itself begins. One pattern for all of them took 1 s per million
-characters; searching for the literals takes a hundredth of that.
+``kept`` marks where the secret itself begins. What is looked at beyond a literal without being
+redacted is bounded: else a long text without spaces takes the square of its length. One pattern for
+all of them took 1 s per million characters; searching for the literals takes a hundredth of that.
 """
 _PATTERNS = tuple((literal, re.compile(pattern)) for literal, pattern in _SHAPES)
-_DASHED = tuple(pair for pair in _PATTERNS if "-" in pair[0] or "_" in pair[0])
-_PLAIN = tuple(pair for pair in _PATTERNS if pair not in _DASHED)
+_GROUPS = (
+    # Signs of which one is in the text, and patterns that need it: most texts have few of them.
+    (("-", "_"), tuple(pair for pair in _PATTERNS if "-" in pair[0] or "_" in pair[0])),
+    ((":", "="), tuple(pair for pair in _PATTERNS if pair[0] in (*_NAMES, "auth"))),
+)
+_ALWAYS = tuple(pair for pair in _PATTERNS if all(pair not in group for _, group in _GROUPS))
 _SECRET_NAMES = re.compile(
     r"(?i)key|token|secret|password|passwd|passphrase|credential|authorization|_pass$|_pwd$"
 )
@@ -128,10 +172,10 @@ class Redactor:
         lower = text.lower()
         if len(lower) != len(text):  # a few letters become two in small: places would not match
             lower = "".join(sign.lower() if sign.isascii() else sign for sign in text)
-        has_dash = "-" in lower or "_" in lower
+        groups = [group for signs, group in _GROUPS if any(sign in lower for sign in signs)]
         spans = [
             span
-            for literal, pattern in (_PATTERNS if has_dash else _PLAIN)
+            for literal, pattern in chain(_ALWAYS, *groups)
             if literal in lower
             for span in _spans(text, lower, literal, pattern)
         ]

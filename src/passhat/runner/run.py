@@ -541,7 +541,7 @@ async def _call_here(work: Callable[[], Any]) -> Any:
 async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     """Workers that take the next claimed attempt until there is none."""
     tasks = {task.id: task for task in plan.tasks}
-    watch = Watch(plan.limits)
+    watch = Watch(plan.limits, plan.tell)
     guard = ProcessGuard(always=isinstance(plan.agent, FunctionAgent))
     earlier = set(threading.enumerate())
     whole = asyncio.current_task()

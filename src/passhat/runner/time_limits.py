@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from passhat.runner.loop_watch import LoopWatch
 from passhat.stats.outcomes import MissingReason
 
 __all__ = ["AttemptLimits", "Clock", "Watch"]
@@ -36,11 +38,14 @@ class Clock:
 
     __slots__ = (
         *("_cancels", "_end", "_left", "_limits", "_now", "_pauses", "_reason", "_since", "_task"),
-        *("due", "paused", "whose"),
+        *("blocking", "due", "paused", "whose"),
     )
 
-    def __init__(self, limits: AttemptLimits, task: asyncio.Task[object]) -> None:
+    def __init__(
+        self, limits: AttemptLimits, task: asyncio.Task[object], blocking: LoopWatch
+    ) -> None:
         self._limits = limits
+        self.blocking = blocking
         self._task = task
         self._now = task.get_loop().time
         self._end = self.due = math.inf
@@ -111,11 +116,14 @@ class Clock:
             self._reason = (
                 f"wall clock: over {self._limits.attempt_seconds:g} s in all"
                 if whole
-                else f"wall clock: no answer within {self._limits.step_seconds:g} s"
+                else self.describe_step_limit()
             )
         self.due = now + _AGAIN_SECONDS
         self._cancels += 1
         self._task.cancel()
+
+    def describe_step_limit(self) -> str:
+        return f"wall clock: no answer within {self._limits.step_seconds:g} s"
 
     def is_over(self) -> bool:
         """Whether the attempt continued although it was canceled at its limit."""
@@ -138,20 +146,28 @@ class Clock:
 
 
 class Watch:
-    """The clocks of all workers."""
+    """The clocks of all workers; ``tell`` is called with a notice about a blocked event loop."""
 
-    def __init__(self, limits: AttemptLimits) -> None:
+    def __init__(
+        self, limits: AttemptLimits, tell: Callable[[str], object] = lambda _text: None
+    ) -> None:
         self._limits = limits
         self._clocks: list[Clock] = []
+        self._tell = tell
+        self._blocking = LoopWatch(limits.step_seconds, self._note_blocking)
         shortest = min(limits.step_seconds, limits.attempt_seconds)
         self._pause = min(max(shortest / 20, _FINEST), _COARSEST)
         self._held_up = min(_HELD_UP, _HELD_UP_PART * shortest)
+
+    def _note_blocking(self, notice: str) -> None:
+        if len(self._clocks) > 1:  # else attempts run one at a time anyway
+            self._tell(notice)
 
     def clock(self) -> Clock:
         """A clock for the present task, which makes attempts."""
         task = asyncio.current_task()
         assert task is not None
-        self._clocks.append(Clock(self._limits, task))
+        self._clocks.append(Clock(self._limits, task, self._blocking))
         return self._clocks[-1]
 
     def forget(self, clock: Clock) -> None:
@@ -161,10 +177,14 @@ class Watch:
     async def keep(self) -> None:
         """Check the clocks until canceled by the caller."""
         time = asyncio.get_running_loop().time
-        while True:
-            before = time()
-            await asyncio.sleep(self._pause)
-            self.look(before, time())
+        self._blocking.start()
+        try:
+            while True:
+                before = time()
+                await asyncio.sleep(self._pause)
+                self.look(before, time())
+        finally:
+            self._blocking.stop()
 
     def look(self, before: float, now: float) -> None:
         """Cancel what is due; a look that comes late is not held against the attempts."""

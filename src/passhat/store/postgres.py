@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 from passhat.errors import PasshatError, StoreUnavailable
 from passhat.store.base import FINISHED_COLUMNS, Row, Store
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims
-from passhat.store.postgres_connection import CHANNEL, Listening, PostgresConnection
+from passhat.store.postgres_connection import (
+    CHANNEL,
+    Listening,
+    PostgresConnection,
+    TooManyConnections,
+)
 from passhat.store.queries import JUDGED_BY_JOIN
 from passhat.store.schema import migrate_postgres
 
@@ -140,12 +145,21 @@ class PostgresStore(Store):
         ]
 
     def _beat(self) -> None:
-        self._beating.execute(_RENEW, (self._token, self._lease_seconds))
+        lease = (self._token, self._lease_seconds)
+        try:
+            self._beating.execute(_RENEW, lease)
+        except TooManyConnections:
+            # One connection is all there is: statements on it wait for each other.
+            self._db.execute(_RENEW, lease)
 
     def _end_lease(self, begun: bool) -> None:
         try:
             if begun:
-                self._beating.execute("DELETE FROM leases WHERE token = ?", (self._token,))
+                statement = "DELETE FROM leases WHERE token = ?"
+                try:
+                    self._beating.execute(statement, (self._token,))
+                except TooManyConnections:
+                    self._db.execute(statement, (self._token,))
         finally:
             self._beating.close()
 

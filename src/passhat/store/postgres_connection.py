@@ -24,7 +24,11 @@ try:
 except ImportError:
     raise MissingExtra("A PostgreSQL store", extra="postgres") from None
 
-__all__ = ["CHANNEL", "Listening", "PostgresConnection"]
+__all__ = ["CHANNEL", "Listening", "PostgresConnection", "TooManyConnections"]
+
+
+class TooManyConnections(StoreUnavailable):
+    """The server, or the role, has no connection left."""
 
 
 CHANNEL = "passhat"
@@ -250,9 +254,9 @@ class PostgresConnection:
         passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if error.sqlstate not in _PASSING and (not passing or _never_works(error)):
             return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)
-        return StoreUnavailable(
-            f"cannot be reached ({_first_line(error)}).", source=self.name, hint=_HINT
-        )
+        is_full = error.sqlstate == "53300" or "too many connections" in str(error)
+        kind = TooManyConnections if is_full else StoreUnavailable
+        return kind(f"cannot be reached ({_first_line(error)}).", source=self.name, hint=_HINT)
 
 
 _READING = re.compile(r"\s*(?:SELECT|WITH|BEGIN|COMMIT|ROLLBACK|LISTEN)\b")
@@ -261,14 +265,20 @@ _PASSING = ("25006", "40001", "40P01", "53300", "57P01", "57P02", "57P03")
 restarting server."""
 _FOR_GOOD = ("28", "3D", "42")
 """Classes of trouble that waiting does not end: who you are, which database, what you may do."""
-_REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|could not trans")
+_REFUSED = re.compile(
+    r"FATAL:.*(?:authentication failed|does not exist|no password supplied|could not trans"
+    r"|no pg_hba.conf entry)"
+    # TLS that is asked for and cannot be had, or that shows another server.
+    r"|certificate verify failed|root certificate file|does not match host name"
+    r"|server does not support SSL"
+)
 
 
 def _never_works(error: psycopg.Error) -> bool:
     """Whether a retry is useless: a wrong password or name, rather than an absent server."""
     if error.sqlstate is not None:
         return error.sqlstate.startswith(_FOR_GOOD)
-    return bool(re.search(r"FATAL:.*(?:" + _REFUSED.pattern + ")", str(error)))
+    return _REFUSED.search(str(error)) is not None
 
 
 def _first_line(error: psycopg.Error) -> str:

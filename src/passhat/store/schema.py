@@ -150,9 +150,55 @@ _MIGRATIONS = (
         PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     """,
+    # An attempt belongs to a task that exists, by the database's own rule. SQLite adds no key to a
+    # table that is there, so it is written anew; rows of no task, which older versions could leave,
+    # are dropped. The index over (run, task) is the primary key's beginning.
+    """
+    CREATE UNIQUE INDEX tasks_of ON tasks (run, key);
+    DROP VIEW judged;
+    CREATE TABLE attempts_of_tasks (
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task BIGINT NOT NULL,
+        number INTEGER NOT NULL, owner TEXT, verdict SMALLINT, why TEXT, detail TEXT, seed BIGINT,
+        seconds REAL, steps REAL, tokens REAL, cost REAL, retries INTEGER, answer TEXT,
+        finished TEXT, leak TEXT, score REAL,
+        PRIMARY KEY (run, task, number),
+        FOREIGN KEY (run, task) REFERENCES tasks (run, key) ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    INSERT INTO attempts_of_tasks
+        SELECT a.run, a.task, a.number, a.owner, a.verdict, a.why, a.detail, a.seed, a.seconds,
+            a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished, a.leak, a.score
+        FROM attempts a JOIN tasks t ON t.run = a.run AND t.key = a.task;
+    DROP TABLE attempts;
+    ALTER TABLE attempts_of_tasks RENAME TO attempts;
+    CREATE INDEX attempts_finished ON attempts (run, finished) WHERE finished IS NOT NULL;
+    CREATE INDEX attempts_ended ON attempts (run, task, verdict, why) WHERE verdict IS NOT NULL;
+    CREATE INDEX attempts_open ON attempts (run, finished, owner) WHERE finished IS NULL;
+    CREATE INDEX attempts_leaks ON attempts (run, leak) WHERE leak IS NOT NULL;
+    CREATE VIEW judged AS
+        SELECT a.run, a.task, a.number, a.owner,
+            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
+            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
+            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail,
+            CASE WHEN j.key IS NULL THEN a.score END AS score,
+            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
+        FROM attempts a LEFT JOIN judgements j ON j.key = (
+            SELECT max(n.key) FROM judgements n
+            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
+        );
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
+_IN_POSTGRES_ONLY = {
+    # A new table would lose the rights that were granted on the old one.
+    13: """
+    CREATE UNIQUE INDEX tasks_of ON tasks (run, key);
+    DELETE FROM attempts a WHERE NOT EXISTS
+        (SELECT 1 FROM tasks t WHERE t.run = a.run AND t.key = a.task);
+    ALTER TABLE attempts ADD FOREIGN KEY (run, task) REFERENCES tasks (run, key) ON DELETE CASCADE;
+    """,
+}
+"""Steps that PostgreSQL takes in another way, by the version that they lead to."""
 _LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
 _ALLOCATION_VERSION, _SCORE_VERSION, _ORIGIN_VERSION = 9, 11, 12
 _TEMPORARY = (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION, _ORIGIN_VERSION)
@@ -279,7 +325,8 @@ def migrate_postgres(
             database.execute("CREATE TABLE passhat_store (version INTEGER NOT NULL)")
             database.execute("INSERT INTO passhat_store VALUES (0)")
         for step in range(version or 0, VERSION):
-            database.execute(for_postgres(_MIGRATIONS[step]))
+            script = _IN_POSTGRES_ONLY.get(step + 1, _MIGRATIONS[step])
+            database.execute(for_postgres(script))
         database.execute(f"UPDATE passhat_store SET version = {VERSION}")
         database.execute("COMMIT")
     except BaseException:

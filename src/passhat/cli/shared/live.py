@@ -125,6 +125,9 @@ def _last_like(plan: RunPlan, runs: Sequence[StoredRun]) -> StoredRun | None:
     return next((run for run in reversed(runs) if (run.agent, run.suite) == like), None)
 
 
+_TELLING_SECONDS = 3600.0
+
+
 def _needs_line(needs: RunPreview, at_most: float, source: str = "") -> str:
     from passhat._display import counted, duration, duration_range, money_range
 
@@ -132,7 +135,9 @@ def _needs_line(needs: RunPreview, at_most: float, source: str = "") -> str:
     if needs.seconds is not None:
         parts = [f"about {duration_range(needs.seconds.low, needs.seconds.high)}"]
     else:
-        parts = [f"time unknown until the first are done, at most {duration(at_most)}"]
+        # All limits used up: of many attempts that says nothing about how long the run takes.
+        bound = f", at most {duration(at_most)}" if at_most <= _TELLING_SECONDS else ""
+        parts = [f"time unknown until the first are done{bound}"]
     low, high = round(needs.calls.low), round(needs.calls.high)
     parts.append(f"{low:,} to {high:,} calls" if low != high else f"{low:,} calls")
     if needs.cost is not None:
