@@ -528,7 +528,7 @@ class Simulation:
             enter(mock.patch("passhat.store.sqlite.clock_now", clock.monotonic))
             enter(mock.patch("passhat.store.sqlite.clock_id", self._clock_id))
             # A thread of real time has no part in simulated time.
-            enter(mock.patch("passhat.runner.loop_watch.LoopWatch.start"))
+            enter(mock.patch("passhat.runner.time_limits.LoopWatch.start"))
             self._checker = open_store(self.place)
             yield
 

@@ -19,7 +19,7 @@ import pytest
 from passhat.agents.base import Agent, AttemptInfo, ProviderFault, Session
 from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
-from passhat.runner import loop_watch, time_limits
+from passhat.runner import time_limits
 from passhat.runner.boundary import list_stuck_attempts
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
@@ -60,7 +60,7 @@ def test_a_coroutine_that_blocks_the_loop_is_pointed_out_and_ends_at_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swallows: bool
 ) -> None:
     """It blocks until it is ended, in its first step and after it waited once."""
-    monkeypatch.setattr(loop_watch, "_NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(time_limits, "_NOTICE_SECONDS", 0.1)
     ended: list[str] = []
 
     async def blocking(prompt: str, attempt: AttemptInfo) -> str:

@@ -118,7 +118,7 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
         # Take the file back to what the version before wrote.
         database.executescript(
             "DROP INDEX attempts_finished; DROP INDEX attempts_open; "
-            "DROP INDEX attempts_ended; DROP INDEX attempts_leaks; "
+            "DROP INDEX attempts_ended; DROP INDEX attempts_leaks; DROP INDEX tasks_of; "
             "DROP VIEW judged; DROP TABLE judgements; DROP TABLE leases; DROP TABLE calls; "
             "DROP TABLE origins; ALTER TABLE runs DROP COLUMN total; "
             "ALTER TABLE runs DROP COLUMN allocation; "

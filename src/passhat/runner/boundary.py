@@ -19,9 +19,8 @@ from typing import Any, TypeVar, cast
 from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.agents.function import THREAD_PREFIX
-from passhat.runner.loop_watch import LoopBlocked
 from passhat.runner.redaction import LONGEST_TEXT
-from passhat.runner.time_limits import Clock
+from passhat.runner.time_limits import Clock, LoopBlocked
 from passhat.stats.outcomes import FailureCategory
 
 __all__ = ["Canary", "ProcessGuard", "call_agent", "list_stuck_attempts", "refuse_unusable"]
