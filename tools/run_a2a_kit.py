@@ -39,6 +39,8 @@ def command(agent: str, port: int, python: str, folder: str) -> list[str]:
     if agent == "serve":
         store = f"{folder}/store.db"
         return [python, "-m", "passhat", "serve", "--port", str(port), "--store", store]
+    if agent == "kit":
+        return [python, str(ROOT / "tools" / "a2a_kit_agent.py"), str(port)]
     # The kit talks about nothing in particular; the demo agents answer at their desk only.
     Path(folder, "echo.py").write_text("def answer(text):\n    return f'You said: {text}'\n")
     return [python, "-m", "passhat", "white", "python:echo:answer", "--port", str(port)]
@@ -149,7 +151,7 @@ def main() -> int:
         help="Python with the kit's needs",
     )
     parser.add_argument("--python", default=sys.executable, help="Python with passhat[a2a]")
-    parser.add_argument("--agent", choices=["serve", "white"], action="append")
+    parser.add_argument("--agent", choices=["serve", "white", "kit"], action="append")
     parser.add_argument("--reports", type=Path, help="folder for the kit's reports")
     parser.add_argument("--kit-option", action="append", default=[], help="for the kit's pytest")
     told = parser.parse_args()
@@ -157,7 +159,7 @@ def main() -> int:
     folder = told.reports or Path(tempfile.mkdtemp(prefix="a2a-kit-"))
     folder.mkdir(parents=True, exist_ok=True)
     unexplained = 0
-    for agent in told.agent or ["serve", "white"]:
+    for agent in told.agent or ["serve", "white", "kit"]:
         report = (folder / f"{version}-{agent}.xml").resolve()
         with started(agent, told.python) as url:
             run_kit(told.checkout, told.kit_python, url, report, told.kit_option)

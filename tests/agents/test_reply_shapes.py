@@ -207,6 +207,40 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
     "out of credit": ("openai", 402, {"error": {"message": "Payment required"}}, ACCOUNT),
     "unknown address": ("openai", 404, {"detail": "Not Found"}, ACCOUNT),
     "fastapi detail": ("openai", 500, {"detail": "worker died"}, ("missing", "infrastructure")),
+    "an error that is not wrapped": (
+        "openai",
+        200,
+        {"message": "Rate limit exceeded", "code": 429},
+        BUSY,
+    ),
+    "two objects in one body": ("openai", 200, json.dumps(chat(YES)) * 2, BROKEN),
+    "newlines before the body": ("openai", 200, "\n\n  " + json.dumps(chat(YES)), PASSED),
+    "usage as strings": (
+        "openai",
+        200,
+        chat(YES, usage={"prompt_tokens": "10", "completion_tokens": "5"}),
+        PASSED,
+    ),
+    "choices in another order": (
+        "openai",
+        200,
+        {
+            "choices": [
+                {"index": 1, "message": {"content": "no"}, "finish_reason": "stop"},
+                {"index": 0, "message": YES, "finish_reason": "stop"},
+            ]
+        },
+        PASSED,
+    ),
+    "content that is a number": ("openai", 200, chat({"content": 3}), BROKEN),
+    "usage as a list": ("openai", 200, chat(YES, usage=[1]), PASSED),
+    "logprobs of another kind": (
+        "openai",
+        200,
+        {"choices": [{"message": YES, "finish_reason": "stop", "logprobs": "?"}]},
+        PASSED,
+    ),
+    "a finish reason that is a number": ("openai", 200, chat(YES, finish=3), PASSED),
     # Messages
     "anthropic plain": ("anthropic", 200, claude([{"type": "text", "text": "yes"}]), PASSED),
     "anthropic thinking": (
@@ -393,6 +427,7 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
         response([], "incomplete", incomplete_details={"reason": "content_filter"}),
         ("failed", "filtered"),
     ),
+    "responses queued": ("openai-responses", 200, response([], "queued"), BROKEN),
     "responses failed": (
         "openai-responses",
         200,
@@ -468,6 +503,8 @@ def piece(text: str) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": 0, "delta": part}
 
 
+LAST_USAGE = {"choices": [], "usage": USAGE}
+
 STREAMS: dict[str, tuple[str, str, tuple[str, str]]] = {
     "openai stream": (
         "openai",
@@ -486,6 +523,38 @@ STREAMS: dict[str, tuple[str, str, tuple[str, str]]] = {
         ("failed", "truncated"),
     ),
     "openai server that does not stream": ("openai", json.dumps(chat(YES)), PASSED),
+    "openai comments in the stream": (
+        "openai",
+        ": waiting\n\n" * 20 + stream(delta("yes"), delta(None, "stop"), LAST_USAGE),
+        PASSED,
+    ),
+    "openai lines that keep a stream open": (
+        "openai",
+        "\n" * 1_000 + stream(delta("yes"), delta(None, "stop"), LAST_USAGE),
+        PASSED,
+    ),
+    "openai finish reason never comes": ("openai", stream(delta("yes"), delta()), BROKEN),
+    "openai last chunk twice": (
+        "openai",
+        stream(delta("yes"), delta(None, "stop"), delta(None, "stop"), LAST_USAGE),
+        PASSED,
+    ),
+    "openai stream cut within a character": (
+        "openai",
+        stream(delta("yes \N{SNOWMAN}"), end="").replace("\\u2603", "\N{SNOWMAN}")[:-60],
+        BROKEN,
+    ),
+    "openai parts in the stream": (
+        "openai",
+        stream(
+            {"choices": [{"index": 0, "delta": {"content": [{"type": "text", "text": "yes"}]}}]},
+            delta(None, "stop"),
+            LAST_USAGE,
+        ),
+        PASSED,
+    ),
+    "openai empty stream": ("openai", "", BROKEN),
+    "openai stream of something else": ("openai", "data: {oops\n\n", BROKEN),
     "anthropic stream": (
         "anthropic",
         stream(STARTED, BLOCK, piece("y"), piece("es"), ENDED, {"type": "message_stop"}, end=""),
@@ -528,6 +597,11 @@ STREAMS: dict[str, tuple[str, str, tuple[str, str]]] = {
             end="",
         ),
         PASSED,
+    ),
+    "responses error in the stream": (
+        "openai-responses",
+        stream({"type": "error", "code": "rate_limit_exceeded", "message": "slow down"}, end=""),
+        BUSY,
     ),
     "responses stream that breaks off": (
         "openai-responses",

@@ -348,6 +348,10 @@ class ChatSession(Session):
 # -- reading the answers of providers --------------------------------------------------------------
 
 
+_ANSWER_FIELDS = {"choices", "content", "candidates", "output", "promptFeedback"}
+"""One of them is in every answer, whichever API it is of."""
+
+
 def json_reply(text: str) -> dict[str, Any]:
     """An answer's JSON object; an error that hides behind a success status is raised."""
     try:
@@ -358,6 +362,9 @@ def json_reply(text: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ReplyError(f"an answer that is not a JSON object: {text[:200]!r}")
     error = data.get("error")
+    if not error and not data.keys() & _ANSWER_FIELDS:
+        # A gateway's own error is not wrapped: {"message": "Rate limit exceeded", "code": 429}
+        error = data if isinstance(data.get("message") or data.get("detail"), str) else None
     if error:
         raise ReplyError("an error with a success status", body={"error": error})
     return data

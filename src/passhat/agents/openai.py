@@ -119,8 +119,9 @@ def merge_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
             finish = choice.get("finish_reason") or finish
             delta = choice.get("delta") or {}
             for name, text in delta.items():
-                if isinstance(text, str) and name != "role":
-                    message[name] = (message.get(name) or "") + text
+                part_text = text_of(text) if name == "content" else text
+                if isinstance(part_text, str) and name != "role":
+                    message[name] = (message.get(name) or "") + part_text
             for part in delta.get("tool_calls") or ():
                 call = calls.setdefault(part.get("index") or 0, {"name": "", "arguments": ""})
                 function = part.get("function") or {}
@@ -138,8 +139,12 @@ def merge_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
 def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
     """A Chat Completions answer, tolerant of deviations in compatible servers."""
     choices = data.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, Mapping):
+    entries = (
+        [one for one in choices if isinstance(one, Mapping)] if isinstance(choices, list) else []
+    )
+    # Some servers send several, and not in their order.
+    choice = min(entries, key=lambda one: read_count(one.get("index")) or 0, default=None)
+    if choice is None:
         raise ReplyError(f"an answer without choices: {json.dumps(data)[:200]}")
     if choice.get("error"):
         raise ReplyError("an error with a success status", body={"error": choice["error"]})
@@ -151,7 +156,10 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
     calls = tool_calls_of(message.get("tool_calls"))
     if not calls and isinstance(message.get("function_call"), Mapping):
         calls = tool_calls_of([message["function_call"]])
-    text = text_of(message.get("content"))
+    content = message.get("content")
+    if not isinstance(content, str | list | Mapping | None):
+        raise ReplyError(f"an answer whose content is no text: {json.dumps(data)[:200]}")
+    text = text_of(content)
     refusal = message.get("refusal")
     raw = choice.get("finish_reason")
     stop = stop_reason(raw) if raw else (StopReason.TOOL_CALLS if calls else StopReason.OTHER)
@@ -239,6 +247,8 @@ def _last_response(events: list[dict[str, Any]]) -> dict[str, Any]:
     for event in reversed(events):
         if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
             return dict(event["response"])
+        if event.get("type") == "error":
+            raise ReplyError("an error in the stream", body={"error": event})
     raise ReplyError("the stream ended before the answer did")
 
 

@@ -65,12 +65,12 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             "content_filter": _S.FILTERED,
             "incomplete": _S.LENGTH,
             "failed": _S.ERROR,
-            "cancelled": _S.ERROR,
+            **dict.fromkeys(("cancelled", "queued", "in_progress"), _S.ERROR),
         },
         "anthropic": {
             "end_turn": _S.STOP,
             "stop_sequence": _S.STOP,
-            "pause_turn": _S.STOP,
+            "pause_turn": _S.OTHER,  # not an end: the server wants to go on
             "max_tokens": _S.LENGTH,
             "model_context_window_exceeded": _S.LENGTH,
             "tool_use": _S.TOOL_CALLS,
