@@ -380,7 +380,8 @@ async def read_stream(
     if inspect.isawaitable(stream):  # depends on the SDK and its version
         stream = await stream
     async with stream:
-        return merge([event.model_dump() async for event in stream])
+        # Servers stream other types than the SDK expects, such as parts instead of text.
+        return merge([event.model_dump(warnings=False) async for event in stream])
 
 
 def text_of(content: object) -> str:
