@@ -168,7 +168,8 @@ def page(repetitions: int) -> str:
     steps.append(("no cause: any step", *(f"{share:.3f}" for share in shares)))
     parts = [
         "# What goes with failure, measured",
-        "Made by `python benchmarks/why.py --markdown docs/benchmarks/why.md`. 20 tasks with 8 "
+        f"Made by `python benchmarks/why.py --repetitions {repetitions} --markdown "
+        "docs/benchmarks/why.md`. 20 tasks with 8 "
         f"attempts each, {repetitions:,} runs a row; attempts stray from their script at every "
         f"tenth call. {machine()}.",
         markdown(
