@@ -1,7 +1,7 @@
 """Hypothesis profiles of the tests: the same examples every time, or many new ones.
 
 ``make test`` draws the same examples every time, so that a red build is about the change.
-``make test-deep`` (``HYPOTHESIS_PROFILE=deep``) draws other ones each time, 50 times as many or more.
+``make test-deep`` (``HYPOTHESIS_PROFILE=deep``) draws other ones, 50 times as many or more.
 """
 
 from __future__ import annotations
