@@ -183,9 +183,8 @@ def test_tokens_cost_and_tool_steps_are_recorded(folder: Path, name: str) -> Non
         for number in (1, 2, 3):
             attempt = store.attempt(run.id, "t", number)
             assert attempt is not None
-            assert [entry["role"] for entry in attempt.transcript] == [
-                *("user", "agent", "tool", "agent")
-            ]
+            roles = [entry["role"] for entry in attempt.transcript]
+            assert roles == ["user", "agent", "tool", "agent", "expected", "got"]
             assert attempt.transcript[2]["text"] == "42"
             calls = store.calls(run.id, "t", number)
             (tool,) = [call["name"] for call in calls if call.get("role") == "tool"]

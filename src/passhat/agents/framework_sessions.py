@@ -400,9 +400,9 @@ class StrandsSession(_TakesTurns):
             for block in message["content"]:
                 if use := block.get("toolUse"):
                     calls[use["toolUseId"]] = use
-                elif done := block.get("toolResult"):
-                    call = calls.get(done["toolUseId"], {})
-                    output = text_of_answer(done["content"])
+                elif result_block := block.get("toolResult"):
+                    call = calls.get(result_block["toolUseId"], {})
+                    output = text_of_answer(result_block["content"])
                     self._note_tool(call.get("name", "tool"), call.get("input"), output)
         model = str(self._thing.model.get_config().get("model_id") or "")
         inputs, outputs = (
@@ -427,8 +427,8 @@ class Ag2Session(FrameworkSession):
         self._events = 0
 
     async def _run(self, text: str) -> str:
-        asked = self._thing if self._reply is None else self._reply
-        self._reply = await asked.ask(text)
+        partner = self._thing if self._reply is None else self._reply
+        self._reply = await partner.ask(text)
         events = list(await self._reply.history.get_events())
         calls: dict[str, Any] = {}
         for event in events[self._events :]:
