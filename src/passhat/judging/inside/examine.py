@@ -73,7 +73,7 @@ _GENERATORS = ("/collections/__init__.py", "/dataclasses.py")
 
 def _forbid_execution(tests: TestsEnd) -> None:
     """Stop tests that would execute data: the program may have chosen what it says."""
-    path, own = list(sys.path), __file__.rpartition("/")[0]
+    path, home = list(sys.path), __file__.rpartition("/")[0]
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "pickle.find_class":
@@ -81,7 +81,7 @@ def _forbid_execution(tests: TestsEnd) -> None:
         elif event in ("exec", "code.__new__", "function.__new__"):
             frame = sys._getframe(1)
             file = frame.f_code.co_filename
-            is_known = file.startswith(own) or file.endswith(_GENERATORS) or _is_importing(frame)
+            is_known = file.startswith(home) or file.endswith(_GENERATORS) or _is_importing(frame)
             what = "" if is_known else "execute text as code"
         elif event == "import" and sys.path != path:
             roots = map(realpath, set(sys.path) - set(path))

@@ -49,7 +49,7 @@ class Folder:
         except (wire.NotPlain, OSError) as error:
             self._is_lost = True
             raise wire.NotPlain(str(error)) from None
-        gone = [path for path in self._synced if path not in entries]
+        removals = [path for path in self._synced if path not in entries]
         new = [
             [path, *entry[:3], b2a_base64(entry[3], newline=False).decode()]
             for path, entry in entries.items()
@@ -58,13 +58,13 @@ class Folder:
         place = _current_place()
         variables = dict(environ)
         unset = [name for name in self._variables if name not in variables]
-        assigned = [
+        assignments = [
             [name, value] for name, value in variables.items() if self._variables.get(name) != value
         ]
-        if not (gone or new or unset or assigned or place != self._place):
+        if not (removals or new or unset or assignments or place != self._place):
             return []
         self._synced, self._place, self._variables = entries, place, variables
-        return [gone, new, place, unset, assigned]
+        return [removals, new, place, unset, assignments]
 
     def _entries(self) -> Iterator[tuple[str, _Entry]]:
         """Everything in the folder, by path, folders before what is in them."""
@@ -90,8 +90,8 @@ class Folder:
 
     def apply(self, changes: Any) -> None:
         """Make the other side's changes here; ValueError or OSError if they are no changes."""
-        gone, new, place, unset, assigned = changes
-        for path in sorted(map(str, gone), reverse=True):
+        removals, new, place, unset, assignments = changes
+        for path in sorted(map(str, removals), reverse=True):
             _remove(self._inner(path))
             self._synced.pop(path, None)
         folders = []
@@ -105,7 +105,7 @@ class Folder:
             posix.chmod(self._inner(path), mode)
         for name in unset:
             environ.pop(name, None)
-        environ.update(dict(assigned))
+        environ.update(dict(assignments))
         self._variables = dict(environ)
         working_folder, modules = place
         if working_folder is not None:
