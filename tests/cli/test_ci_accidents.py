@@ -109,7 +109,7 @@ ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
         4,
         "no verdict (not_recorded 48)",
     ),
-    "all filtered": (failed("filtered"), BASE, "", 1, "48 cut answers (filtered)"),
+    "all filtered": (failed("filtered"), BASE, "", 1, "48 refusals (filtered)"),
     "tasks in capitals": (
         [{**row, "task": row["task"].upper()} for row in rows()],
         BASE,

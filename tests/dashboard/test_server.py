@@ -15,7 +15,7 @@ from passhat.dashboard.guard import Access
 
 asked, ended = threading.Event(), threading.Event()
 
-def slow(_summaries):
+def slow(_summaries, *, fresh=False):
     asked.set()
     ended.wait(60)
     return []
