@@ -105,7 +105,7 @@ def test_a_comparison_in_one_sentence() -> None:
     found = compare(a, b, ["pass^1", "pass^4"])
     text = verdict_sentence(found, "hasty", "careful")
     assert text.startswith("pass^4 rose by ")
-    assert " points on these 24 tasks, from 0% (hasty) to 75% (careful)." in text
+    assert ", on these 24 tasks, from 0% (hasty) to 75% (careful)." in text
     back = verdict_sentence(compare(b, a, ["pass^4"]), "careful", "hasty")
     assert back.startswith("pass^4 dropped by ")
 
