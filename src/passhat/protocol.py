@@ -183,6 +183,16 @@ class Protocol(Plain):
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Protocol:
+        """The protocol behind :meth:`to_dict`; InvalidValue where it is none."""
+        import msgspec
+
+        try:
+            return msgspec.convert(dict(data), cls)
+        except msgspec.ValidationError as error:
+            raise InvalidValue(f"the protocol of a run cannot be read: {error}.") from None
+
     def differences(self, other: Protocol) -> tuple[Difference, ...]:
         """List the fields in which the two do not agree, or are not known to.
 
@@ -191,7 +201,7 @@ class Protocol(Plain):
         """
         fields, other_fields = dict(self._flat()), dict(other._flat())
         return tuple(
-            Difference(name, a, b, known=a is not None and b is not None)
+            Difference(name, a, b, known=_is_known_difference(name, a, b))
             for name in _merged_names(fields, other_fields)
             # The effect of an allocation is seen in the attempts themselves.
             if name != "allocation"
@@ -219,6 +229,21 @@ class Protocol(Plain):
     def _repr_html_(self) -> str:
         rows = [(name, shown(value)) for name, value in self._flat()]
         return html_table(f"protocol {self.digest}", ("field", "value"), rows)
+
+
+RULE_JUDGE = "rule "
+"""Begins the judge of a run whose passes follow from a rule that its reader stated."""
+
+
+def _is_known_difference(name: str, a: Scalar | None, b: Scalar | None) -> bool:
+    """Whether both sides recorded a field, or one side was judged by a rule and the other not.
+
+    The threshold of a rule such as ``score >= 0.5`` is compared as ``pass_at``.
+    """
+    if a is not None and b is not None:
+        return True
+    stated = str(b if a is None else a)
+    return name == "judge" and RULE_JUDGE in stated and ">=" not in stated
 
 
 def _with_floats(data: Mapping[str, object]) -> dict[str, object]:

@@ -98,9 +98,7 @@ def test_a_scorer_counts_where_one_of_the_sources_has_several(tmp_path: Path) ->
 def test_ids_that_repeat_over_datasets_are_different_tasks(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("dataset,id,success\nmath,1,1\nmath,2,1\ncode,1,1\ncode,2,0\n")
-    with pytest.raises(PasshatError, match="--map suite=dataset,task=id,success=success"):
-        read(path)
-    runs = read(path, columns={"task": "id"})
+    runs = read(path)
     assert [_counts(run) for run in runs] == [(2, 2, 2), (2, 2, 1)]
 
 
@@ -108,19 +106,9 @@ def test_ids_that_repeat_over_datasets_are_different_tasks(tmp_path: Path) -> No
     ("text", "hint", "options"),
     [
         (
-            _csv("id,attempt,passed", 1, 0),
-            "--map task=id,trial=attempt,success=passed",
-            {"columns": {"task": "id"}},
-        ),
-        (
             "task,first,second\nt1,1,1\nt2,1,0\n",
             "--map trial=@column",
             {"columns": {"trial": "@column"}},
-        ),
-        (
-            json.dumps({"t1": [True, True], "t2": [True, False]}),
-            "--records '*' --map task=@key,success=@value",
-            {"records": "*", "columns": {"task": "@key", "success": "@value"}},
         ),
         (
             "\n".join(

@@ -38,6 +38,14 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         # Eight bytes from every place on, and as many behind the end.
         padded = data + bytes(_WORD)
         self._words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
+        # A slice of a text is made faster than one of bytes that is decoded afterwards.
+        self._text = data.decode("ascii") if data.isascii() else ""
+        self._columns: dict[str, CellCodes] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of lines."""
+        return len(self._starts)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -46,11 +54,19 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         return len(self._places)
 
     def __getitem__(self, name: str) -> CellCodes:
+        if name not in self._columns:
+            self._columns[name] = self._find_cells(name)
+        return self._columns[name]
+
+    def _find_cells(self, name: str) -> CellCodes:
         place = self._places[name]
         starts, ends = self._starts[:, place], self._ends[:, place]
         firsts, codes = self._same(starts, ends - starts)
-        data = self._data
         places = zip(starts[firsts].tolist(), ends[firsts].tolist(), strict=True)
+        if self._text:
+            text = self._text
+            return CellCodes([text[start:end] for start, end in places], codes)
+        data = self._data
         return CellCodes([data[start:end].decode() for start, end in places], codes)
 
     def _same(self, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:

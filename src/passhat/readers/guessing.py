@@ -12,13 +12,20 @@ from typing import Any
 from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
-from passhat.readers.parsing import outline
+from passhat.readers.parsing import number_or_none, outline
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordFile, content_kind, elements, plain_log
 from passhat.readers.sources import Source
 from passhat.stats.outcomes.columns import ALIASES, fold_name, is_negative
 
-__all__ = ["describe_structure", "find_model", "guess_mapping", "suggest_rule", "unknown_format"]
+__all__ = [
+    "describe_structure",
+    "find_facts",
+    "find_numbers",
+    "guess_mapping",
+    "suggest_rule",
+    "unknown_format",
+]
 
 _SAMPLE_ROWS = 200
 _DECIDING = ("model", "suite", "task", "trial", "success", "n", "c", "temperature")
@@ -71,6 +78,12 @@ def describe_structure(source: Source, options: ReadOptions) -> list[str]:
 def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     """The error for a valid file of unknown format: its structure, and how to read it."""
     kind = content_kind(source)
+    if kind == "XML" and re.match(rb"\s*<(!doctype html|html|table|head|body)", source.head, re.I):
+        return UnknownFormat(
+            "is an HTML page, which is not read.",
+            source=source.name,
+            hint="Save its table as CSV, Excel or Markdown.",
+        )
     log = plain_log(source)
     if kind == "JSON" and next(iter(RecordFile(source, log).records()), None) is None:
         losses = log.tally().losses
@@ -88,12 +101,13 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     shown_fields = some([f"{shorten(s.path, 40)[1:-1]} ({s.kind})" for s in fields], 8)
     has = f"; a record has {shown_fields}" if fields else ""
     lacking = [w for w in ("task", "success") if w not in mapping.fields]
+    inner = find_numbers(source, mapping.records) if "success" in lacking else []
     records = f" --records {mapping.records!r}" if mapping.records else ""
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items() if word in _DECIDING]
-    pairs += [f"{word}=FIELD" for word in lacking]
+    pairs += [f"{word}={inner[0] if inner and word == 'success' else 'FIELD'}" for word in lacking]
     rule = suggest_rule([s.path for s in fields])
     if rule and "success" not in mapping.fields:
-        pairs.remove("success=FIELD")
+        pairs = [pair for pair in pairs if not pair.startswith("success=")]
         records += f" --pass '{rule}'"
     verdicts = ("list", "true or false", "number")
     if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
@@ -130,7 +144,10 @@ def suggest_rule(names: Sequence[str]) -> str | None:
     negatives = [name for name in names if is_negative(name)]
     # An error may be another's fault: a column about failures says more.
     negatives.sort(key=lambda name: "error" in fold_name(name))
-    return f"{negatives[0]} == false" if negatives else None
+    if not negatives:
+        return None
+    is_code = fold_name(negatives[0]).endswith(("code", "rc"))
+    return f"{negatives[0]} == {0 if is_code else 'false'}"
 
 
 def _containers(source: Source, options: ReadOptions) -> list[str]:
@@ -172,14 +189,24 @@ def _json_containers(data: object) -> list[str]:
     return paths or [""]
 
 
-def find_model(source: Source) -> str | None:
-    """The text under a name for the model at the top of a JSON document."""
-    if not any(fold_name(key) in ALIASES["model"] for key in source.outline.keys):
-        return None
+def find_numbers(source: Source, path: str) -> list[str]:
+    """Fields inside the records that hold numbers or true and false, as ``scores.exact``."""
+    kinds = ("number", "true or false")
+    return [s.path for s in _fields(source, path) if "." in s.path and s.kind in kinds]
+
+
+def find_facts(source: Source) -> tuple[str | None, float | None]:
+    """The model and the share of passes that a JSON document states at its top."""
+    names = {*ALIASES["model"], *ALIASES["rate"]}
+    if not any(fold_name(key) in names for key in source.outline.keys):
+        return None, None
     whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
     data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
     top = {fold_name(str(key)): value for key, value in data.items()}
-    return next((top[a] for a in ALIASES["model"] if isinstance(top.get(a), str) and top[a]), None)
+    model = next((top[a] for a in ALIASES["model"] if isinstance(top.get(a), str) and top[a]), None)
+    rates = (number_or_none(top.get(alias)) for alias in ALIASES["rate"])
+    rate = next((number for number in rates if number is not None and 0 <= number <= 100), None)
+    return model, rate if rate is None or rate <= 1 else rate / 100
 
 
 def _is_table_by_index(data: object) -> bool:

@@ -11,12 +11,13 @@ from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError, shorten
-from passhat.protocol import Protocol, Scalar
+from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, NotResults, Reader, ReadOptions, RunFacts
+from passhat.readers.json_records import decode
 from passhat.readers.parsing import error_message, number_or_none, why_missing
 from passhat.readers.paths import read_paths
 from passhat.readers.record_map import (
@@ -37,17 +38,23 @@ from passhat.readers.records import (
     steps_of,
     value_at,
 )
+from passhat.readers.row_groups import Regrouping, RowGroups, ScorerChoice, is_scorer_name
+from passhat.readers.scorers import scorer_names
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, is_header, is_total
 from passhat.stats.outcomes import Run, ScoreRange
-from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX
+from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
+from passhat.stats.outcomes.gathering import RUN_COLUMNS
 
 __all__ = ["MappedReader", "mapped_readers", "read_mapped"]
 
 _SAMPLE_ROWS = 200
 """Records at the start of a file that are looked at for names."""
-_RUN_WORDS = ("model", "experiment", "suite", "temperature", *ABOUT_WORDS)
+_RUN_WORDS = ("model", "experiment", "suite", "temperature", "protocol", *ABOUT_WORDS)
 _MOST_COUNTED = 1_000_000
+_ROWS_FOR_GROUPS = 20_000
+_LONGEST_LABEL = 100
+"""A longer text is no name of a group."""
 
 
 class MappedReader(Reader):
@@ -103,7 +110,31 @@ def read_mapped(source: Source, options: ReadOptions, mapping: RecordMap) -> lis
     """All runs in a file, by a mapping."""
     if mapping.absent:
         raise NotResults(mapping.absent, source=source.name)
-    return _MappedFile(source, options, mapping).runs()
+    if mapping.title:
+        return _MappedFile(source, options, mapping).runs()
+    return _read_own(source, options, mapping)
+
+
+def _read_own(
+    source: Source, options: ReadOptions, mapping: RecordMap, regroupings: int = 0
+) -> list[Run]:
+    """The runs by a mapping that no format states: columns may tell rows of a task apart."""
+    file = _MappedFile(source, options, mapping)
+    runs = file.runs()
+    found = file.find_groups()
+    if isinstance(found, ScorerChoice):
+        raise ReadError(
+            f"{found.column!r} names {len(found.names)} judges of the same attempts, and only one "
+            "can decide what passed.",
+            source=source.name,
+            hint=f"Choose with --scorer: {some(list(found.names), 20)}.",
+        )
+    if found is None or regroupings > 1:
+        return runs
+    paths = {word: (path,) for word, path in found.columns.items()}
+    decision = "; ".join(line for line in (mapping.decision, *found.decisions) if line)
+    mapping = replace(mapping, fields={**mapping.fields, **paths}, decision=decision)
+    return _read_own(source, options, mapping, regroupings + 1)
 
 
 class _MappedFile:
@@ -114,6 +145,10 @@ class _MappedFile:
         self._options = options
         self._map = mapping
         scorer = self._scorer()
+        scorer_field = self._scorer_field() if options.scorer and not scorer else None
+        if scorer_field is not None:
+            scorer = str(options.scorer)
+            mapping = self._map = replace(mapping, where=f"{scorer_field} == {scorer}")
         self._fields = {
             word: [compile_path(path, scorer) for path in paths]
             for word, paths in mapping.fields.items()
@@ -140,6 +175,21 @@ class _MappedFile:
         self._passes_seen = False
         self._is_sheet = not mapping.title and content_kind(source) in ("CSV", "Excel", "Markdown")
         self._places_without_model = Counter[str]()
+        self._rows_for_groups: list[dict[str, object]] = []
+
+    def find_groups(self) -> Regrouping | ScorerChoice | None:
+        """How rows of one task are told apart by fields that the mapping does not use."""
+        if not self._rows_for_groups:
+            return None
+        words = ("task", "trial", *RUN_COLUMNS)
+        meaning = {w: self._map.fields[w][0] for w in words if w in self._map.fields}
+        texts = [*(path for paths in self._map.fields.values() for path in paths)]
+        rules = re.split(r"[<>=!\s@]+", f"{self._map.passes} {self._map.where}")
+        used = {part for text in (*texts, *rules) for part in split_joined(text)}
+        names = dict.fromkeys(name for row in self._rows_for_groups for name in row)
+        groups = RowGroups(meaning, [n for n in names if n not in used])
+        groups.add({name: [row.get(name) for row in self._rows_for_groups] for name in names})
+        return groups.find(self._source.name, scorer=self._options.scorer)
 
     def runs(self) -> list[Run]:
         for record in self._with_header_names(self._file.records(), self._file):
@@ -221,7 +271,27 @@ class _MappedFile:
             for number, verdict in enumerate(value, 1):
                 self._add(record, f"{record.where}.{number}", verdict, number)
             return
+        self._note_fields(record)
         self._add(record, record.where, value, self._get(record, "trial"))
+
+    def _note_fields(self, record: Record) -> None:
+        """Keep the fields of the first records that may tell rows of a task apart."""
+        if not self._map.title and len(self._rows_for_groups) < _ROWS_FOR_GROUPS:
+            self._rows_for_groups.append(self._plain_fields(record))
+
+    def _plain_fields(self, record: Record) -> dict[str, object]:
+        """The short plain fields of a record, and those that name task, run and attempt."""
+        fields = record.data.items() if isinstance(record.data, dict) else ()
+        short: dict[str, object] = {
+            str(name): value
+            for name, value in fields
+            if isinstance(value, bool | int | float)
+            or (isinstance(value, str) and len(value) <= _LONGEST_LABEL)
+        }
+        for word in ("task", "trial", *RUN_COLUMNS):
+            if word in self._map.fields:
+                short[self._map.fields[word][0]] = self._get(record, word)
+        return short
 
     def _leave_aside(self, record: Record) -> bool:
         """Note a record that is no attempt: a second header, a total, another scorer's."""
@@ -408,10 +478,13 @@ class _MappedFile:
         if not facts["model"]:
             namesake = "its experiment" if facts["experiment"] else "the file"
             reading.append(f"the agent is not named: the run is named after {namesake}")
+        stated = run.get("protocol")
         return RunFacts(
             facts["model"] or facts["experiment"] or self._source.stem,
-            self._protocol(facts["suite"], decoding),
-            decisions=(f"passed means {self._options.passes}",) if self._options.passes else (),
+            Protocol.from_dict(decode(str(stated).encode(), dict[str, Any]))
+            if stated is not None
+            else self._protocol(facts["suite"], decoding),
+            decisions=self._decisions(),
             variant=variant,
             says=says,
             reading=tuple(reading),
@@ -419,13 +492,17 @@ class _MappedFile:
             about={word: facts[word] for word in ABOUT_WORDS},
         )
 
+    def _decisions(self) -> tuple[str, ...]:
+        rule = f"passed means {self._options.passes}" if self._options.passes else ""
+        return tuple(line for line in (self._map.decision, rule) if line)
+
     def _protocol(self, suite: str, decoding: dict[str, Scalar]) -> Protocol:
         """The protocol; a rule that the user states is part of how attempts were judged."""
         protocol = Protocol(suite=suite or None, decoding=decoding, judge=self._judge or None)
         rule = self._options.passes
         if not rule or self._passes is None:
             return protocol
-        judge = " by ".join((*([self._judge] if self._judge else []), f"rule {rule}"))
+        judge = " by ".join((*([self._judge] if self._judge else []), f"{RULE_JUDGE}{rule}"))
         threshold, bounds = self._passes.threshold, self._options.score_range
         if threshold is not None and bounds is not None:
             threshold = (threshold - bounds.low) / (bounds.high - bounds.low)
@@ -461,6 +538,15 @@ class _MappedFile:
             hint=f"Choose with --scorer: {some(names, 20)}.",
         )
 
+    def _scorer_field(self) -> str | None:
+        """The field that names the judge of a record."""
+        if self._map.title or self._map.where:
+            return None
+        file = RecordFile(self._source, plain_log(self._source), self._map.records)
+        first = next(file.records(), None)
+        names = first.data if first is not None and isinstance(first.data, dict) else ()
+        return next((name for name in names if is_scorer_name(name)), None)
+
     def _scorers(self, text: str) -> list[str]:
         """The names that fit {scorer} in a path, from the first records."""
         before, _, after = text.partition(SCORER)
@@ -468,48 +554,8 @@ class _MappedFile:
         file = RecordFile(self._source, plain_log(self._source), self._map.records)
         rows = self._with_header_names(file.records(), file)
         for record in islice(rows, _SAMPLE_ROWS):
-            names |= dict.fromkeys(_scorer_names(record, before, after))
+            names |= dict.fromkeys(scorer_names(record, before, after))
         return list(names)
-
-
-def _scorer_names(record: Record, before: str, after: str) -> Iterator[str]:
-    """The names that fit {scorer} in a record, between two parts of a path."""
-    rule = re.fullmatch(r"\s*(\S+)\s*==\s*", before)
-    list_step = re.fullmatch(r"(.*)\[([^\[=]+)=", before)
-    if rule:  # where = "name == {scorer}"
-        value = value_at(record.data, steps_of(rule[1]))
-        yield from () if value is None else (str(value),)
-    elif list_step:  # feedback[key={scorer}].score
-        rows = value_at(record.data, steps_of(list_step[1]))
-        for row in rows if isinstance(rows, list) else ():
-            name = value_at(row, steps_of(list_step[2]))
-            yield from () if name is None else (str(name),)
-    elif after.startswith("/") or (before and not before.endswith(".")):
-        yield from _scorer_columns(record.data, before, after)  # correctness/value
-    else:
-        yield from _scorer_fields(record.data, before, after)
-
-
-def _scorer_columns(data: object, before: str, after: str) -> Iterator[str]:
-    for key in map(str, data if isinstance(data, dict) else ()):
-        if key.startswith(before) and key.endswith(after) and len(key) > len(before + after):
-            yield key[len(before) : len(key) - len(after)]
-
-
-def _scorer_fields(data: object, before: str, after: str) -> Iterator[str]:
-    path = before.removesuffix(".")
-    container = value_at(data, steps_of(path)) if path else data
-    if container is None:
-        # A table writes the path as the name of a column: feedback.correct
-        yield from _scorer_columns(data, before, after)
-        return
-    rest = after.split(" ")[0].lstrip(".")
-    for key, value in container.items() if isinstance(container, dict) else ():
-        if rest and value_at(value, steps_of(rest)) is None:
-            continue
-        number = isinstance(value, bool | int | float) or number_or_none(value) is not None
-        if rest or number or value is None:
-            yield str(key)
 
 
 def _reward(value: object) -> object:

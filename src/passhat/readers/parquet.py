@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +149,18 @@ class CountedParquet:
         for name, values_of_slice in slices.items():
             slices[name] = [values_of_slice[i] for i in whole_numbers_of(order)]
         return OutcomeColumns(names, n, c, m, labels=slices)
+
+    def vary(self, names: Sequence[str]) -> bool:
+        """Whether rows of one task and run differ in one of these columns."""
+        if not names:
+            return False
+        groups = ", ".join(
+            self._text(word) for word in ("task", *RUN_COLUMNS) if word in self._columns.meaning
+        )
+        having = " OR ".join(f"count(DISTINCT {as_text(name)}) > 1" for name in names)
+        query = f"SELECT 1 FROM {self._table} GROUP BY {groups} HAVING {having} LIMIT 1"
+        with self._database() as database:
+            return bool(self._all(database, query))
 
     def _parts(self, database: DuckDBPyConnection, where: str, values: list[str]) -> int:
         result = database.execute(

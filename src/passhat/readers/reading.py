@@ -25,6 +25,7 @@ from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_re
 from passhat.readers.conversions import convert, is_dataset
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.paths import is_path_pattern, read_paths, suggest_pattern
+from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run, ScoreRange
@@ -289,7 +290,10 @@ class _Collected:
         scorer = self._options.scorer
         has_mapping = self._options.mapping is not None  # by the user, perhaps with {scorer}
         if scorer is None or any(
-            f.reader.has_scorers or (has_mapping and f.reader.general) for f in self.read
+            f.reader.has_scorers
+            or (has_mapping and f.reader.general)
+            or any((run.protocol.judge or "").startswith(scorer) for run in f.runs)
+            for f in self.read
         ):
             return
         kinds = some(sorted({file.reader.name for file in self.read}))
@@ -309,6 +313,7 @@ class _Collected:
         runs = count_once(runs, joining=join_by is not None)
         if join_by is not None:
             runs = join_runs(runs, words)
+        runs = [self._with_words(run, words, join_by) for run in runs]
         per_file = tuple(FileRead(f.source.name, f.reader.name, f.runs) for f in self.read)
         return Reading(
             tuple(_with_unique_names(runs)),
@@ -316,6 +321,18 @@ class _Collected:
             tuple(self._passed_over),
             tuple(self._refused),
         )
+
+    def _with_words(self, run: Run, words: Sequence[str], join_by: str | None) -> Run:
+        """The run with the words of a command that reads it again, where its file is not enough."""
+        options = self._options
+        stated = [f"{word}={column}" for word, column in options.columns.items()]
+        flags = [*(("--map", ",".join(stated)) if stated else ())]
+        flags += ["--mapping", options.mapping] if options.mapping is not None else []
+        flags += ["--join"] if join_by is not None else []
+        sources = words if join_by is not None else [_file_of(run.source)]
+        if run.id or (not flags and list(sources) == [run.source]):
+            return run
+        return replace(run, words=(*sources, *flags))
 
     def _with_repeats_joined(self) -> list[_ReadSource]:
         """Join repeats that a harness keeps in sibling folders, where each states its agent.
@@ -394,8 +411,10 @@ class _Collected:
         if skipped:
             names = [name for name, _ in skipped]
             note = f"passed over in {folder.name}: {some(names)}"
+            tables = [name for name in names if name.lower().endswith(_TABLE_ENDINGS)]
+            said = (f"tables not read: {some(tables, 4)}",) if tables else ()
             read = [
-                replace(f, runs=tuple(replace(r, reading=(*r.reading, note)) for r in f.runs))
+                replace(f, runs=tuple(_with_notes(run, (note,), said) for run in f.runs))
                 for f in read
             ]
         self.read += read
@@ -429,21 +448,37 @@ class _Collected:
         raise _unknown(source)
 
 
+def _with_notes(run: Run, reading: tuple[str, ...], decisions: tuple[str, ...]) -> Run:
+    return replace(run, reading=(*run.reading, *reading), decisions=(*run.decisions, *decisions))
+
+
 def _leave_out_analysis(
     read: list[_ReadSource], skipped: list[tuple[str, str]]
 ) -> list[_ReadSource]:
-    """Without tables that lie beside or above the logs of a harness: they were made from them."""
+    """Without tables that lie beside or above the logs of a harness: they were made from them.
+
+    Likewise without a text with tables, such as a README, beside files of data.
+    """
     logs = [_run_folder(file.source) for file in read if not file.reader.general]
+    has_data = any(not _is_text_table(file) for file in read)
     results = []
     for file in read:
         folder = _run_folder(file.source)
-        if file.reader.general and any(log.is_relative_to(folder) for log in logs):
+        if has_data and _is_text_table(file):
+            skipped.append((file.source.name, "a text beside data; name it to read it"))
+        elif file.reader.general and any(log.is_relative_to(folder) for log in logs):
             why = "a table beside logs, taken to be made from them; name it to read it"
             skipped.append((file.source.name, why))
         else:
             results.append(file)
     return results
 
+
+def _is_text_table(file: _ReadSource) -> bool:
+    return file.reader.general and content_kind(file.source) == "Markdown"
+
+
+_TABLE_ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".md")
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -478,6 +513,12 @@ def _unknown(source: Source) -> UnknownFormat:
         hint="docs/logs.md lists the formats; any table, JSON or XML can be read by stating its "
         "fields: --map task=FIELD,success=FIELD",
     )
+
+
+def _file_of(name: str) -> str:
+    """The file that a name lies in: ``logs.zip`` for ``logs.zip/a/b.csv``."""
+    path = Path(name)
+    return next((str(p) for p in path.parents if p.is_file()), name)
 
 
 def _run_folder(source: Source) -> Path:

@@ -21,7 +21,7 @@ from passhat.readers.records import (
     steps_of,
     value_at,
 )
-from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX
+from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 
 __all__ = [
@@ -39,15 +39,15 @@ __all__ = [
 ABOUT_WORDS = ("model_version", "provider")
 EXTRA_WORDS = ("sample_hash", "retries", "expected")
 _WORDS = (
-    *(*ALIASES, "id", "seed", "error", "experiment", "duration_ms"),
+    *(*ALIASES, "id", "seed", "error", "experiment", "duration_ms", "protocol"),
     *(*ABOUT_WORDS, *EXTRA_WORDS),
 )
 SCORER = "{scorer}"
 """Stands for the name of a judge in a path or a rule."""
 _RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
 
-FieldPath = tuple[str, tuple[Step, ...]]
-"""Where a path starts (``record``, ``root``, ``parent``, ``@key``, ...), and its steps."""
+FieldPath = tuple[str, tuple[Any, ...]]
+"""Where a path starts (``record``, ``root``, ``^``, ``@key``, ...), and its steps."""
 
 REWARD_WORDS = RewardWords()
 
@@ -143,8 +143,9 @@ class RecordMap:
     fields : mapping
         passhat's name of a field to paths inside a record, the first that has a value wins. A path
         that starts with ``/`` starts at the document, one with ``^`` at the object around the
-        record; ``@key`` is the record's key in an object, ``^@key`` the key of the object around
-        it, ``@index`` the record's place.
+        record and one with ``^^`` at the object around that; ``@key`` is the record's key in an
+        object, ``^@key`` the key of the object around it, ``@index`` the record's place. Paths
+        with ``+`` between them are joined to one text.
     trials : str
         Fields that hold one attempt each, as in ``run_*``.
     passes : str
@@ -169,6 +170,8 @@ class RecordMap:
         The message for a file of this format that holds no verdicts at all.
     score_range : str
         The lowest and highest score, as in ``1..5``, where they are not 0 and 1.
+    decision : str
+        What was decided by the structure of the file alone, for reports.
     """
 
     name: str = "mapping"
@@ -190,6 +193,7 @@ class RecordMap:
     files: tuple[str, ...] = ()
     absent: str = ""
     score_range: str = ""
+    decision: str = ""
 
     @property
     def scorer_texts(self) -> list[str]:
@@ -294,14 +298,17 @@ def _as_paths(value: object) -> tuple[str, ...]:
 
 
 def compile_path(path: str, scorer: str = SCORER) -> FieldPath:
-    if path == "^@key":
-        return path, ()
-    for sign, start in (("/", "root"), ("^", "parent")):
-        if path.startswith(sign):
-            return start, _fill_scorer(path[1:], scorer)
-    if path in ("@key", "@index", "@value"):
-        return path, ()
-    return "record", _fill_scorer(path, scorer)
+    """The start of a path and its steps; ``a+b`` is a path for each, joined to one text."""
+    parts = split_joined(path) if '"' not in path else [path]
+    if len(parts) > 1:
+        return JOIN_SIGN, tuple(compile_path(part, scorer) for part in parts)
+    level = len(path) - len(path.lstrip("^"))
+    rest = path[level:]
+    if rest == "@key" or (not level and rest in ("@index", "@value")):
+        return f"{'^' * level}{rest}", ()
+    if not level and rest.startswith("/"):
+        return "root", _fill_scorer(rest[1:], scorer)
+    return "^" * level or "record", _fill_scorer(rest, scorer)
 
 
 def _fill_scorer(path: str, scorer: str) -> tuple[Step, ...]:
@@ -319,19 +326,29 @@ def _fill_scorer(path: str, scorer: str) -> tuple[Step, ...]:
 
 
 def value_of(record: Record, root: object, path: FieldPath) -> object:
+    """The value of a field of a record."""
     start, steps = path
-    if start == "@key":
-        return record.key
-    if start == "^@key":
-        return record.parent_key
+    if start == "record":
+        return value_at(record.data, steps) if steps else record.data
+    if start == JOIN_SIGN:
+        values = [value_of(record, root, part) for part in steps]
+        return None if all(v is None for v in values) else "/".join(map(_joined_text, values))
     if start == "@index":
         return record.index
     if start == "@value":
         return None if isinstance(record.data, dict) else record.data
-    data = {"record": record.data, "root": root}.get(start)
-    if start == "parent":
-        data = record.parents[-1] if record.parents else root
+    level = start.count("^")
+    if start.endswith("@key"):
+        keys = (*record.parent_keys, record.key)
+        return keys[-1 - level] if level < len(keys) else None
+    data = root
+    if start != "root" and level <= len(record.parents):
+        data = record.parents[-level]
     return value_at(data, steps) if steps else data
+
+
+def _joined_text(value: object) -> str:
+    return "" if value is None else str(value).strip()
 
 
 def parse_rule(text: str, scorer: str) -> Rule:

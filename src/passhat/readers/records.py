@@ -18,6 +18,7 @@ import msgspec
 from passhat._display import some
 from passhat.errors import ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
+from passhat.readers.excel import read_sheets
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
@@ -30,7 +31,7 @@ from passhat.readers.json_records import (
 from passhat.readers.parsing import container_end, find_container, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import BrokenMember, Members, is_zip
+from passhat.readers.zip_members import is_zip
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
 
@@ -39,11 +40,9 @@ __all__ = [
     "Record",
     "RecordFile",
     "RecordRows",
-    "Sheet",
     "Step",
     "content_kind",
     "elements",
-    "read_sheets",
     "steps_of",
     "value_at",
 ]
@@ -134,7 +133,7 @@ def _follow(data: object, step: Step) -> object:
 class Record:
     """A record: its fields, its key or place among its siblings, and its parents.
 
-    ``parent_key`` is the key of the object around it.
+    ``parent_keys`` are the keys of the objects around it, the innermost last.
     """
 
     where: str
@@ -142,7 +141,7 @@ class Record:
     key: str = ""
     index: int = 0
     parents: tuple[Any, ...] = ()
-    parent_key: str = ""
+    parent_keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -178,7 +177,8 @@ class RecordFile:
             chosen = [sheet for sheet in sheets if self.path in ("", sheet.name)]
             tables = [sheet for sheet in chosen if _names_task(sheet.header)]
             for sheet in (tables or chosen)[:1]:
-                yield from sheet.records()
+                for number, data in sheet.records():
+                    yield Record(f"row {number}", data, "", number - 2)
         else:
             yield from self._from_table()
 
@@ -293,7 +293,7 @@ def _records_below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
             key,
             number - 1,
             (*record.parents, record.data),
-            record.key,
+            (*record.parent_keys, record.key),
         )
         yield from _records_below(inner, steps[every + 1 :])
 
@@ -345,7 +345,7 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-# -- XML and Excel ---------------------------------------------------------------------------
+# -- XML ---------------------------------------------------------------------------
 
 
 def elements(source: Source, log: LossLog) -> Iterator[tuple[list[str], ET.Element]]:
@@ -388,75 +388,6 @@ def _as_dict(element: ET.Element) -> dict[str, Any]:
     if element.text and element.text.strip():
         data["#text"] = element.text.strip()
     return data
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A worksheet: its name, the names of its columns, and its rows with their numbers."""
-
-    name: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[int, dict[int, object]], ...]
-
-    def records(self) -> Iterator[Record]:
-        """The rows by the names of the columns."""
-        for number, cells in self.rows:
-            data = {name: cells.get(i) for i, name in enumerate(self.header) if name}
-            yield Record(f"row {number}", data, "", number - 2)
-
-
-def read_sheets(source: Source) -> list[Sheet]:
-    """The worksheets that hold a table, in the order of the workbook."""
-    members = Members(source)
-    files = sorted(members.names("xl/worksheets/sheet"), key=lambda name: (len(name), name))
-    if not files:
-        raise ReadError("is a zip file without a worksheet.", source=source.name)
-    try:
-        shared = _shared_strings(members)
-        names = _sheet_names(members, files)
-        sheets = [
-            _sheet(name, ET.fromstring(_no_document_type(members.read(file), source)), shared)
-            for file, name in names.items()
-        ]
-    except (BrokenMember, ET.ParseError) as error:
-        raise ReadError(f"cannot be read as Excel ({error}).", source=source.name) from None
-    return [sheet for sheet in sheets if sheet.rows]
-
-
-def _sheet_names(members: Members, files: list[str]) -> dict[str, str]:
-    """The name of the sheet in each file, in the order of the workbook."""
-    workbook, relations = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-    if workbook not in members or relations not in members:
-        return {file: f"sheet {number}" for number, file in enumerate(files, 1)}
-    targets = {
-        element.get("Id"): f"xl/{(element.get('Target') or '').removeprefix('/xl/')}"
-        for element in ET.fromstring(members.read(relations))
-    }
-    names = {
-        targets.get(value, ""): sheet.get("name") or ""
-        for sheet in ET.fromstring(members.read(workbook)).iter(f"{_SHEET}sheet")
-        for key, value in sheet.attrib.items()
-        if key.endswith("}id")
-    }
-    known = {file: name for file, name in names.items() if file in files}
-    return known or {file: f"sheet {number}" for number, file in enumerate(files, 1)}
-
-
-def _sheet(name: str, content: ET.Element, shared: list[str]) -> Sheet:
-    """A sheet without the rows above its header, which have a single cell or none."""
-    rows = []
-    for place, row in enumerate(content.iter(f"{_SHEET}row"), 1):
-        cells = dict(_cell(cell, shared) for cell in row.iter(f"{_SHEET}c"))
-        if any(value not in (None, "") for value in cells.values()):
-            rows.append((int(row.get("r") or place), cells))
-    widest = max((len(cells) for _, cells in rows), default=0)
-    while rows and widest > 1 and sum(v not in (None, "") for v in rows[0][1].values()) < 2:
-        del rows[0]
-    if not rows:
-        return Sheet(name, (), ())
-    first = rows[0][1]
-    header = tuple(str(first.get(i, "") or "").strip() for i in range(max(first) + 1))
-    return Sheet(name, header, tuple(rows[1:]))
 
 
 class RecordRows:
@@ -514,6 +445,9 @@ class RecordRows:
         """Sheets with the same columns: each is a model, unless a column says which."""
         sheets = read_sheets(self._source)
         chosen = [sheet for sheet in sheets if self._path in ("", sheet.name)]
+        aside = [sheet for sheet in chosen if sheet.is_aside] if not self._path else []
+        if len(aside) < len(chosen):
+            chosen = [sheet for sheet in chosen if not sheet.is_aside or self._path]
         if not chosen:
             names = ", ".join(sheet.name for sheet in sheets)
             raise ReadError(
@@ -524,16 +458,20 @@ class RecordRows:
         first = next((sheet for sheet in chosen if _names_task(sheet.header)), chosen[0])
         alike = [sheet for sheet in chosen if sheet.header == first.header]
         others = [sheet.name for sheet in chosen if sheet.header != first.header]
+        summaries = [sheet.name for sheet in aside if sheet not in chosen]
         if len(alike) > 1:
             names = some([sheet.name for sheet in alike], 6)
             self.decisions = (f"{len(alike)} sheets with the same columns: {names}",)
         if others:
             left_out = some(others, 4)
             self.decisions += (f"sheets with other columns are not read: {left_out}",)
+        if summaries:
+            self.decisions += (f"hidden sheets and summaries are not read: {some(summaries, 4)}",)
+        self.decisions += tuple(dict.fromkeys(note for sheet in alike for note in sheet.notes))
         for sheet in alike:
             rows = list(sheet.records())
-            self.lines = [record.index + 2 for record in rows]
-            chunk = {name: [record.data[name] for record in rows] for name in sheet.header if name}
+            self.lines = [number for number, _ in rows]
+            chunk = {name: [data[name] for _, data in rows] for name in sheet.header if name}
             if len(alike) > 1:
                 chunk.setdefault(SHEET_COLUMN, [sheet.name] * len(rows))
             yield chunk
@@ -548,47 +486,6 @@ SHEET_COLUMN = "sheet"
 
 def _names_task(header: Sequence[str]) -> bool:
     return "task" in ColumnMap.resolve(dict.fromkeys(header)).meaning
-
-
-_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-
-
-def _no_document_type(content: bytes, source: Source) -> bytes:
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise ReadError("holds XML with a document type, which is not read.", source=source.name)
-    return content
-
-
-def _shared_strings(members: Members) -> list[str]:
-    name = "xl/sharedStrings.xml"
-    if name not in members:
-        return []
-    content = members.read(name)
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise BrokenMember("has a document type")
-    strings = ET.fromstring(content).iter(f"{_SHEET}si")
-    return ["".join(text.text or "" for text in item.iter(f"{_SHEET}t")) for item in strings]
-
-
-def _cell(cell: ET.Element, shared: list[str]) -> tuple[int, object]:
-    letters = re.match(r"[A-Z]+", cell.get("r") or "A")
-    column = 0
-    for letter in letters[0] if letters else "A":
-        column = column * 26 + ord(letter) - ord("A") + 1
-    kind, content = cell.get("t"), cell.findtext(f"{_SHEET}v")
-    if kind == "inlineStr":
-        return column - 1, "".join(text.text or "" for text in cell.iter(f"{_SHEET}t"))
-    if content is None:
-        return column - 1, None
-    if kind == "s":
-        place = int(content)
-        return column - 1, shared[place] if 0 <= place < len(shared) else None
-    if kind == "b":
-        return column - 1, content == "1"
-    if kind in ("str", "e"):
-        return column - 1, content
-    number = float(content)
-    return column - 1, int(number) if number.is_integer() else number
 
 
 def plain_log(source: Source) -> LogBuilder:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import cut_block
+from passhat.readers.excel import join_headers
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss
@@ -112,6 +113,12 @@ class CsvRows:
             self.decisions = (
                 f"{lines} above the header {'was' if self._above == 1 else 'were'} left out",
             )
+        joined = _join_header_lines(source.head, self._above, self._delimiter)
+        self._joined: list[str] = []
+        if joined is not None:
+            count, self._joined = joined
+            self._above += count - 1
+            self.decisions += (f"{count} lines of headings were joined",)
 
     def chunks(self) -> Iterator[Chunk]:
         with self._source.open() as stream:
@@ -121,7 +128,7 @@ class CsvRows:
                 above -= above > 0
                 first = stream.readline(_LONGEST_LINE)
             delimiter = self._delimiter
-            if b'"' in first or not first.endswith(b"\n"):
+            if b'"' in first or not first.endswith(b"\n") or delimiter == " ":
                 yield from self._parse_chunks(first, stream, delimiter, line=self._above + 1)
                 return
             text = first.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
@@ -138,9 +145,8 @@ class CsvRows:
                 if columns is None:
                     yield from self._parse_chunks(block, stream, delimiter, names, line)
                     return
-                rows = block.count(b"\n")
-                self.lines = range(line, line + rows)
-                line += rows
+                self.lines = range(line, line + columns.size)
+                line += columns.size
                 yield columns
 
     def _parse_chunks(
@@ -157,7 +163,8 @@ class CsvRows:
         text = io.TextIOWrapper(
             buffered, encoding="utf-8-sig", errors="surrogateescape", newline=""
         )
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        lines = (f"{' '.join(line.split())}\n" for line in text) if delimiter == " " else text
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
         header = self._header(reader) if header is None else header
         width = len(header)
         while True:
@@ -207,7 +214,7 @@ class CsvRows:
         sound_rows, lines = [], []
         for line, row in enumerate(block, before + 1):
             where = f"line {line}"
-            if not row:
+            if not row or (len(row) < width and row[0].lstrip().startswith("#")):
                 continue
             if len(row) != width:
                 cells = counted(len(row), "cell")
@@ -234,6 +241,8 @@ class CsvRows:
             ) from None
         if header is None:
             raise NoRows("the file is empty.", source=self._source.name)
+        if self._joined:
+            return self._joined
         if any(_SURROGATE.search(cell) for cell in header):
             raise ReadError(
                 "is not UTF-8 text.",
@@ -400,7 +409,9 @@ def _lines_above(head: bytes) -> tuple[int, str]:
     for sign in _DELIMITERS:
         widths.update((sign, len(row)) for row in csv.reader(lines, delimiter=sign) if len(row) > 1)
     if not widths:
-        return 0, delimiter
+        sizes = {len(line.split()) for line in lines if line.strip()}
+        is_aligned = len(sizes) == 1 and max(sizes) > 1 and len(lines) > 1
+        return 0, " " if is_aligned else delimiter
     (delimiter, width), count = max(widths.items(), key=lambda item: (item[1], item[0][1]))
     if count < 2:
         return 0, max(_DELIMITERS, key=first.count)
@@ -410,6 +421,16 @@ def _lines_above(head: bytes) -> tuple[int, str]:
         if line.strip() and not is_title and not (line.lstrip().startswith("#") and cells != width):
             return above, delimiter
     return 0, delimiter
+
+
+def _join_header_lines(head: bytes, above: int, delimiter: str) -> tuple[int, list[str]] | None:
+    """The names of columns that several lines give together, as pandas writes them."""
+    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    lines = text.splitlines()[above : above + 4]
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
+        return None
+    return join_headers(rows)
 
 
 def _filled(line: str, delimiter: str) -> int:
@@ -439,14 +460,15 @@ class MarkdownRows:
         ]
         headers = [_markdown_cells(texts[start - 1]) for start in starts]
         first = next((i for i, names in enumerate(headers) if _holds_results(names)), 0)
-        header, models = headers[first], [_heading_model(texts[:start]) for start in starts]
+        header = headers[first]
+        models = _table_models(texts, starts, headers, header)
         places = [first]
-        if all(models) and "model" not in ColumnMap.resolve(header).meaning:
+        if all(models):
             places = [i for i, names in enumerate(headers) if names == header]
         if len(starts) > 1:
             which = "the first with tasks is read" if first else "the first is read"
             if len(places) > 1:
-                which = f"{len(places)} are read, each with the model in a heading above it"
+                which = f"{len(places)} are read, each as the model in the heading above it"
             self.decisions = (f"of {len(starts)} tables in the text {which}",)
         rows, lines = [], []
         for place in places:
@@ -475,10 +497,33 @@ def _holds_results(names: list[str]) -> bool:
     return columns.holds_attempts or columns.holds_counts
 
 
+def _table_models(
+    texts: list[str], starts: list[int], headers: list[list[str]], header: list[str]
+) -> list[str]:
+    """The model of each table by the heading above it; empty texts where they name none."""
+    if "model" in ColumnMap.resolve(header).meaning:
+        return [""] * len(starts)
+    models = [_heading_model(texts[:start]) for start in starts]
+    headings = [_heading(texts[:start]) for start in starts]
+    alike = [heading for heading, names in zip(headings, headers, strict=True) if names == header]
+    is_telling = len(alike) > 1 and all(alike) and len(set(alike)) == len(alike)
+    return headings if is_telling and not all(models) and all(headings) else models
+
+
 def _heading_model(above: list[str]) -> str:
     """The model that a heading above a table names, as in ``## Model: gpt-5``; empty for none."""
     headings = (_MODEL_HEADING.fullmatch(line) for line in reversed(above))
     return next((match[1] for match in headings if match), "")
+
+
+def _heading(above: list[str]) -> str:
+    """The heading above a table, empty where another table lies between them."""
+    for line in reversed(above[:-1]):
+        if line.startswith("#"):
+            return line.lstrip("# ").strip("*` ")
+        if "|" in line:
+            return ""
+    return ""
 
 
 def _markdown_cells(line: str) -> list[str]:

@@ -7,81 +7,128 @@ readings give different numbers and nothing in the table decides, it is refused 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import ReadError, shorten
+from passhat.errors import ReadError
 from passhat.readers.records import SHEET_COLUMN
+from passhat.readers.shape import (
+    FRACTION,
+    N_CELL,
+    PASSES_CELL,
+    Shape,
+    distinct_cells,
+    list_unused,
+    parse_number,
+    reward_or_none,
+    split_list,
+)
+from passhat.readers.wide_tables import find_wide, unpivot_all, verdict_columns
 from passhat.stats.outcomes.cells import CellCodes
-from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap, is_negative
+from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
-__all__ = ["RivalVerdicts", "Shape", "find_shape", "verdict_columns"]
+__all__ = ["RivalVerdicts", "find_shape", "name_columns"]
 
-_FRACTION = re.compile(r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*")
-_LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _COUNTER = re.compile(r".*\d\s*")
-_MODEL = re.compile(
-    r"(model|agent|system|llm|bot)\b|.*(gpt|claude|sonnet|opus|haiku|llama|gemini|gemma|qwen|"
-    r"mistral|mixtral|deepseek|grok|phi-?\d|command-r|kimi|glm|nova|o[134]\b)",
-    re.IGNORECASE,
+_TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
+_WEAK_TASKS = (
+    *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
+    *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
+    *("sample", "aufgabe", "frage", "tarea", "pregunta", "tâche", "tache", "domanda", "задача"),
+    *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
 )
-"""Headings that name a model: without one of these a wide table is refused with a hint."""
-_NUMBERED = re.compile(r"(.*?)[\s_#.-]*\d+")
-_TRIAL_WORDS = {
-    *("", "run", "trial", "attempt", "seed", "sample", "try", "rep", "repeat", "repetition"),
-    *("iteration", "iter", "epoch", "pass", "k", "r", "t", "a", "s", "round", "result"),
-}
-"""Before a number in the heading of a column: the column is an attempt."""
-_N, _C, _TRIAL_CELL = "passhat:n", "passhat:c", "passhat:trial"
-_NAME_CELL, _VERDICT_CELL = "passhat:name", "passhat:success"
+"""Names that may mean something else: taken as the task where no better one is there, and said."""
+_LONGEST_NAME = 200
+_PLAIN_WORDS = frozenset({*("true", "false", "yes", "no", "y", "n", "t", "f"), *("0", "1")})
+_LABEL_WORDS = ("category", "reason")
+"""Names of columns that hold the reason of a failure in some tables, and a subject in others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How to read a table: the meaning of its columns, after cells were rearranged.
+def name_columns(columns: ColumnMap, chunk: Chunk) -> tuple[ColumnMap, tuple[str, ...]]:
+    """The columns with a task by a weaker name, and the decisions that it took.
 
-    Attributes
-    ----------
-    columns : ColumnMap
-        The meaning of the columns that ``rearrange`` returns.
-    rearrange : callable
-        Makes of a chunk of the file one of plain attempts or counts. Where a row becomes several
-        or none, the second result is the place in the file's chunk of every row.
-    decisions : tuple of str
-        What was decided here and changes the numbers.
-    remarks : callable
-        Further decisions, known once all chunks were rearranged.
+    A column ``category`` that is filled where attempts passed is no reason of a failure.
     """
+    objects = [
+        word
+        for word in ("task", "success", "trial", "score")
+        if (name := columns.meaning.get(word)) in chunk and _holds_objects(chunk[name or ""])
+    ]
+    columns = columns.without(*objects)
+    meaning = columns.meaning
+    failure, success = meaning.get("failure"), meaning.get("success")
+    if failure is not None and "failure" not in columns.stated and success in chunk:
+        words = RewardWords()
+        pairs = zip(chunk[failure], chunk[success or ""], strict=True)
+        if fold_name(failure) in _LABEL_WORDS and any(
+            str(cell or "").strip() and reward_or_none(words, verdict) == 1
+            for cell, verdict in pairs
+        ):
+            columns = columns.without("failure")
+    if "task" in meaning or find_wide(columns, chunk) is not None:
+        return columns, ()
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
+    task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
+    if task is None and names and names[0] == next(iter(chunk)):
+        task = names[0] if _may_be_task(columns, chunk, names[0]) else None
+    if task is None:
+        return columns, ()
+    ignored = tuple(name for name in columns.ignored if name != task)
+    columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
+    return columns, (f"column {task!r} is taken as the task",)
 
-    columns: ColumnMap
-    rearrange: Callable[[Chunk], tuple[Chunk, list[int] | None]] = lambda chunk: (chunk, None)
-    decisions: tuple[str, ...] = ()
-    remarks: Callable[[], tuple[str, ...]] = tuple
+
+def _holds_objects(cells: Sequence[object]) -> bool:
+    return not isinstance(cells, CellCodes) and any(isinstance(cell, dict) for cell in cells)
 
 
-def find_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape:
-    """The shape of a table, from its header and its first rows."""
+def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
+    """Whether a column may name tasks: every row its own, for each model."""
+    model = columns.meaning.get("model")
+    models = chunk[model] if model is not None and model in chunk else [""] * len(chunk[name])
+    cells = [str(cell).strip() for cell in chunk[name]]
+    pairs = set(zip(map(str, models), cells, strict=True))
+    is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
+    return len(pairs) == len(cells) and "" not in cells and is_text
+
+
+def find_shape(columns: ColumnMap, chunk: Chunk, source: str, *, is_named: bool = True) -> Shape:
+    """The shape of a table, from its header and its first rows.
+
+    In a file that the user named (``is_named``), rather than the folder around it, the only column
+    of yes and no is the verdict.
+    """
     meaning = columns.meaning
     if "task" not in meaning:
-        return Shape(columns)
+        return find_wide(columns, chunk) or Shape(columns)
     if SHEET_COLUMN in chunk and "model" not in meaning:
         # Sheets with the same columns, and no column that names the model.
         columns = replace(columns, meaning=MappingProxyType({**meaning, "model": SHEET_COLUMN}))
-        shape = find_shape(columns, chunk, source)
+        shape = find_shape(columns, chunk, source, is_named=is_named)
         return replace(shape, decisions=("each sheet is a model", *shape.decisions))
     for word in ("model", "trial"):
         if meaning.get(word) == EVERY_COLUMN:
-            names = verdict_columns(columns, chunk)
-            return _unpivot(columns, names, word, chunk) if names else Shape(columns.without(word))
+            return unpivot_all(columns, chunk, word)
     plain = columns.without(*_unstated(columns, "n", "c", "fails", "rate"))
     if "success" in columns.stated:
-        return Shape(plain)
-    return _count_shape(columns, chunk, source) or _attempt_shape(plain, chunk)
+        return _stated_shape(columns, plain, chunk, source)
+    return _count_shape(columns, chunk, source) or _attempt_shape(plain, chunk, is_named=is_named)
+
+
+def _stated_shape(columns: ColumnMap, plain: ColumnMap, chunk: Chunk, source: str) -> Shape:
+    """The shape where the user states the column of verdicts: it may hold 3/4, lists or rates."""
+    if "n" in columns.stated and "c" not in columns.meaning and "trial" not in columns.meaning:
+        return _total_with(columns, chunk, source) or Shape(plain)
+    cells = distinct_cells(chunk[columns.meaning["success"]])
+    if cells and all(isinstance(cell, str) and FRACTION.fullmatch(cell) for cell in cells):
+        return _fractions(plain)
+    if cells and all(split_list(cell) is not None for cell in cells):
+        return _list_cells(plain)
+    return Shape(plain)
 
 
 def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
@@ -92,44 +139,60 @@ def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     passes = meaning.get("c") or meaning.get("success")
     if "trial" in meaning:
         return None
+    if passes and "fails" in meaning and "n" in meaning and _are_counts(chunk, passes):
+        known = replace(columns, meaning=MappingProxyType({**meaning, "c": passes}))
+        return _counts(known.without("success", "score", "rate"), chunk, passes)
     if passes and "fails" in meaning and "n" not in meaning:
         return _passes_and_fails(columns, chunk, passes)
     return _total_with(columns, chunk, source) if "n" in meaning and "c" not in meaning else None
 
 
-def _attempt_shape(columns: ColumnMap, chunk: Chunk) -> Shape:
+def _are_counts(chunk: Chunk, name: str) -> bool:
+    numbers = [parse_number(cell) for cell in distinct_cells(chunk[name])]
+    return bool(numbers) and all(n is not None and n.is_integer() and n >= 0 for n in numbers)
+
+
+def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -> Shape:
     """The shape of a table whose cells or rows are attempts."""
-    if "success" not in columns.meaning:
-        return _wide(columns, chunk)
-    cells = _distinct(chunk[columns.meaning["success"]])
-    if cells and all(isinstance(cell, str) and _FRACTION.fullmatch(cell) for cell in cells):
+    success = columns.meaning.get("success")
+    if success is None:
+        wide = find_wide(columns, chunk)
+        return wide or _lone_verdict(columns, chunk, is_named=is_named) or Shape(columns)
+    if "trial" not in columns.meaning:
+        wide = find_wide(columns.without("success", "score"), chunk, numbered_only=True)
+        if wide is not None:
+            return wide  # the verdict beside run_1, run_2 is made from them
+    cells = distinct_cells(chunk[success])
+    if cells and all(isinstance(cell, str) and FRACTION.fullmatch(cell) for cell in cells):
         return _fractions(columns)
-    if cells and all(_list_of(cell) is not None for cell in cells):
+    if cells and all(split_list(cell) is not None for cell in cells):
         return _list_cells(columns)
     return _run_names(columns, chunk)
 
 
+def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape | None:
+    """The only column with verdicts, by words that mean nothing else or beside no other column."""
+    names = list_unused(columns, chunk)
+    lists = [
+        name
+        for name in names
+        if (cells := distinct_cells(chunk[name]))
+        and all(split_list(cell) is not None for cell in cells)
+    ]
+    verdicts = list(dict.fromkeys((*verdict_columns(columns, chunk, fractions=True), *lists)))
+    if len(verdicts) != 1:
+        return None
+    name = verdicts[0]
+    words = {str(cell).strip().lower() for cell in distinct_cells(chunk[name])}
+    if words <= _PLAIN_WORDS and (len(names) > 1 or not is_named):
+        return None
+    meaning = MappingProxyType({**columns.meaning, "success": name})
+    shape = _attempt_shape(replace(columns, meaning=meaning), chunk)
+    return replace(shape, decisions=(f"column {name!r} holds the verdicts", *shape.decisions))
+
+
 def _unstated(columns: ColumnMap, *words: str) -> list[str]:
     return [word for word in words if word not in columns.stated]
-
-
-def _distinct(cells: Sequence[object]) -> list[object]:
-    """The different cells that are not empty."""
-    values: Iterable[object] = cells.values if isinstance(cells, CellCodes) else cells
-    seen: dict[str, object] = {}
-    for value in values:
-        if value is not None and str(value).strip() != "":
-            seen.setdefault(str(value), value)
-    return list(seen.values())
-
-
-def _number(cell: object) -> float | None:
-    """A number as tables write it, 66.7% included."""
-    text = str(cell).strip()
-    try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        return None
 
 
 def _as_counts(
@@ -140,24 +203,80 @@ def _as_counts(
     """A shape whose rows are tasks, with n and c computed from the cells of a row."""
     left_out = ("n", "c", "success", "score", "fails", "rate")
     plain = columns.without(*left_out)
-    meaning = MappingProxyType({**plain.meaning, "n": _N, "c": _C})
+    meaning = MappingProxyType({**plain.meaning, "n": N_CELL, "c": PASSES_CELL})
 
     def rearrange(chunk: Chunk) -> tuple[Chunk, None]:
         n, c = count(chunk)
-        return {**{name: chunk[name] for name in chunk}, _N: n, _C: c}, None
+        return {**{name: chunk[name] for name in chunk}, N_CELL: n, PASSES_CELL: c}, None
 
     return Shape(replace(plain, meaning=meaning, rivals=()), rearrange, (decision,))
 
 
-def _counts(columns: ColumnMap, chunk: Chunk) -> Shape:
+def _counts(columns: ColumnMap, chunk: Chunk, passes: str = "") -> Shape:
     """Rows that are tasks with n and c; a column that repeats c / n is named, not used."""
+    meaning = columns.meaning
+    n, c, fails = meaning["n"], meaning["c"], meaning.get("fails")
     others = [name for name in columns.rivals or columns.ignored if _is_score(name, chunk)]
+    names = some([repr(name) for name in others if name != passes], 3)
+    decisions = [f"columns {n!r} and {c!r} are counts; {names} not used"] if names else []
+    if fails is not None and _are_counts(chunk, fails):
+        return replace(_counts_with_fails(columns, n, c, fails), decisions=tuple(decisions))
     columns = columns.without("fails", "rate")
-    if not others:
-        return Shape(columns)
-    n, c = columns.meaning["n"], columns.meaning["c"]
-    names = some([repr(name) for name in others], 3)
-    return Shape(columns, decisions=(f"columns {n!r} and {c!r} are counts; {names} not used",))
+    cells = [cell for name in (n, c) for cell in distinct_cells(chunk[name])]
+    if any("," in str(cell) for cell in cells):  # 1,000
+
+        def rearrange(part: Chunk) -> tuple[Chunk, None]:
+            numbers = {name: [_whole_or_cell(cell) for cell in part[name]] for name in (n, c)}
+            return {**{name: part[name] for name in part}, **numbers}, None
+
+        return Shape(columns, rearrange, tuple(decisions))
+    return Shape(columns, decisions=tuple(decisions))
+
+
+def _whole_or_cell(cell: object) -> object:
+    number = parse_number(cell)
+    return cell if number is None else number
+
+
+def _counts_with_fails(columns: ColumnMap, n: str, c: str, fails: str) -> Shape:
+    """Attempts that neither passed nor failed are missing."""
+    missing_column = columns.meaning.get("missing")
+    plain = columns.without("fails", "rate", "missing")
+    meaning = {**plain.meaning, "n": N_CELL, "c": c, "missing": _MISSING_CELL}
+    leftovers: list[float] = []
+
+    def rearrange(part: Chunk) -> tuple[Chunk, None]:
+        scored: list[object] = []
+        missing: list[object] = []
+        stated = part.get(missing_column or "", [0] * len(part[n]))
+        rows = zip(part[n], part[c], part[fails], stated, strict=True)
+        for total_cell, passed_cell, failed_cell, missing_cell in rows:
+            cells = (total_cell, passed_cell, failed_cell)
+            total, passed, failed = (parse_number(cell) for cell in cells)
+            if total is None or passed is None or failed is None:
+                scored.append(total_cell)
+                missing.append(missing_cell)
+                continue
+            rest = total - passed - failed
+            if rest < 0:  # the row is lost with this text
+                scored.append(f"{passed:g} passed + {failed:g} failed of {total:g}")
+                missing.append(0)
+                continue
+            leftovers.append(rest)
+            scored.append(passed + failed)
+            missing.append(max(rest, parse_number(missing_cell) or 0))
+        cells_of = {name: part[name] for name in part}
+        return {**cells_of, N_CELL: scored, _MISSING_CELL: missing}, None
+
+    def remarks() -> tuple[str, ...]:
+        rest = int(sum(leftovers))
+        if not rest:
+            return ()
+        return (f"{counted(rest, 'attempt')} of {n!r} neither passed nor failed: missing",)
+
+    return Shape(
+        replace(plain, meaning=MappingProxyType(meaning), rivals=()), rearrange, (), remarks
+    )
 
 
 def _is_score(name: str, chunk: Chunk) -> bool:
@@ -167,21 +286,26 @@ def _is_score(name: str, chunk: Chunk) -> bool:
 
 def _passes_and_fails(columns: ColumnMap, chunk: Chunk, passes: str) -> Shape | None:
     fails = columns.meaning["fails"]
-    pairs = [(_number(p), _number(f)) for p, f in zip(chunk[passes], chunk[fails], strict=True)]
+    pairs = [
+        (parse_number(p), parse_number(f)) for p, f in zip(chunk[passes], chunk[fails], strict=True)
+    ]
     numbers = [(p, f) for p, f in pairs if p is not None and f is not None]
     if len(numbers) < len(pairs) or not numbers:
         return None
-    if all(p + f == 1 for p, f in numbers):
+    if all(p + f == 1 for p, f in numbers) and "missing" not in columns.meaning:
         return None  # a verdict and its opposite: one attempt per row
 
     def count(part: Chunk) -> tuple[list[object], list[object]]:
         n: list[object] = []
         for p, f in zip(part[passes], part[fails], strict=True):
-            first, second = _number(p), _number(f)
+            first, second = parse_number(p), parse_number(f)
             n.append(None if first is None or second is None else first + second)
-        return n, list(part[passes])
+        return n, [_whole_or_cell(cell) for cell in part[passes]]
 
     decision = f"a row is a task: {passes!r} of {passes!r} + {fails!r} attempts passed"
+    missing = columns.meaning.get("missing")
+    if missing is not None:
+        decision += f", {missing!r} are missing"
     return _as_counts(columns, count, decision)
 
 
@@ -191,19 +315,21 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     total, score = meaning["n"], meaning.get("success") or meaning.get("rate")
     if score is None:
         return None
-    totals = [_number(cell) for cell in chunk[total]]
+    totals = [parse_number(cell) for cell in chunk[total]]
     whole = [n for n in totals if n is not None and n.is_integer() and n >= 0]
     if len(whole) < len(totals) or not whole or max(whole) <= 1:
         return None
-    cells = _distinct(chunk[score])
-    numbers = [number for cell in cells if (number := _number(cell)) is not None]
+    cells = distinct_cells(chunk[score])
+    numbers = [number for cell in cells if (number := parse_number(cell)) is not None]
     if len(numbers) < len(cells) or not numbers:
         return None  # words are verdicts
     tasks = list(chunk[meaning["task"]])
     if len(set(tasks)) < len(tasks):
         return None  # a task has several rows: they are its attempts
-    percent = max(numbers) > 1 and any(not number.is_integer() for number in numbers)
-    is_rate = "success" not in meaning or percent or any(not n.is_integer() for n in numbers)
+    is_stated = {"n", "success"} <= columns.stated
+    is_graded = any(not n.is_integer() for n in numbers)
+    is_rate = "success" not in meaning or is_graded or (is_stated and max(numbers) <= 1)
+    percent = max(numbers) > 1 and is_rate
     if is_rate:
         return _as_counts(
             columns,
@@ -213,10 +339,13 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     if max(numbers) > 1:
         return _as_counts(
             columns,
-            lambda part: (list(part[total]), list(part[score])),
+            lambda part: (
+                [_whole_or_cell(cell) for cell in part[total]],
+                [_whole_or_cell(cell) for cell in part[score]],
+            ),
             f"a row is a task: {score!r} of its {total!r} attempts passed",
         )
-    passes = sum(number for cell in chunk[score] if (number := _number(cell)) is not None)
+    passes = sum(number for cell in chunk[score] if (number := parse_number(cell)) is not None)
     raise ReadError(
         f"{score!r} beside {total!r} may be a verdict ({passes:g} of {len(tasks)} attempts passed) "
         f"or the number of passes ({passes:g} of {sum(whole):g}).",
@@ -233,8 +362,8 @@ def _from_rates(
     n: list[object] = []
     c: list[object] = []
     for total_cell, cell in zip(totals, rates, strict=True):
-        total, rate = _number(total_cell), _number(cell)
-        n.append(total_cell)
+        total, rate = parse_number(total_cell), parse_number(cell)
+        n.append(total_cell if total is None else total)
         if total is None or rate is None:
             c.append(cell)
             continue
@@ -244,7 +373,8 @@ def _from_rates(
         passes = round(share * total)
         # A rounded rate gives the passes when the rounding is less than half a pass.
         close = abs(share * total - passes) <= max(step * total, 1e-6) and step * total < 1
-        c.append(passes if close or abs(share * total - passes) < 1e-6 else cell)
+        is_whole = close or abs(share * total - passes) < 1e-6
+        c.append(passes if is_whole else f"{cell} of {total:g} attempts")
     return n, c
 
 
@@ -253,7 +383,7 @@ def _fractions(columns: ColumnMap) -> Shape:
     name = columns.meaning["success"]
 
     def count(chunk: Chunk) -> tuple[list[object], list[object]]:
-        pairs = [_FRACTION.fullmatch(str(cell)) or (cell, cell, cell) for cell in chunk[name]]
+        pairs = [FRACTION.fullmatch(str(cell)) or (cell, cell, cell) for cell in chunk[name]]
         return [pair[2] for pair in pairs], [pair[1] for pair in pairs]
 
     return _as_counts(columns, count, f"a row is a task: {name!r} holds passes / attempts")
@@ -264,9 +394,9 @@ def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:
     trial = columns.meaning.get("trial")
     if trial is None or "model" in columns.meaning or "trial" in columns.stated:
         return Shape(columns)
-    if trial.strip().lower() not in ("run", "experiment", "variant", "config"):
+    if trial.strip().lower() not in ("run", "experiment", "variant", "config", "run_name"):
         return Shape(columns)
-    labels = [str(cell) for cell in _distinct(chunk[trial])]
+    labels = [str(cell) for cell in distinct_cells(chunk[trial])]
     if not labels or any(_COUNTER.fullmatch(label) for label in labels):
         return Shape(columns)
     meaning = {**columns.without("trial").meaning, "model": trial}
@@ -279,116 +409,6 @@ def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:
     )
 
 
-def _wide(columns: ColumnMap, chunk: Chunk) -> Shape:
-    """A table with a task column and a column of verdicts for every attempt or every model."""
-    names = verdict_columns(columns, chunk)
-    prefixes = {_trial_prefix(name) for name in names}
-    if len(names) > 1 and len(prefixes) == 1 and prefixes <= _TRIAL_WORDS:
-        # All columns of the series: a graded or empty one is an attempt like its neighbors.
-        series = [n for n in _unused(columns, chunk) if _trial_prefix(n) in prefixes]
-        return _unpivot(columns, series, "trial", chunk)
-    if len(names) > 1 and all(_MODEL.match(name.strip()) for name in names):
-        return _unpivot(columns, names, "model", chunk)
-    return Shape(columns)
-
-
-def _trial_prefix(name: str) -> str | None:
-    # A name of megabytes would take the expression minutes.
-    match = _NUMBERED.fullmatch(name.strip()) if len(name) <= 200 else None
-    return match[1].strip(" _-#.").lower() if match else None
-
-
-def _unused(columns: ColumnMap, chunk: Chunk) -> list[str]:
-    """Columns without a meaning."""
-    used = set(columns.meaning.values()) | set(columns.slices.values())
-    return [name for name in chunk if name not in used and name.strip()]
-
-
-def verdict_columns(columns: ColumnMap, chunk: Chunk) -> list[str]:
-    """Columns without a meaning that hold verdicts: yes or no, 1 or 0.
-
-    Some cells may be words such as ``timeout``; mostly words make a column of remarks, and any
-    other number one of scores or times.
-    """
-    words = RewardWords()
-
-    def holds_verdicts(name: str) -> bool:
-        rewards = [_reward_or_none(words, cell) for cell in _distinct(chunk[name])]
-        numbers = [reward for reward in rewards if reward is not None and reward == reward]
-        is_verdict = bool(numbers) and all(number in (0.0, 1.0) for number in numbers)
-        if not is_verdict or None not in rewards:
-            return is_verdict
-        cells = [_reward_or_none(words, cell) for cell in chunk[name]]
-        return 2 * cells.count(None) <= len(cells)
-
-    return [
-        name for name in _unused(columns, chunk) if not is_negative(name) and holds_verdicts(name)
-    ]
-
-
-def _reward_or_none(words: RewardWords, cell: object) -> float | None:
-    """The reward behind a cell, NaN for an empty one, ``None`` for a word that is no verdict."""
-    try:
-        return words[cell]
-    except (ValueError, TypeError):
-        return None
-
-
-def _unpivot(columns: ColumnMap, names: Sequence[str], word: str, chunk: Chunk) -> Shape:
-    """Every one of these columns is a model, or an attempt, and every cell in them a verdict."""
-    others = [name for name in _unused(columns, chunk) if name not in names]
-    columns = columns.without(word, "score")
-    meaning = {**columns.meaning, word: _NAME_CELL, "success": _VERDICT_CELL}
-    labels: list[object] = [name.strip() for name in names]
-    if word == "trial" and not names[0].strip().lower().startswith("seed"):
-        labels = list(range(1, len(names) + 1))  # a seed tells attempts apart, and gives no order
-    words, odd_cells = RewardWords(), Counter[str]()
-
-    def verdict_cell(cell: object) -> object:
-        if _reward_or_none(words, cell) is not None:
-            return cell
-        odd_cells[shorten(cell)] += 1
-        return None
-
-    def rearrange(part: Chunk) -> tuple[Chunk, list[int]]:
-        size = len(part[columns.meaning["task"]])
-        origins = [row for row in range(size) for _ in names]
-        cells: dict[str, Sequence[object]] = {
-            name: [part[name][row] for row in origins] for name in part if name not in names
-        }
-        cells[_NAME_CELL] = labels * size
-        cells[_VERDICT_CELL] = [
-            verdict_cell(part[name][row]) for row in range(size) for name in names
-        ]
-        return cells, origins
-
-    def remarks() -> tuple[str, ...]:
-        shown_words = some([f"{cell} ({count:,})" for cell, count in odd_cells.items()], 6)
-        return (f"cells read as missing attempts: {shown_words}",) if odd_cells else ()
-
-    what = "a column for each model" if word == "model" else "a column for each attempt"
-    decisions = [f"{what}: {some(list(names), 6)}"]
-    if others:
-        decisions.append(f"columns not read: {some(others, 6)}")
-    ignored = tuple(name for name in columns.ignored if name not in names)
-    return Shape(
-        replace(columns, meaning=MappingProxyType(meaning), rivals=(), ignored=ignored),
-        rearrange,
-        tuple(decisions),
-        remarks,
-    )
-
-
-def _list_of(cell: object) -> list[object] | None:
-    """The verdicts in a cell such as [1, 0, 1]; ``None`` for a cell that is no list."""
-    if isinstance(cell, list):
-        return cell
-    if not isinstance(cell, str) or not _LIST.fullmatch(cell):
-        return None
-    words = cell.strip()[1:-1].split(",")
-    return [word.strip(" \t\"'") for word in words if word.strip()]
-
-
 def _list_cells(columns: ColumnMap) -> Shape:
     """Cells that hold the verdicts of all attempts at a task, in their order."""
     name = columns.meaning["success"]
@@ -396,7 +416,7 @@ def _list_cells(columns: ColumnMap) -> Shape:
     meaning = {**columns.meaning, "success": _VERDICT_CELL, "trial": _TRIAL_CELL}
 
     def rearrange(chunk: Chunk) -> tuple[Chunk, list[int]]:
-        lists = [_list_of(cell) or [] for cell in chunk[name]]
+        lists = [split_list(cell) or [] for cell in chunk[name]]
         origins = [row for row, verdicts in enumerate(lists) for _ in verdicts]
         cells: dict[str, Sequence[object]] = {
             other: [chunk[other][row] for row in origins] for other in chunk if other != name

@@ -209,6 +209,8 @@ class Source:
             return ""
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
+        if len(head) > 3 and head[1::2].count(0) == len(head) // 2 and 0 not in head[::2]:
+            return "utf-16-le"  # without a mark at its start
         if head.startswith(_NOT_TEXT) or head.lstrip()[:1] in (b"{", b"[", b"<") or b"\0" in head:
             return ""
         try:
@@ -221,7 +223,9 @@ class Source:
     @property
     def decisions(self) -> tuple[str, ...]:
         """Choices on the way to the content that a reader passes on to its runs."""
-        name = {"utf-16": "UTF-16", "cp1252": "Windows-1252 (Latin-1)"}.get(self.encoding)
+        name = {"utf-16": "UTF-16", "utf-16-le": "UTF-16", "cp1252": "Windows-1252 (Latin-1)"}.get(
+            self.encoding
+        )
         return () if name is None else (f"the text is not UTF-8 and was read as {name}",)
 
     @contextmanager

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from passhat.readers.parsing import number_or_none
+from passhat.readers.shape import FRACTION
 from passhat.stats.outcomes.cells import CellCodes
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk, Gathered
@@ -18,6 +20,7 @@ __all__ = [
     "TableFilter",
     "equals_totals",
     "is_header",
+    "is_note",
     "is_plausible_task",
     "is_total",
 ]
@@ -30,6 +33,9 @@ MODEL_HINT = (
 _TOTALS = frozenset({"total", "totals", "grand total", "subtotal", "overall", "average", "avg"})
 _LAST_TOTALS = frozenset({"mean", "sum", "all"})
 """Also names of real tasks: a total only below all other rows."""
+_NOTE = re.compile(
+    r"\s*(notes?|legend|source|comment|remark|\*|#|†)\b|\s*[*†#]|\S.*:\s|(\S+\s+){5}", re.I
+)
 _ROUNDING = 0.0051
 """Averages are printed with two digits or more."""
 
@@ -50,6 +56,14 @@ def is_total(task: object) -> bool:
     return str(task).strip().lower() in _TOTALS
 
 
+def is_note(data: Mapping[str, object], task: str) -> bool:
+    """Whether a row is a remark on the table: a sentence, and no other cell."""
+    text = str(data[task] or "").strip()
+    return _NOTE.match(text) is not None and not any(
+        str(cell).strip() for name, cell in data.items() if name != task and cell is not None
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SummaryRow:
     """A row whose task is a word such as total, as a chunk of its own."""
@@ -64,7 +78,10 @@ class TableFilter:
     """Takes repeated headers and rows that may be totals out of the chunks of a table."""
 
     task_column: str | None
+    verdict_column: str | None = None
     header_count: int = 0
+    notes: list[int] = field(default_factory=list)
+    """Lines of remarks on the table."""
     summaries: list[SummaryRow] = field(default_factory=list)
     tasks: list[SummaryRow] = field(default_factory=list)
     """Rows that turned out to be tasks: others follow them, or they have several attempts."""
@@ -81,7 +98,10 @@ class TableFilter:
             cells.values if isinstance(cells, CellCodes) else set(map(str, cells))
         )
         words = _TOTALS | _LAST_TOTALS | {column.strip().lower()}
-        if not any(str(value).strip().lower() in words for value in values):
+        if self._may_have_notes(chunk) and any(_NOTE.match(str(value)) for value in values):
+            chunk, lines = self._without_notes(chunk, lines, column)
+            cells = chunk[column]
+        if words.isdisjoint(map(str.lower, map(str.strip, map(str, values)))):
             return chunk, lines
         size = len(cells)
         tasks = [str(cell).strip().lower() for cell in cells]
@@ -105,6 +125,27 @@ class TableFilter:
             return chunk, lines  # a table about nothing else
         rest = {name: [chunk[name][row] for row in kept_rows] for name in chunk}
         return rest, [lines[row] for row in kept_rows]
+
+    def _may_have_notes(self, chunk: Chunk) -> bool:
+        """Whether the column of verdicts has an empty cell, as a remark on the table has."""
+        cells = chunk.get(self.verdict_column or "", ())
+        values = cells.values if isinstance(cells, CellCodes) else cells
+        return any(value is None or not str(value).strip() for value in values)
+
+    def _without_notes(
+        self, chunk: Chunk, lines: Sequence[int], column: str
+    ) -> tuple[Chunk, Sequence[int]]:
+        places = []
+        for row in range(len(lines)):
+            data = {name: chunk[name][row] for name in chunk}
+            if is_note(data, column):
+                self.notes.append(lines[row])
+            else:
+                places.append(row)
+        if len(places) == len(lines):
+            return chunk, lines
+        rest = {name: [chunk[name][row] for row in places] for name in chunk}
+        return rest, [lines[row] for row in places]
 
     def part_tasks(self, columns: ColumnMap) -> None:
         """Move words with several rows in a run to the tasks: they are attempts, not totals."""
@@ -143,8 +184,11 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
             ):
                 return False
             continue
+        verdict_cells = [_cells(cells, columns, "success")[row] for row in rows]
+        if all(_as_counts(cell) == (n, c) for cell in verdict_cells):
+            continue  # 2/3 below verdicts
         try:
-            rewards = [words[_cells(cells, columns, "success")[row]] for row in rows]
+            rewards = [words[cell] for cell in verdict_cells]
         except (ValueError, TypeError):
             return False
         rewards = [reward for reward in rewards if reward == reward]
@@ -161,6 +205,11 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
         ):
             return False
     return True
+
+
+def _as_counts(cell: object) -> tuple[int, int] | None:
+    match = FRACTION.fullmatch(str(cell))
+    return None if match is None else (int(match[2]), int(match[1]))
 
 
 def is_plausible_task(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -> bool:

@@ -2,40 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
+from passhat.errors import InvalidValue, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
-from passhat.readers.guessing import find_model, guess_mapping, suggest_rule, unknown_format
+from passhat.readers.guessing import (
+    find_facts,
+    find_numbers,
+    guess_mapping,
+    suggest_rule,
+    unknown_format,
+)
 from passhat.readers.mapping import read_mapped
+from passhat.readers.nesting import guess_nested
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind
-from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
-from passhat.readers.shapes import RivalVerdicts, Shape, find_shape, verdict_columns
-from passhat.readers.sources import Source
-from passhat.readers.summary_rows import (
-    MODEL_HINT,
-    REPEATED_HEADER,
-    TableFilter,
-    equals_totals,
-    is_plausible_task,
+from passhat.readers.row_groups import (
+    Regrouping,
+    ScorerChoice,
+    ScorerFilter,
+    join_columns,
+    named_parts,
 )
+from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
+from passhat.readers.shape import distinct_cells, list_unused, parse_number
+from passhat.readers.shapes import find_shape, name_columns
+from passhat.readers.sources import Source
+from passhat.readers.summary_rows import TableFilter
+from passhat.readers.table_rows import TableRows, no_rows
+from passhat.readers.wide_tables import verdict_columns
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Outcomes, Run, Tally
-from passhat.stats.outcomes.cells import CellCodes, RowError
-from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap
+from passhat.stats.outcomes.cells import RowError
+from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
 
 _PARQUET_MAGIC = b"PAR1"
+_MOST_REGROUPINGS = 3
+_MOST_SCORERS = 4
+_MOST_WORDS = 6
+_GOOD = re.compile(r"(c|pass|correct|good|complete|success|win|a|1|full)\w*$", re.IGNORECASE)
+"""Grades that usually mean a pass; a hint names the first, and the user decides."""
 
 
 class TableReader(Reader):
@@ -54,15 +72,39 @@ class TableReader(Reader):
         sheet_only = content_kind(source) == "Excel" and replace(options, records=None)
         is_mapped = (sheet_only or options).is_mapped  # --records names a sheet
         if is_mapped or content_kind(source) == "XML":
-            return read_mapped(source, options, _mapping(source, options))
+            runs = read_mapped(source, options, _mapping(source, options))
+            is_document = content_kind(source) == "JSON" and len(runs) == 1
+            return [_name_by_document(runs[0], source)] if is_document else runs
         if content_kind(source) == "JSON":
             return _read_json(source, options)
-        losses = Losses()
-        return _read_table(source, options, _rows_of(source, options, losses), losses)
+        if content_kind(source) == "JSON lines":
+            return _read_lines(source, options)
+        return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
+
+
+class _UnknownColumns(ReadError):
+    """No column for the task or the verdict was found."""
+
+
+def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
+    """JSON lines: a table, or records with attempts inside."""
+    nested = None if options.columns else guess_nested(source, attempts_only=True)
+    if nested is not None:
+        return read_mapped(source, options, nested)
+    try:
+        return _read_table(source, options, lambda losses: JsonLinesRows(source, losses))
+    except _UnknownColumns:
+        nested = None if options.columns else guess_nested(source)
+        if nested is None:
+            raise
+        return read_mapped(source, options, nested)
 
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
+    nested = None if options.columns else guess_nested(source, attempts_only=True)
+    if nested is not None:
+        return read_mapped(source, options, nested)
     mapping, certain = guess_mapping(source, options)
     path, header = mapping.records, ""
     if {"columns", "data"} <= source.outline.keys:  # a data frame, as pandas splits it
@@ -70,186 +112,151 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     certain = certain and bool(path)
     paths = [path for paths in mapping.fields.values() for path in paths]
     flat = not any("." in path or "@" in path for path in paths)
-    if flat and (certain or _is_table(RecordRows(source, path, Losses(), header), options, source)):
-        losses = Losses()
-        runs = _read_table(source, options, RecordRows(source, path, losses, header), losses)
+    rows = RecordRows(source, path, Losses(), header)
+    if flat and (certain or _is_table(rows, options, source, has_records=bool(path))):
+        runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses, header))
     else:
-        runs = read_mapped(source, options, _mapping(source, options))
+        nested = None if certain or options.columns else guess_nested(source)
+        runs = read_mapped(source, options, nested or _mapping(source, options))
     return [_name_by_document(runs[0], source)] if len(runs) == 1 else runs
 
 
 def _name_by_document(run: Run, source: Source) -> Run:
-    """The run with the agent that the document states beside its records, where they state none."""
-    model = find_model(source) if run.agent_guessed else None
-    if model is None:
+    """The run with the agent and the rate that the document states beside its records."""
+    model, rate = find_facts(source)
+    if rate is not None and not run.source_says:
+        run = replace(run, source_says=MappingProxyType({"pass^1": rate}))
+    if model is None or not run.agent_guessed:
         return run
     reading = tuple(line for line in run.reading if "is named after the file" not in line)
     return replace(run, name=model, agent=model, agent_guessed=False, reading=reading)
 
 
-def _is_table(rows: Rows, options: ReadOptions, source: Source) -> bool:
+def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:
     """Whether the records are a table that needs no further word."""
     first = next(rows.chunks(), None)
     if first is None or not set(options.columns.values()) <= {*first, EVERY_COLUMN}:
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
+    if not has_records:  # a document of columns is one by their names alone
+        return columns.holds_attempts or columns.holds_counts
+    columns, _ = name_columns(columns, first)
     columns = find_shape(columns, first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
 
-_Gatherer = AttemptGatherer | CountGatherer
-
-
-def _read_table(source: Source, options: ReadOptions, rows: Rows, losses: Losses) -> list[Run]:
+def _read_table(
+    source: Source,
+    options: ReadOptions,
+    open_rows: Callable[[Losses], Rows],
+    regroupings: tuple[Regrouping, ...] = (),
+) -> list[Run]:
+    losses = Losses()
+    rows = open_rows(losses)
     if isinstance(rows, ParquetRows):
         large = _count_runs(source, rows, options)
         if large is not None:
             return large
-    chunks = rows.chunks()
-    first = next(chunks, None)
+    scorer = ScorerFilter(options.scorer)
+    chunks = _select(rows, options, scorer)
+    first, first_lines = next(chunks, (None, ()))
     if first is None:
-        raise _no_rows(source, losses)
+        scorer.refuse_unknown(source.name)
+        raise no_rows(source, losses)
     if isinstance(rows, JsonLinesRows) and not first.keys() >= set(options.columns.values()):
         # A field inside a record, such as report.resolved.
         return read_mapped(source, options, _mapping(source, options))
-    try:
-        columns = ColumnMap.resolve(first, options.columns, options.labels)
-        table_filter = TableFilter(columns.meaning.get("task"))
-        first, first_lines = table_filter.take(first, rows.lines)
-        shape = find_shape(columns, first, source.name)
-        columns = shape.columns
-        gatherer = _gatherer(columns, options, first, source)
-        table = _Table(source, rows, losses, shape, gatherer, table_filter)
-        table.add(first, first_lines)
-        for chunk in chunks:
-            table.add(*table_filter.take(chunk, rows.lines))
-        table.add_tasks()
-        if gatherer.count == 0:
-            raise _no_rows(source, losses)
+    with _placing(source, rows):
+        table = _gather(source, options, rows, losses, first, first_lines)
+        for chunk, lines in chunks:
+            table.take(chunk, lines)
+        scorer.refuse_unknown(source.name)
+        found = table.groups.find(source.name, scorer=options.scorer)
+        if isinstance(found, ScorerChoice):
+            raise _refuse_scorers(source, options, open_rows, found)
+        if found is not None and len(regroupings) < _MOST_REGROUPINGS:
+            again = replace(options, columns={**options.columns, **found.columns})
+            return _read_table(source, again, open_rows, (*regroupings, found))
         parts = table.runs()
-        decisions = (*shape.decisions, *table.decisions(options.pass_at))
+        decisions = table.decisions(options.pass_at)
+    grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
+    decisions = (*source.decisions, *rows.decisions, *grouping, *decisions, *scorer.decisions)
+    tally = table.tally(scorer)
+    columns = table.columns
+    reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
+    told_apart = _differing(parts)
+    judge = options.scorer if scorer.column else None
+    runs = [_as_run(part, source, options, reading, columns, told_apart, judge) for part in parts]
+    return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
+
+
+def _gather(
+    source: Source,
+    options: ReadOptions,
+    rows: Rows,
+    losses: Losses,
+    first: Chunk,
+    lines: Sequence[int],
+) -> TableRows:
+    """The table with its first rows, by which its shape is found."""
+    columns = ColumnMap.resolve(first, options.columns, options.labels)
+    columns, task_notes = name_columns(columns, first)
+    verdicts = [columns.meaning[word] for word in ("success", "n") if word in columns.meaning]
+    verdicts += [name for name in reversed(list(first)) if name != columns.meaning.get("task")]
+    table_filter = TableFilter(columns.meaning.get("task"), (*verdicts, None)[0])
+    first, lines = table_filter.take(first, lines)
+    shape = find_shape(columns, first, source.name, is_named=not source.found)
+    shape = replace(shape, decisions=(*task_notes, *shape.decisions))
+    gatherer = _gatherer(shape.columns, options, first, source)
+    table = TableRows(source, rows, losses, shape, gatherer, table_filter)
+    table.add(first, lines)
+    return table
+
+
+@contextmanager
+def _placing(source: Source, rows: Rows) -> Iterator[None]:
+    """Errors of the rows of a table with the file, and with the line where one is known."""
+    try:
+        yield
     except RowError as error:
         raise _with_line(error, source, rows) from None
     except ReadError:
         raise
     except PasshatError as error:
         raise ReadError(error.message, source=source.name, hint=error.hint) from None
-    decisions = (*source.decisions, *rows.decisions, *decisions)
-    tally = table.tally()
-    reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
-    told_apart = _differing(parts)
-    runs = [_as_run(part, source, options, reading, columns, told_apart) for part in parts]
-    return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
 
 
-class _Table:
-    """The rows of a table on their way to the gatherer."""
-
-    def __init__(
-        self,
-        source: Source,
-        rows: Rows,
-        losses: Losses,
-        shape: Shape,
-        gatherer: _Gatherer,
-        table_filter: TableFilter,
-    ) -> None:
-        self._source = source
-        self._rows = rows
-        self._losses = losses
-        self._shape = shape
-        self._gatherer = gatherer
-        self._filter = table_filter
-        meaning, rivals = shape.columns.meaning, shape.columns.rivals
-        self._rivals = RivalVerdicts(meaning.get("success", ""), rivals, meaning.get("score", ""))
-        self._lines_without_model: list[int] = []
-        self._dropped = 0
-        self._skipped: dict[str, int] = {}
-        self._notes: list[str] = []
-
-    def add(self, chunk: Chunk, lines: Sequence[int]) -> None:
-        """Add the rows of a chunk; those that cannot be used are lost."""
-        cells, origins = self._shape.rearrange(chunk)
-        self._rivals.add(cells)
-        if origins is not None:
-            lines = [lines[row] for row in origins]
-        self._lines_without_model += _lines_without_model(self._shape.columns, cells, lines)
-        _add(self._gatherer, cells, lines, self._rows.place, self._losses)
-
-    def add_tasks(self) -> None:
-        """Add rows with a task such as sum that are no totals."""
-        self._filter.part_tasks(self._shape.columns)
-        for row in self._filter.tasks:
-            self.add(row.cells, [row.line])
-
-    def runs(self) -> list[Gathered]:
-        """The runs, without rows of totals and without rows that lack a model."""
-        columns, place = self._shape.columns, self._rows.place
-        parts = self._gatherer.runs()
-        tasks = []
-        totals = []
-        for row in self._filter.summaries:
-            cells, _ = self._shape.rearrange(row.cells)
-            if equals_totals(cells, columns, parts):
-                totals.append(row)
-            elif is_plausible_task(cells, columns, parts):
-                tasks.append(row)
-            else:
-                raise ReadError(
-                    f"{row.task!r} looks like a total of the other rows, but does not equal it.",
-                    source=self._source.name,
-                    line=row.line,
-                    hint="Delete the row; if it is a task, give it another name.",
-                )
-        if totals:
-            places = some([f"{place} {row.line} ({row.task})" for row in totals], 4)
-            self._notes.append(f"rows with the totals of others are left out: {places}")
-            self._skipped["the totals of other rows"] = len(totals)
-        for row in tasks:
-            self.add(row.cells, [row.line])
-            self._notes.append(
-                f"{place} {row.line} ({row.task}) is read as a task: it is not the total of others"
-            )
-        parts = self._gatherer.runs() if tasks else parts
-        if self._filter.header_count:
-            self._skipped[REPEATED_HEADER] = self._filter.header_count
-            count = counted(self._filter.header_count, "row")
-            self._notes.append(f"left out: {count} equal to the header")
-        return self._with_models(parts)
-
-    def _with_models(self, parts: list[Gathered]) -> list[Gathered]:
-        """Lose the rows without a model, where others have one."""
-        with_models = [part for part in parts if part.model is not None]
-        if not with_models or len(with_models) == len(parts):
-            return parts
-        for line in self._lines_without_model:
-            why = "the model is empty, while other rows have one"
-            self._losses.lose(f"{self._rows.place} {line}", why, hint=MODEL_HINT)
-        self._dropped = len(self._lines_without_model)
-        return with_models
-
-    def decisions(self, pass_at: float | None) -> tuple[str, ...]:
-        """Decisions that change the numbers, beside the shape of the table."""
-        rivals = self._rivals.decisions(pass_at, self._source.name)
-        return (*self._shape.remarks(), *self._notes, *rivals)
-
-    def tally(self) -> Tally:
-        lost = sum(loss.rows for loss in self._losses.all)
-        count = self._gatherer.count - self._dropped
-        rows = count + lost + sum(self._skipped.values())
-        return Tally(rows, count, MappingProxyType(self._skipped), losses=self._losses.all)
+def _select(
+    rows: Rows, options: ReadOptions, scorer: ScorerFilter
+) -> Iterator[tuple[Chunk, Sequence[int]]]:
+    """The chunks of a table with joined columns, of one judge, without those that are empty."""
+    for chunk in rows.chunks():
+        selection, lines = scorer.take(join_columns(chunk, options.columns), rows.lines)
+        if len(lines):
+            yield selection, lines
 
 
-def _lines_without_model(columns: ColumnMap, cells: Chunk, lines: Sequence[int]) -> list[int]:
-    models = cells.get(columns.meaning.get("model", ""), ())
-    values = models.values if isinstance(models, CellCodes) else set(map(str, models))
-    if not any(str(value).strip() in ("", "None") for value in values):
-        return []
-    return [
-        line
-        for line, model in zip(lines, models, strict=True)
-        if model is None or not str(model).strip()
-    ]
+def _refuse_scorers(
+    source: Source,
+    options: ReadOptions,
+    open_rows: Callable[[Losses], Rows],
+    choice: ScorerChoice,
+) -> ReadError:
+    """The refusal of a table with the verdicts of several judges, with the numbers of each."""
+    numbers = []
+    for name in choice.names[:_MOST_SCORERS]:
+        with suppress(PasshatError):
+            runs = _read_table(source, replace(options, scorer=name), open_rows)
+            passes = sum(run.outcomes.passes for run in runs)
+            total = sum(run.outcomes.scored for run in runs)
+            numbers.append(f"{name} passes {passes:,} of {total:,}")
+    detail = f": {'; '.join(numbers)}" if numbers else ""
+    return ReadError(
+        f"column {choice.column!r} names {len(choice.names)} judges of the same attempts, and "
+        f"only one can decide what passed{detail}.",
+        source=source.name,
+        hint=f"Choose with --scorer: {some(list(choice.names), 20)}.",
+    )
 
 
 def _differing(parts: list[Gathered]) -> set[str]:
@@ -259,29 +266,6 @@ def _differing(parts: list[Gathered]) -> set[str]:
         for word in ("suite", "temperature")
         if len({getattr(part, word) for part in parts}) > 1
     }
-
-
-def _add(
-    gatherer: _Gatherer, chunk: Chunk, lines: Sequence[int], place: str, losses: Losses
-) -> None:
-    """Add a chunk; where a row cannot be used, lose that row and add the others."""
-    try:
-        gatherer.add(chunk)
-    except RowError:
-        names = list(chunk)
-        for line, cells in zip(lines, zip(*chunk.values(), strict=True), strict=True):
-            try:
-                gatherer.add({name: [cell] for name, cell in zip(names, cells, strict=True)})
-            except RowError as error:
-                losses.lose(f"{place} {line}", error.message, hint=error.hint)
-
-
-def _no_rows(source: Source, losses: Losses) -> ReadError:
-    if losses.all:
-        first = losses.all[0]
-        message = f"no row can be used: {str(first).rstrip('.')}."
-        return ReadError(message, source=source.name, hint=first.hint)
-    return NoRows("has no rows: there is nothing to report.", source=source.name)
 
 
 def _mapping(source: Source, options: ReadOptions) -> RecordMap:
@@ -309,7 +293,10 @@ def _mapping(source: Source, options: ReadOptions) -> RecordMap:
 
 def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
     """Runs of a table with many attempts; ``None`` when it is to be read row by row."""
-    columns = ColumnMap.resolve(rows.columns(), options.columns, options.labels)
+    names = rows.columns()
+    if not set(options.columns.values()) <= {*names, EVERY_COLUMN}:
+        return None  # columns that are joined
+    columns = ColumnMap.resolve(names, options.columns, options.labels)
     count = rows.count()
     needs = options.needs
     if needs.spread:  # measures are read with the attempts
@@ -323,6 +310,8 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
     needs = replace(options.needs, answers=answers)
     table = CountedParquet(source, columns, replace(options, needs=needs))
     try:
+        if options.scorer is not None or table.vary(named_parts(columns.ignored)):
+            return None  # a column tells rows of a task apart: they are read one by one
         runs = table.runs()
     except ReadError:
         raise
@@ -368,8 +357,6 @@ def _rows_of(source: Source, options: ReadOptions, losses: Losses) -> Rows:
     if source.head.startswith(_PARQUET_MAGIC):
         return ParquetRows(source)
     kind = content_kind(source)
-    if kind == "JSON lines":
-        return JsonLinesRows(source, losses)
     if kind == "Excel":
         return RecordRows(source, options.records or "", losses)
     return MarkdownRows(source, losses) if kind == "Markdown" else CsvRows(source, losses)
@@ -385,7 +372,7 @@ def _gatherer(
         return CountGatherer(columns)
     short = [name if len(name) <= 40 else f"{name[:40]}…" for name in names]
     lacking = "task" if "task" not in columns.meaning else "success (or n and c)"
-    raise ReadError(
+    raise _UnknownColumns(
         f"no column was recognized as {lacking}; the columns are {some(short, 12)}. A table needs "
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
@@ -404,18 +391,47 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
             f"attempt: --map trial=@column ; if one of them is the verdict: --map "
             f"success={verdicts[0]}"
         )
+    column = columns.meaning.get("task") or _likely_task(columns, chunk)
+    task = "" if fold_name(column) in ALIASES["task"] else f" --map task={column}"
     rule = suggest_rule(names)
     if rule:
-        task = "" if "task" in columns.meaning else f" --map task={names[0]}"
         case = "an equal answer passes" if "@" in rule else "true means a failure"
         return f"If {case}: --pass '{rule}'{task}"
     mapping, _ = guess_mapping(source, options)
-    pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
-    pairs += [f"{word}=COLUMN" for word in ("task", "success") if word not in mapping.fields]
+    fields = {word: paths[0] for word, paths in mapping.fields.items()}
+    if not any("." in path for path in fields.values()):
+        # The columns as they were recognized; a document may need fields inside a record.
+        fields = {w: c for w, c in columns.meaning.items() if w in ("task", "model", "trial")}
+        fields.setdefault("task", _likely_task(columns, chunk))
+    if "success" not in columns.meaning:
+        inner = find_numbers(source, mapping.records)
+        words = _word_columns(columns, chunk)
+        if not verdicts and not inner and words:
+            name, word = words[0]
+            return f"If a word in {name!r} means a pass: --pass '{name} == {word}'{task}"
+        fields.setdefault("success", (*verdicts, *inner, "COLUMN")[0])
+    pairs = ",".join(f"{word}={path}" for word, path in fields.items())
     return (
-        f"Say which column is which: --map {','.join(pairs)} ; if several columns hold an attempt "
-        "each: --trials PATTERN, as in 'run_*'"
+        f"Say which column is which: --map {pairs} ; if several columns hold an attempt each: "
+        "--trials PATTERN, as in 'run_*'"
     )
+
+
+def _likely_task(columns: ColumnMap, chunk: Chunk) -> str:
+    """The first column of texts, which most tables begin with."""
+    names = list_unused(columns, chunk)
+    texts = [n for n in names if any(parse_number(c) is None for c in distinct_cells(chunk[n]))]
+    return (*texts, *names, "COLUMN")[0]
+
+
+def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
+    """Columns with a few words that repeat, as grades do, and the word that may mean a pass."""
+    found = []
+    for name in list_unused(columns, chunk):
+        words = [str(cell) for cell in distinct_cells(chunk[name])]
+        if 2 <= len(words) <= _MOST_WORDS and len(words) < len(chunk[name]):
+            found.append((name, min(words, key=lambda word: (not _GOOD.match(word), word))))
+    return found
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
@@ -435,6 +451,7 @@ def _as_run(
     reading: tuple[str, ...],
     columns: ColumnMap,
     told_apart: set[str],
+    judge: str | None = None,
 ) -> Run:
     agent = gathered.model or source.stem
     decoding: dict[str, Scalar] = (
@@ -451,6 +468,7 @@ def _as_run(
             suite=gathered.suite,
             attempts=attempts,
             decoding=decoding,
+            judge=judge,
             pass_at=options.threshold,
         ),
         attempts=gathered.attempts,

@@ -129,6 +129,7 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
                         "domain_name": _domain(protocol.suite or ""),
                         "policy": "",
                     },
+                    "passhat": {"protocol": protocol.to_dict()},
                 },
                 "tasks": [
                     {
@@ -158,12 +159,14 @@ def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
     evaluation needs facts on the organization that no run holds, and is not written.
     """
     kept = ("attempt", "category", "seed", "tokens", "cost", "retries")
+    protocols = {run.name: _compact(run.protocol.to_dict()) for run in runs}
     for row in export_rows(runs):
         suite, passed, score = row["suite"] or "unknown", bool(row["passed"]), row["score"]
         model = row["model"] or row["agent"]
         metadata = {name: row[name] for name in (*kept, "provider", "model_version")}
         metadata |= {"missing_reason": row["reason"], "agent": row["agent"], "judge": row["judge"]}
         metadata |= {name: row[name] for name in row if name.startswith("slice:")}
+        metadata["protocol"] = protocols[str(row["run"])]
         steps, seconds = row["steps"], row["seconds"]
         record = {
             "schema_version": _EVERY_EVAL,
@@ -318,7 +321,9 @@ def _simulation(attempt: Attempt, run: str) -> dict[str, object]:
         "duration": attempt.measures.get("seconds"),
         "termination_reason": ending,
         "agent_cost": attempt.measures.get("cost"),
-        "reward_info": None if missing else {"reward": float(attempt.verdict)},
+        "reward_info": None
+        if missing
+        else {"reward": float(attempt.verdict), "info": {"score": attempt.score}},
         "messages": [],
     }
 

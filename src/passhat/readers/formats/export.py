@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from passhat._display import csv_text
-from passhat.errors import InvalidValue, ReadError, shorten
-from passhat.protocol import Protocol, Scalar
+from passhat.errors import ReadError, shorten
+from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, json_lines
 from passhat.readers.parsing import number_or_none
@@ -264,13 +264,23 @@ def _facts(record: _Record) -> RunFacts:
     reading = [f"exported from {source}"] if source else []
     if source.startswith("langfuse:"):
         reading.append("Langfuse scores")  # its ids are those of traces, which can get scores
+    protocol = _protocol(record)
     return RunFacts(
         agent or run,
-        _protocol(record),
+        protocol,
+        decisions=tuple(_judging(protocol)),
         variant=run.removeprefix(agent).strip(),
         reading=tuple(reading),
         about={word: str(record.get(word) or "") for word in _ABOUT},
     )
+
+
+def _judging(protocol: Protocol) -> Iterator[str]:
+    """How attempts were judged where the export was written, if not by plain verdicts."""
+    if RULE_JUDGE in (protocol.judge or ""):
+        yield f"passed was decided by {protocol.judge} when the file was written"
+    elif protocol.pass_at != 1:
+        yield f"passed meant score >= {protocol.pass_at:g} when the file was written"
 
 
 def _protocol(record: _Record) -> Protocol:
@@ -281,10 +291,7 @@ def _protocol(record: _Record) -> Protocol:
         "decoding": _mapping(record.get("decoding"), dict[str, Scalar]),
     }
     further = _mapping(record.get("protocol"), dict[str, Any])
-    try:
-        return msgspec.convert({**further, **columns}, Protocol)
-    except msgspec.ValidationError as error:
-        raise InvalidValue(f"the protocol of a run cannot be read: {error}.") from None
+    return Protocol.from_dict({**further, **columns})
 
 
 def _mapping(cell: object, kind: type[_Mapping]) -> _Mapping:

@@ -26,6 +26,7 @@ __all__ = ["FAILED", "MISSING", "Tau2BenchReader", "failed_check"]
 class _Reward(msgspec.Struct):
     reward: Any = None
     reward_breakdown: Any = None
+    info: Any = None
 
 
 class _Simulation(msgspec.Struct):
@@ -57,6 +58,7 @@ class _Info(msgspec.Struct):
     agent_info: _Who | None = None
     user_info: _Who | None = None
     environment_info: _Environment | None = None
+    passhat: dict[str, Any] | None = None  # in files that passhat wrote
 
 
 class _Results(msgspec.Struct):
@@ -157,6 +159,7 @@ def _take(log: LogBuilder, row: _Simulation, where: str, actions: object) -> Non
         cost=row.agent_cost,
         seed=row.seed,
         source_id=row.id,
+        score=as_dict(row.reward_info.info).get("score") if row.reward_info is not None else None,
         transcript=where if row.id is None else f"simulation {row.id}",
         conversation=_conversation(row, actions),
     )
@@ -169,13 +172,16 @@ def _conversation(row: _Simulation, actions: object) -> Iterator[tuple[str, str]
 
 def _facts(head: _Results, source: Source) -> RunFacts:
     info = head.info or _Info()
+    written = as_dict(as_dict(info.passhat).get("protocol"))
     agent, user = info.agent_info or _Who(), info.user_info or _Who()
     domain = info.environment_info.domain_name if info.environment_info else None
     steps = info.max_steps
     return RunFacts(
         agent=str(agent.llm or agent.implementation or source.stem),
         guessed=not (agent.llm or agent.implementation),
-        protocol=Protocol(
+        protocol=Protocol.from_dict(written)
+        if written
+        else Protocol(
             suite=f"tau2-bench/{domain}" if domain else None,
             decoding=scalars(agent.llm_args),
             max_steps=steps if isinstance(steps, int) else None,

@@ -466,8 +466,8 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if one_task:
         yield Sentence("One task says nothing about other tasks.")
-    words = " ".join(dict.fromkeys(_source_word(run) for run in plain_runs))
-    text = f"passhat compare {words} says which differences are real"
+    words = dict.fromkeys(word for run in plain_runs for word in _source_words(run))
+    text = f"passhat compare {shlex.join(words)} says which differences are real"
     yield NextStep(text, one_line=False, level=Level.SHORT)
     yield Note("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
@@ -530,12 +530,17 @@ def _next_step(run: RunReport) -> str:
     if int(outcomes.n.max()) == 1:
         return "make several attempts at each task, as in passhat run -n 8"
     options = f"--metric pass^{run.top_k} --half-width 0.05"
-    return f"passhat plan {_source_word(run.run)} {options} says how many tasks are enough"
+    words = _source_words(run.run)
+    command = f"passhat plan {shlex.join(words)}"
+    if sum(not word.startswith("--") for word in words) > 1 and "--join" in words:
+        # A plan is about one source.
+        command = f"passhat read {shlex.join(words)} -o runs.jsonl && passhat plan runs.jsonl"
+    return f"{command} {options} says how many tasks are enough"
 
 
-def _source_word(run: Run) -> str:
+def _source_words(run: Run) -> tuple[str, ...]:
     """The run as a command takes it: its id in a store, or its file; SOURCE where it has none."""
-    return shlex.quote(run.id or run.source) if run.id or run.source else "SOURCE"
+    return run.words or (run.id or run.source or "SOURCE",)
 
 
 def _full_report_note(run: RunReport) -> Note:

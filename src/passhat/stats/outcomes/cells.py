@@ -92,7 +92,7 @@ class TextColumn:
     def extend(self, cells: Iterable[object]) -> None:
         """Take the next cells; a cell that is a list or an object is read as its text."""
         if isinstance(cells, CellCodes):
-            lookup = np.array([self._codes[value] for value in cells.values], np.int64)
+            lookup = self._number_texts(cells.values)
             self._rows.frombytes(lookup[cells.codes].tobytes())
             return
         cells = list(cells)
@@ -101,6 +101,17 @@ class TextColumn:
         except TypeError:
             codes = [self._codes[cell if isinstance(cell, str) else str(cell)] for cell in cells]
         self._rows.extend(codes)
+
+    def _number_texts(self, values: Sequence[object]) -> IntArray:
+        """The number of each text, without a call per text: a table may have a million tasks."""
+        try:
+            stripped = list(map(str.strip, values))  # type: ignore[arg-type]
+        except TypeError:
+            return np.array([self._codes[value] for value in values], np.int64)
+        texts = self._codes.texts
+        for text in stripped:
+            texts.setdefault(text, len(texts))
+        return np.fromiter(map(texts.__getitem__, stripped), np.int64, len(stripped))
 
     def truncate(self, rows: int) -> None:
         """Keep only the first rows."""

@@ -11,11 +11,22 @@ from types import MappingProxyType
 from passhat._display import some
 from passhat.errors import InvalidValue
 
-__all__ = ["ALIASES", "EVERY_COLUMN", "SLICE_PREFIX", "ColumnMap", "fold_name", "is_negative"]
+__all__ = [
+    "ALIASES",
+    "EVERY_COLUMN",
+    "JOIN_SIGN",
+    "SLICE_PREFIX",
+    "ColumnMap",
+    "fold_name",
+    "is_negative",
+    "split_joined",
+]
 
 SLICE_PREFIX = "slice:"
 EVERY_COLUMN = "@column"
 """As the column of ``model`` or ``trial``: every column of verdicts is one."""
+JOIN_SIGN = "+"
+"""Between columns that name a task or a model together, as in ``subject+question_id``."""
 
 # The first name is passhat's own; among the others an earlier one wins over a later one.
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -35,6 +46,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("trial", "attempt", "epoch", "sample", "run", "seed", "repeat", "repetition"),
             *("trial_id", "trial_index", "attempt_id", "attempt_index", "attempt_number"),
             *("repetition_number", "repeat_index", "run_index", "sample_index", "iteration"),
+            *("trial_number", "trial_no", "trial_num", "attempt_no", "attempt_num", "run_number"),
+            *("run_no", "run_num", "run_id", "rollout", "rollout_id", "rollout_index"),
+            *("replicate", "rep", "round", "try", "generation_id", "completion_id", "sample_idx"),
         ),
         "success": (
             *("success", "passed", "correct", "resolved", "is_resolved", "is_correct"),
@@ -57,8 +71,14 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("fails", "failures", "failed", "fail", "n_failed", "num_failed", "n_fail"),
             *("fail_count", "failed_count"),
         ),
-        "rate": ("pass_rate", "passrate", "success_rate", "solve_rate", "accuracy", "rate"),
-        "missing": ("missing", "m"),
+        "rate": (
+            *("pass_rate", "passrate", "success_rate", "solve_rate", "accuracy", "rate"),
+            *("pass@1", "pass^1", "pass_at_1", "pass_percentage", "percent_passed", "acc"),
+        ),
+        "missing": (
+            *("missing", "m", "n_missing", "errors", "n_error", "n_errors", "num_errors"),
+            *("error_count", "skipped", "n_skipped"),
+        ),
         "temperature": ("temperature", "temp"),
         "duration": ("duration", "duration_s", "seconds", "latency_s"),
         "steps": ("steps", "num_steps", "turns"),
@@ -76,7 +96,9 @@ _LONGEST_NAME = 200
 """No alias is as long; a header of megabytes is not searched for one."""
 
 _NEGATIVE = re.compile(
-    r"(is_|has_|was_)?(fail(s|ed|ure)?|wrong|incorrect|error(s|ed)?|crash(ed)?|unresolved|broken)"
+    r"(is_|has_|was_)?(fail(s|ed|ure)?|wrong|incorrect|error(s|ed)?|crash(ed)?|unresolved|broken|"
+    r"loss|exit_?code|return_?code|rc|bugs?|timed_?out|timeouts?|violations?|hallucinat(ed|ion)|"
+    r"refus(al|ed)|truncated|skipped|flaky|mistakes?)"
 )
 """Names of columns in which true means that an attempt did not pass."""
 
@@ -196,6 +218,12 @@ def fold_name(name: str) -> str:
         return name
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
+
+
+def split_joined(column: str) -> list[str]:
+    """The columns of ``subject+question_id``; a name that is none such is alone."""
+    parts = column.split(JOIN_SIGN)
+    return parts if all(parts) else [column]
 
 
 def is_negative(name: str) -> bool:

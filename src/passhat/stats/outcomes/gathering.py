@@ -57,8 +57,6 @@ SPLIT_HINT = Hint(
     columns={"suite": "COLUMN", "model": "COLUMN", "trial": "COLUMN"},
 )
 
-_WORD_HINT = Hint("If a word stands for a pass, state it: {passes}", passes="COLUMN == WORD")
-
 Chunk = Mapping[str, Sequence[object]]
 """Cells by column; all columns are equally long."""
 
@@ -118,6 +116,7 @@ class _Rows:
         self.columns = columns
         self.count = 0
         self._task = TextColumn()
+        self._twins: IntArray | None = None
         self._run = {word: TextColumn() for word in columns.names_of(*RUN_COLUMNS)}
         self._slices = {name: TextColumn() for name in columns.slices}
 
@@ -154,17 +153,23 @@ class _Rows:
     def _numbers(
         self, word: str, cells: Sequence[object], parse: Callable[[object], float]
     ) -> Sequence[object]:
+        column = self.columns.meaning[word]
         return parse_column(
             cells,
             parse,
             first_row=self.count,
-            named=f"column {self.columns.meaning[word]!r} (read as {word})",
+            # A reader's own column, made of several cells, has a name that no user knows.
+            named=word if column.startswith("passhat:") else f"column {column!r} (read as {word})",
             expected=_EXPECTED.get(word, "a number"),
-            hint=_WORD_HINT if word == "success" else None,
+            hint=_suggest_word(column) if word == "success" else None,
         )
 
     def _groups(self) -> Iterator[tuple[dict[str, str], IntArray]]:
         """The rows of every run, in the order in which runs first appear."""
+        if not self._run:
+            if self.count:
+                yield {}, np.arange(self.count)
+            return
         group_codes = np.zeros(self.count, np.int64)
         for column in self._run.values():
             # Renumbered after every column, so that the numbers stay small.
@@ -176,9 +181,29 @@ class _Rows:
             key = {word: column.values[column.codes[rows[0]]] for word, column in self._run.items()}
             yield key, rows
 
+    def _merge_ids(self) -> tuple[str, ...]:
+        """Make one task of 1 and 1.0, as pandas writes a column with an empty cell; a note on it.
+
+        Ids such as 1.1 beside them are numbers of sections or versions, and stay as they are.
+        """
+        values = self._task.values
+        if ".0\n" not in "\n".join((*values, "")):  # nearly always, and quick
+            return ()
+        texts = {text: code for code, text in enumerate(values) if text.endswith(".0")}
+        pairs = {code: self._task.code_of(text[:-2]) for text, code in texts.items()}
+        twins = {code: twin for code, twin in pairs.items() if twin is not None}
+        if not twins or any("." in text and text not in texts for text in values):
+            return ()
+        self._twins = np.arange(len(values))
+        for code, twin in twins.items():
+            self._twins[code] = twin
+        first = values[next(iter(twins))]
+        return (f"ids such as {first[:-2]} and {first} are one task",)
+
     def _tasks_of(self, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
         """Number the tasks of one run from 0 in order of appearance."""
-        ranks, distinct = _by_appearance(self._task.codes[rows])
+        codes = self._task.codes[rows]
+        ranks, distinct = _by_appearance(codes if self._twins is None else self._twins[codes])
         values = self._task.values
         return ranks, tuple(values[code] for code in distinct.tolist())
 
@@ -226,8 +251,8 @@ def _by_appearance(codes: IntArray) -> tuple[IntArray, IntArray]:
 
 def _sorting(task: IntArray, rank: IntArray | None) -> IntArray:
     """The order by task, then by rank; most tables are in it already."""
-    is_sorted = np.diff(task) > 0
-    is_sorted |= (np.diff(task) == 0) & (True if rank is None else np.diff(rank) >= 0)
+    steps = np.diff(task)
+    is_sorted = steps >= 0 if rank is None else (steps > 0) | ((steps == 0) & (np.diff(rank) >= 0))
     if is_sorted.all():
         return np.arange(len(task))
     return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))
@@ -346,6 +371,7 @@ class AttemptGatherer(_Rows):
             else _Trials(self._trial, gives_order=self.columns.trial_gives_order)
         )
         parts = []
+        id_notes = self._merge_ids()
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
@@ -359,7 +385,7 @@ class AttemptGatherer(_Rows):
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
             columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
-            notes = (*judgement.notes, *blame_notes(_failure_words(attempts)))
+            notes = (*id_notes, *judgement.notes, *blame_notes(_failure_words(attempts)))
             parts.append(as_gathered(key, columns, attempts, notes, remarks=remarks))
         return parts
 
@@ -425,6 +451,7 @@ class CountGatherer(_Rows):
         missing = counts.get("missing", np.zeros(self.count, np.int64))
         _refuse_impossible(counts["n"], counts["c"], missing)
         parts = []
+        id_notes = self._merge_ids()
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             _refuse_repeated(rows, task, names)
@@ -435,8 +462,13 @@ class CountGatherer(_Rows):
                 missing[rows],
                 labels=self._labels(rows, task, len(names)),
             )
-            parts.append(as_gathered(key, columns))
+            parts.append(as_gathered(key, columns, notes=id_notes))
         return parts
+
+
+def _suggest_word(column: str) -> Hint:
+    name = "COLUMN" if column.startswith("passhat:") else column
+    return Hint("If a word stands for a pass, state it: {passes}", passes=f"{name} == WORD")
 
 
 def _refuse_impossible(n: IntArray, c: IntArray, missing: IntArray) -> None:

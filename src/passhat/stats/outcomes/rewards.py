@@ -26,18 +26,32 @@ REWARD_TOLERANCE = 1e-6
 
 _PASSED = frozenset(
     {
-        *("true", "yes", "y", "t", "pass", "passed", "success", "correct", "resolved", "ok"),
-        *("✓", "✔", "✔️", "✅"),
+        *("true", "yes", "y", "t", "pass", "passed", "passes", "success", "succeeded", "correct"),
+        *("resolved", "ok", "okay", "right", "solved", "accepted", "win", "won", "successful"),
+        *("✓", "✔", "✔️", "✅", "☑", "☑️", "🟢", "🟩", "👍", "💚", "🎉"),
+        *("ja", "wahr", "richtig", "korrekt", "bestanden", "oui", "vrai", "réussi", "réussite"),
+        *("sí", "si", "verdadero", "correcto", "aprobado", "sim", "verdadeiro", "vero", "sì"),
+        *("да", "верно", "истина", "是", "对", "對", "正确", "通过", "はい", "正解", "예", "tak"),
+        *("evet", "doğru", "ja!", "kyllä", "igen", "ναι", "합격", "成功"),
     }
 )
 _FAILED = frozenset(
     {
-        *("false", "no", "n", "f", "fail", "failed", "failure", "incorrect", "wrong", "not ok"),
-        *("unresolved", "✗", "✘", "✖", "❌"),
+        *("false", "no", "n", "f", "fail", "failed", "fails", "failure", "incorrect", "wrong"),
+        *("not ok", "unresolved", "unsolved", "unsuccessful", "rejected", "loss", "lost", "ko"),
+        *("not passed", "not solved", "not resolved", "not correct"),
+        *("✗", "✘", "✖", "✖️", "❌", "☒", "🔴", "🟥", "👎", "💔"),
+        *("nein", "falsch", "inkorrekt", "nicht bestanden", "non", "faux", "échec", "échoué"),
+        *("falso", "incorrecto", "fallido", "suspenso", "não", "nao", "нет", "неверно", "ложь"),
+        *("否", "错", "錯", "错误", "未通过", "失败", "いいえ", "不正解", "아니요", "nie"),
+        *("hayır", "yanlış", "ei", "nem", "όχι", "불합격", "nej"),
     }
 )
 _NOTHING = frozenset(
-    {"", "nan", "na", "n/a", "n.a.", "null", "none", "missing", "-", "--", "–", "—", "?"}
+    {
+        *("", "nan", "na", "n/a", "n.a.", "null", "none", "missing", "-", "--", "–", "—", "?"),
+        *("k. a.", "k.a.", "not run", "not_run", "skip", "skipped", "pending", "tbd"),
+    }
 )
 _CACHE_LIMIT = 10_000
 

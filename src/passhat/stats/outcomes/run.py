@@ -135,6 +135,9 @@ class Run(Plain):
         Attempts planned for each task of ``outcomes``, where they differ by task.
     planned_for : str
         The metric that they were planned for.
+    words : tuple of str
+        The words of a command that reads it again, where that takes more than ``source``: a file
+        inside an archive, joined files, stated columns.
     about : mapping
         What is stated of the agent and used by no statistic: ``model``, ``model_version`` (of
         passhat's own runs the models that answered, as their servers state them), ``provider``.
@@ -166,6 +169,7 @@ class Run(Plain):
     started: str = ""
     planned: IntArray | None = None
     planned_for: str = ""
+    words: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     messages: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
     missing_details: Mapping[str, Mapping[str, int]] = field(

@@ -1,0 +1,339 @@
+"""Columns that tell rows of one task apart: another task, another run, another judge, or attempts.
+
+Two rows with the same task are two attempts only where no other column says that they are two
+different things: question 1 of math and question 1 of biology, one answer by two metrics, two
+versions of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from passhat._display import some
+from passhat.errors import ReadError
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes.cells import TextColumn
+from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, fold_name, split_joined
+from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
+
+__all__ = [
+    "Regrouping",
+    "RowGroups",
+    "ScorerChoice",
+    "ScorerFilter",
+    "is_scorer_name",
+    "join_columns",
+    "named_parts",
+]
+
+_TASK_PARTS = frozenset(
+    {
+        *("subject", "category", "domain", "topic", "section", "chapter", "split", "subset"),
+        *("subcategory", "subdomain", "repo", "repository", "project", "language", "lang"),
+        *("programming_language", "difficulty", "level", "group", "area", "field", "discipline"),
+        *("question_type", "task_type", "type", "source", "config_name", "task_set", "year"),
+    }
+)
+_RUN_PARTS = frozenset(
+    {
+        *("model_version", "agent_version", "version", "revision", "checkpoint", "ckpt", "commit"),
+        *("prompt", "prompt_id", "prompt_name", "prompt_template", "prompt_version", "template"),
+        *("config", "configuration", "variant", "setting", "settings", "mode", "strategy"),
+        *("method", "approach", "condition", "arm", "experiment", "experiment_name", "framework"),
+        *("scaffold", "harness", "reasoning_effort", "effort", "thinking", "quantization"),
+        *("precision", "fewshot", "num_fewshot", "shots", "n_shot", "n_shots", "num_shots"),
+        *("provider", "backend", "team", "treatment", "system_prompt", "tool", "policy"),
+    }
+)
+_SCORERS = frozenset(
+    {
+        *("metric", "metric_name", "judge", "judge_name", "judge_model", "scorer", "scorer_name"),
+        *("grader", "grader_name", "rater", "annotator", "reviewer", "evaluator", "judge_id"),
+        *("evaluator_name", "criterion", "criteria", "dimension", "rubric", "aspect", "assertion"),
+    }
+)
+_ATTEMPT_LABELS = frozenset({"date", "day", "timestamp", "time", "started", "started_at", "when"})
+_REMARKS = frozenset(
+    {
+        *("note", "notes", "comment", "comments", "remark", "remarks", "message", "error", "log"),
+        *("pred", "prediction", "expected", "target", "gold", "label", "reference", "explanation"),
+        *("rationale", "feedback", "path", "file", "url", "link", "transcript", "trajectory"),
+    }
+)
+_ENDING_WORDS = (
+    "status",
+    "reason",
+    "result",
+    "outcome",
+    "finish",
+    "stop",
+    "state",
+    "exit",
+    "ending",
+)
+"""In names of columns about how an attempt ended, which go with its verdict."""
+_SAMPLES = frozenset({"sample_id", "example_id", "sample", "id"})
+_MOST_LABELS = 4
+_ROWS_LOOKED_AT = 20_000
+"""Columns of unknown meaning are looked at in the first rows only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouping:
+    """How to read a table again, once a column was found to tell its rows apart."""
+
+    columns: Mapping[str, str]
+    """The column for the task, the model or the trial; joined ones as ``subject+question_id``."""
+    decisions: tuple[str, ...]
+
+
+class RowGroups:
+    """Collects the columns that may tell rows of a task apart.
+
+    Parameters
+    ----------
+    meaning : mapping
+        passhat's names of columns to those of the table, as far as they have a meaning.
+    ignored : iterable of str
+        The other columns.
+    """
+
+    def __init__(self, meaning: Mapping[str, str], ignored: Iterable[str]) -> None:
+        self._meaning = meaning
+        names = {name: fold_name(name) for name in ignored if name.strip()}
+        self._candidates = {
+            name: TextColumn()
+            for name, fold in names.items()
+            if named_parts([name])
+            or not (fold in _REMARKS or any(word in fold for word in _ENDING_WORDS))
+        }
+        self._folds = names
+        keys = ("task", *RUN_COLUMNS, "trial")
+        self._keys = {word: TextColumn() for word in keys if word in meaning}
+        self._count = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next rows."""
+        if not self._candidates:
+            return
+        if self._count > _ROWS_LOOKED_AT:
+            self._forget_unknown()
+        for word, column in self._keys.items():
+            column.extend(chunk[self._meaning[word]])
+        size = len(chunk[self._meaning["task"]])
+        for name, column in self._candidates.items():
+            # A field that only later lines of JSON have is empty before.
+            absent = self._count - len(column.codes)
+            column.extend([None] * absent)
+            column.extend(chunk[name] if name in chunk else [None] * size)
+        self._count += size
+
+    def _forget_unknown(self) -> None:
+        names = set(named_parts(self._candidates))
+        for name in [name for name in self._candidates if name not in names]:
+            del self._candidates[name]
+
+    def find(self, source: str, *, scorer: str | None = None) -> Regrouping | ScorerChoice | None:
+        """How the rows are to be grouped instead; ``None`` where they are attempts as they are.
+
+        Raises ReadError where a column tells rows apart and nothing says what it is.
+        """
+        if not self._candidates or not self._count:
+            return None
+        rows = self._codes(["task", *RUN_COLUMNS])
+        attempts = self._codes(["task", *RUN_COLUMNS, "trial"])
+        is_repeated = _count_distinct(rows) < self._count
+        if not is_repeated:
+            return None
+        has_trial = "trial" in self._keys
+        is_listed_twice = _count_distinct(attempts) < self._count
+        varying = [name for name in self._candidates if self._varies(name, rows)]
+        within = [name for name in varying if self._varies(name, attempts)]
+        scorers = [name for name in within if self._folds[name] in _SCORERS]
+        if scorers and scorer is None:
+            return ScorerChoice(scorers[0], self._labels(scorers[0]))
+        is_open = is_listed_twice or not has_trial
+        parts = [name for name in within if self._is_task_part(name)] if is_open else []
+        runs = [
+            name
+            for name in (within if is_open else varying)
+            if self._folds[name] in _RUN_PARTS
+            and (is_open or "version" in self._folds[name])
+            and not self._is_unique(name)
+        ]
+        if parts or runs:
+            return self._regroup(parts, runs)
+        return self._look_at_others(within, attempts, source) if is_open else None
+
+    def _regroup(self, parts: list[str], runs: list[str]) -> Regrouping:
+        columns, decisions = {}, []
+        if parts:
+            task = self._meaning["task"]
+            columns["task"] = JOIN_SIGN.join((*parts, *split_joined(task)))
+            names = " and ".join(repr(name) for name in (*parts, task))
+            decisions.append(f"{names} together name a task: {some(self._labels(parts[0]), 4)}")
+        if runs:
+            model = self._meaning.get("model")
+            columns["model"] = JOIN_SIGN.join((*((model,) if model else ()), *runs))
+            values = some(self._labels(runs[0]), _MOST_LABELS)
+            decisions.append(f"column {runs[0]!r} tells runs apart: {values}")
+        return Regrouping(columns, tuple(decisions))
+
+    def _look_at_others(
+        self, names: list[str], attempts: IntArray, source: str
+    ) -> Regrouping | None:
+        """A column of unknown meaning whose every value occurs at most once per task."""
+        for name in names:
+            if not self._is_crossed(name, attempts):
+                continue
+            labels = self._labels(name)
+            if self._folds[name] in _ATTEMPT_LABELS or self._folds[name] in _SAMPLES:
+                return Regrouping({"trial": name}, (f"column {name!r} tells attempts apart",))
+            if all(label.isdigit() for label in labels):
+                numbers = sorted(map(int, labels))
+                if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+                    return Regrouping({"trial": name}, (f"column {name!r} numbers the attempts",))
+            if all(_is_number(label) for label in labels):
+                continue  # a measure that repeats
+            task = self._meaning["task"]
+            raise ReadError(
+                f"rows of the same task differ in {name!r} ({some(labels, _MOST_LABELS)}): they "
+                "may be attempts, runs, or different tasks.",
+                source=source,
+                hint=f"Say what it is: --map trial={name} (attempts), --map model={name} (runs), "
+                f"or --map task={name}{JOIN_SIGN}{task} (different tasks)",
+            )
+        return None
+
+    def _is_task_part(self, name: str) -> bool:
+        fold = self._folds[name]
+        is_other_id = fold in ALIASES["task"] and fold not in _SAMPLES
+        return (fold in _TASK_PARTS or is_other_id) and not self._is_unique(name)
+
+    def _is_unique(self, name: str) -> bool:
+        """Whether every row has its own value, as an id of the row or a text has."""
+        column = self._candidates[name]
+        return self._count > 2 and len(column.values) >= self._count
+
+    def _is_crossed(self, name: str, attempts: IntArray) -> bool:
+        """Whether each value occurs once per task, and with several tasks."""
+        codes = self._candidates[name].codes
+        if _count_distinct(_combine(attempts, codes)) < self._count or self._is_unique(name):
+            return False
+        values, counts = np.unique(codes, return_counts=True)
+        return len(values) > 1 and bool((counts > 1).all())
+
+    def _varies(self, name: str, groups: IntArray) -> bool:
+        """Whether rows of one group differ in a column."""
+        codes = self._candidates[name].codes
+        return _count_distinct(_combine(groups, codes)) > _count_distinct(groups)
+
+    def _labels(self, name: str) -> list[str]:
+        return [value or "(empty)" for value in self._candidates[name].values]
+
+    def _codes(self, words: Sequence[str]) -> IntArray:
+        codes = np.zeros(self._count, np.int64)
+        for word in words:
+            if word in self._keys:
+                codes = _combine(codes, self._keys[word].codes)
+        return codes
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerChoice:
+    """A column with the judge of each row: the user has to choose one."""
+
+    column: str
+    names: Sequence[str]
+
+
+def named_parts(names: Iterable[str]) -> list[str]:
+    """Columns that tell rows apart by their names: part of a task, of a run, or a judge."""
+    folds = _TASK_PARTS | _RUN_PARTS | _SCORERS | set(ALIASES["task"])
+    return [name for name in names if fold_name(name) in folds]
+
+
+def is_scorer_name(name: str) -> bool:
+    """Whether a column of this name holds judges or metrics."""
+    return fold_name(name) in _SCORERS
+
+
+@dataclass(slots=True)
+class ScorerFilter:
+    """Keeps the rows of one judge, where a column names the judge of a row."""
+
+    scorer: str | None
+    skipped: int = 0
+    column: str | None = None
+    _names: dict[str, None] = field(default_factory=dict)
+
+    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        """The rows of the judge, and their lines."""
+        if self.scorer is None:
+            return chunk, lines
+        self.column = next(filter(is_scorer_name, chunk), None)
+        if self.column is None:
+            return chunk, lines
+        cells = [_text(cell) for cell in chunk[self.column]]
+        self._names |= dict.fromkeys(cells)
+        places = [row for row, cell in enumerate(cells) if cell == self.scorer]
+        self.skipped += len(cells) - len(places)
+        rest = {name: [chunk[name][row] for row in places] for name in chunk}
+        return rest, [lines[row] for row in places]
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """What was decided by the choice of a judge."""
+        if self.column is None:
+            return ()
+        return (f"only rows of {self.scorer!r} in column {self.column!r} count",)
+
+    def refuse_unknown(self, source: str) -> None:
+        """Refuse a judge that no row names."""
+        if self.column is not None and self.scorer not in self._names:
+            raise ReadError(
+                f"has no scorer called {self.scorer!r}.",
+                source=source,
+                hint=f"Choose with --scorer: {some(list(self._names), 20)}.",
+            )
+
+
+def join_columns(chunk: Chunk, columns: Mapping[str, str]) -> Chunk:
+    """The chunk with a column for each that is stated as several, as in ``subject+question_id``."""
+    joined: dict[str, Sequence[object]] = {}
+    for word, column in columns.items():
+        parts = split_joined(column)
+        if column in chunk or len(parts) < 2 or not all(part in chunk for part in parts):
+            continue
+        sign = " " if word == "model" else "/"
+        rows = zip(*(chunk[part] for part in parts), strict=True)
+        joined[column] = [sign.join(_text(cell) for cell in row) for row in rows]
+    return {**{name: chunk[name] for name in chunk}, **joined} if joined else chunk
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
+def _combine(groups: IntArray, codes: IntArray) -> IntArray:
+    """A number for each pair of a group and a code."""
+    if not len(groups):
+        return groups
+    pairs = groups * (int(codes.max()) + 1) + codes
+    combined: IntArray = np.unique(pairs, return_inverse=True)[1]
+    return combined
+
+
+def _count_distinct(codes: IntArray) -> int:
+    return len(np.unique(codes))
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,340 @@
+"""Tables with a column for each attempt, model or task."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from passhat._display import some
+from passhat.errors import shorten
+from passhat.readers.shape import (
+    FRACTION,
+    N_CELL,
+    PASSES_CELL,
+    Shape,
+    distinct_cells,
+    list_unused,
+    reward_or_none,
+)
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
+from passhat.stats.outcomes.gathering import Chunk
+from passhat.stats.outcomes.rewards import RewardWords
+
+__all__ = ["find_wide", "is_model_name", "unpivot_all", "verdict_columns"]
+
+_MODEL = re.compile(
+    r"(model|agent|system|llm|bot)(\b|_|[A-Z]$)|.*(gpt|claude|sonnet|opus|haiku|llama|gemini|"
+    r"gemma|qwen|mistral|mixtral|deepseek|grok|phi-?\d|command-r|kimi|glm|nova|o[134]\b)",
+    re.IGNORECASE,
+)
+"""Headings that name a model: without one of these a wide table is refused with a hint."""
+_TRIAL_WORDS = {
+    *("run", "trial", "attempt", "seed", "sample", "try", "rep", "repeat", "repetition"),
+    *("iteration", "iter", "epoch", "pass", "k", "r", "t", "a", "s", "round", "rollout"),
+    *("replicate", "generation", "gen", "completion", "day", "week"),
+}
+"""Before a number in the heading of a column: the column is an attempt."""
+_VERDICT_WORDS = {*ALIASES["success"], "ok", "points", "grade", "is_ok"}
+_MEASURES = re.compile(
+    r".*(time|seconds|secs?|ms|cost|usd|tokens|latency|duration|steps|notes?|comments?|length)",
+    re.IGNORECASE,
+)
+_SUMMARIES = re.compile(
+    r"(any|all|both|best|worst|majority|agree.*|tie|mean|avg|average|total|sum|std|max|min|"
+    r"delta|diff.*|overall|flaky|stable|unanimous|consensus)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
+    re.IGNORECASE,
+)
+"""Columns that are made from others."""
+_DATE = re.compile(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}")
+_LONGEST_NAME = 200
+"""A name of megabytes would take an expression minutes."""
+_WORDS = ("model", "trial", "task")
+_LABEL_CELLS = {word: f"passhat:{word}" for word in _WORDS}
+_VERDICT_CELL = "passhat:success"
+
+
+@dataclass(frozen=True, slots=True)
+class _WideColumn:
+    """A column of cells, and the model, attempt or task that its heading names."""
+
+    name: str
+    labels: tuple[tuple[str, object], ...]
+
+
+def find_wide(columns: ColumnMap, chunk: Chunk, *, numbered_only: bool = False) -> Shape | None:
+    """The shape of a table with a column of cells for each attempt, model or task.
+
+    ``numbered_only`` looks for columns such as run_1 and run_2 alone.
+    """
+    if "task" not in columns.meaning:
+        return _task_columns(columns, chunk)
+    names = [
+        name
+        for name in list_unused(columns, chunk)
+        if len(name) <= _LONGEST_NAME and not is_negative(name)
+    ]
+    numbered = _numbered_columns(names, chunk)
+    if numbered:
+        return _unpivot(columns, numbered, chunk)
+    if numbered_only:
+        return None
+    names = [name for name in names if _holds_rewards(chunk[name])]
+    dated = [name for name in names if _DATE.fullmatch(name.strip())]
+    if len(dated) > 1:
+        return _unpivot(columns, [_WideColumn(n, (("trial", n.strip()),)) for n in dated], chunk)
+    models = _model_columns(columns, names, chunk)
+    return _unpivot(columns, models, chunk) if models else None
+
+
+def is_model_name(name: str) -> bool:
+    """Whether a heading or a key names a model by its words."""
+    return len(name) <= _LONGEST_NAME and _MODEL.match(name.strip()) is not None
+
+
+def unpivot_all(columns: ColumnMap, chunk: Chunk, word: str) -> Shape:
+    """Every column of verdicts is a model, or an attempt, as the user states."""
+    names = _without_measures(verdict_columns(columns, chunk, fractions=True))
+    names = [name for name in names if not _SUMMARIES.fullmatch(name.strip())] or names
+    if not names:
+        return Shape(columns.without(word))
+    trials = range(1, len(names) + 1)
+    labels: Sequence[object] = trials if word == "trial" else [name.strip() for name in names]
+    pairs = zip(names, labels, strict=True)
+    return _unpivot(columns, [_WideColumn(name, ((word, label),)) for name, label in pairs], chunk)
+
+
+def verdict_columns(columns: ColumnMap, chunk: Chunk, *, fractions: bool = False) -> list[str]:
+    """Columns without a meaning that hold verdicts: yes or no, 1 or 0.
+
+    Some cells may be words such as ``timeout``; mostly words make a column of remarks, and any
+    other number one of scores or times. ``fractions`` are cells such as 3/4.
+    """
+    names = [name for name in list_unused(columns, chunk) if not is_negative(name)]
+    return [
+        name
+        for name in names
+        if _holds_verdicts(chunk[name]) or (fractions and _holds_fractions(chunk[name]))
+    ]
+
+
+def _holds_verdicts(column: Sequence[object]) -> bool:
+    words = RewardWords()
+    rewards = [reward_or_none(words, cell) for cell in distinct_cells(column)]
+    numbers = [reward for reward in rewards if reward is not None and reward == reward]
+    is_verdict = bool(numbers) and all(number in (0.0, 1.0) for number in numbers)
+    if not is_verdict or None not in rewards:
+        return is_verdict
+    cells = [reward_or_none(words, cell) for cell in column]
+    return 2 * cells.count(None) <= len(cells)
+
+
+def _holds_fractions(column: Sequence[object]) -> bool:
+    cells = distinct_cells(column)
+    return bool(cells) and all(isinstance(c, str) and FRACTION.fullmatch(c) for c in cells)
+
+
+def _holds_rewards(column: Sequence[object]) -> bool:
+    """Whether most cells are verdicts, scores up to 1, or passes such as 3/4; or all are empty."""
+    if _holds_fractions(column) or _holds_verdicts(column) or not distinct_cells(column):
+        return True
+    words = RewardWords()
+    cells = [reward_or_none(words, cell) for cell in column]
+    numbers = [cell for cell in cells if cell is not None and cell == cell]
+    return (
+        bool(numbers)
+        and all(0 <= number <= 1 for number in numbers)
+        and 2 * cells.count(None) <= len(cells)
+    )
+
+
+def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
+    """The columns of attempts: run_1, trial_0_reward, score 2, gpt-4 run 1."""
+    families: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[str, str, int]]] = {}
+    for name in names:
+        # pandas writes the second column "passed" as passed.1
+        heading = f"{name.strip()}.0" if f"{name}.1" in names else name.strip()
+        match = re.fullmatch(r"(.*?)(\d+)(\D*)", heading)
+        if match is None:
+            continue
+        before, after = _name_words(match[1]), _name_words(match[3])
+        trial = [word for word in before if word in _TRIAL_WORDS]
+        verdict = [word for word in (*before, *after) if word in _VERDICT_WORDS]
+        rest = [word for word in before if word not in (*trial, *verdict)]
+        model_text = re.split(rf"(?i)[\s_./|-]*(?:{'|'.join(trial)})[\s_#.-]*$", match[1])[0]
+        if any(word not in _VERDICT_WORDS for word in after):
+            continue
+        if rest and not (trial and before[-1] in _TRIAL_WORDS):
+            continue  # gpt-4: the number belongs to the name
+        if not before and not after:
+            trial = ["number"]
+        if trial or verdict:
+            key = (tuple(trial), tuple(verdict))
+            families.setdefault(key, []).append((name, model_text if rest else "", int(match[2])))
+    rewarding = {
+        key: [member for member in members if _holds_rewards(chunk[member[0]])]
+        for key, members in families.items()
+        if len(members) > 1
+    }
+    # Of trial_0_reward and trial_0_score one is read; the order is that of the names of verdicts.
+    best = sorted(
+        (family for family in rewarding.items() if len(family[1]) > 1),
+        key=lambda family: (not _is_filled(family[1], chunk), _verdict_rank(family[0][1])),
+    )
+    if not best:
+        return []
+    (trial_words, _), members = best[0]
+    models = {model for _, model, _ in members}
+    counts = Counter((model, number) for _, model, number in members)
+    if max(counts.values()) > 1 or not _is_filled(members, chunk):
+        return []
+    wide = []
+    for name, model, number in members:
+        # A seed tells attempts apart, and gives no order.
+        label: object = name.strip() if "seed" in trial_words else number
+        model_label = (("model", model.strip(" _./|(:-")),) if models != {""} else ()
+        wide.append(_WideColumn(name, (*model_label, ("trial", label))))
+    return wide
+
+
+def _is_filled(members: Iterable[tuple[str, str, int]], chunk: Chunk) -> bool:
+    return any(distinct_cells(chunk[name]) for name, _, _ in members)
+
+
+def _verdict_rank(words: tuple[str, ...]) -> int:
+    order = ALIASES["success"]
+    return min((order.index(word) for word in words if word in order), default=-1)
+
+
+def _name_words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s_#./|:()-]+", fold_name(text)) if word]
+
+
+def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
+    """The columns of models: gpt-4 and claude, or gpt-4_passed and claude_passed."""
+    by_suffix: dict[str, list[_WideColumn]] = {}
+    for name in names:
+        words = name.strip()
+        for pattern in (r"(.+?)[\s_./|:-]+([A-Za-z]+)", r"([A-Za-z]+)[\s_./|:-]+(.+)"):
+            match = re.fullmatch(pattern, words)
+            if match is None:
+                continue
+            verdict, model = (match[2], match[1]) if pattern.startswith("(.") else match.groups()
+            if fold_name(verdict) in _VERDICT_WORDS and not _SUMMARIES.fullmatch(model):
+                column = _WideColumn(name, (("model", model.strip()),))
+                by_suffix.setdefault(fold_name(verdict), []).append(column)
+                break
+    families = [
+        family
+        for family in by_suffix.values()
+        # build_passed and test_passed are no models.
+        if len(family) > 1 and any(is_model_name(str(c.labels[0][1])) for c in family)
+    ]
+    if families:
+        families.sort(key=lambda family: _verdict_rank((fold_name(family[0].name),)))
+        return families[0]
+    plain = _without_measures(names)
+    plain = [name for name in plain if not _SUMMARIES.fullmatch(name.strip())]
+    by_name = [name for name in plain if _MODEL.match(name.strip())]
+    verdicts = [name for name in plain if _holds_verdicts(chunk[name])]
+    if len(by_name) < len([name for name in plain if distinct_cells(chunk[name])]):
+        # One name of a model is enough where all the others hold verdicts, too.
+        others = [name for name in verdicts if name not in by_name]
+        if not by_name or any(fold_name(name) in _KNOWN_NAMES for name in others):
+            return []
+        by_name = [name for name in plain if name in verdicts or name in by_name]
+    models = [_WideColumn(name, (("model", name.strip()),)) for name in by_name]
+    return models if len(models) > 1 or (len(models) == 1 and len(columns.meaning) == 1) else []
+
+
+_KNOWN_NAMES = frozenset(alias for aliases in ALIASES.values() for alias in aliases) | {
+    *("cached", "human", "flag", "skipped", "valid", "used_tool", "timeout", "truncated"),
+    *("refused", "verified", "public", "hard", "easy"),
+}
+
+
+def _without_measures(names: Sequence[str]) -> list[str]:
+    """Without model_a_time beside model_a."""
+    return [
+        name
+        for name in names
+        if not (
+            _MEASURES.fullmatch(name)
+            and any(name != other and name.startswith(other) for other in names)
+        )
+    ]
+
+
+def _task_columns(columns: ColumnMap, chunk: Chunk) -> Shape | None:
+    """A row for each model or attempt, and a column for each task."""
+    row_words = [word for word in ("model", "trial") if word in columns.meaning]
+    names = verdict_columns(columns, chunk)
+    if not row_words or len(names) < 2 or "success" in columns.meaning:
+        return None
+    names = [name for name in names if not _SUMMARIES.fullmatch(name.strip())]
+    rest = [n for n in list_unused(columns, chunk) if n not in names and _holds_verdicts(chunk[n])]
+    wide = [_WideColumn(name, (("task", name.strip()),)) for name in names]
+    return _unpivot(columns, wide, chunk) if len(names) > 1 and len(rest) < len(names) else None
+
+
+def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> Shape:
+    """The shape in which every cell of these columns is an attempt, or the counts of a task."""
+    words = [word for word, _ in wide[0].labels]
+    names = [column.name for column in wide]
+    others = [name for name in list_unused(columns, chunk) if name not in names]
+    columns = columns.without(*words, "score", "n", "c", "fails", "rate")
+    filled = [name for name in names if distinct_cells(chunk[name])]
+    has_counts = all(_holds_fractions(chunk[name]) for name in filled)
+    cell_names = {"n": N_CELL, "c": PASSES_CELL} if has_counts else {"success": _VERDICT_CELL}
+    meaning = {**columns.meaning, **{word: _LABEL_CELLS[word] for word in words}, **cell_names}
+    reward_words, odd_cells = RewardWords(), Counter[str]()
+
+    def verdict_cell(cell: object) -> object:
+        if reward_or_none(reward_words, cell) is not None:
+            return cell
+        odd_cells[shorten(cell)] += 1
+        return None
+
+    def rearrange(part: Chunk) -> tuple[Chunk, list[int]]:
+        size = len(next(iter(part.values())))
+        origins = [row for row in range(size) for _ in names]
+        columns_of_cells = [part.get(name, [None] * size) for name in names]
+        values = [column[row] for row in range(size) for column in columns_of_cells]
+        if has_counts:  # a model without any attempt at a task has no row
+            kept = [i for i, v in enumerate(values) if v is not None and str(v).strip()]
+        else:
+            kept = list(range(len(values)))
+        labels = [column.labels for _ in range(size) for column in wide]
+        cells: dict[str, Sequence[object]] = {
+            name: [part[name][origins[i]] for i in kept] for name in part if name not in names
+        }
+        for place, word in enumerate(words):
+            cells[_LABEL_CELLS[word]] = [labels[i][place][1] for i in kept]
+        if has_counts:
+            pairs = [FRACTION.fullmatch(str(values[i])) or (None, *[values[i]] * 2) for i in kept]
+            cells[N_CELL] = [pair[2] for pair in pairs]
+            cells[PASSES_CELL] = [pair[1] for pair in pairs]
+        else:
+            cells[_VERDICT_CELL] = [verdict_cell(values[i]) for i in kept]
+        return cells, [origins[i] for i in kept]
+
+    def remarks() -> tuple[str, ...]:
+        shown_words = some([f"{cell} ({count:,})" for cell, count in odd_cells.items()], 6)
+        return (f"cells read as missing attempts: {shown_words}",) if odd_cells else ()
+
+    kinds = {"model": "model", "trial": "attempt", "task": "task"}
+    what = " and ".join(kinds[word] for word in words)
+    decisions = [f"a column for each {what}: {some(names, 6)}"]
+    if has_counts:
+        decisions.append("a cell holds passes / attempts")
+    if others:
+        decisions.append(f"columns not read: {some(others, 6)}")
+    ignored = tuple(name for name in columns.ignored if name not in names)
+    return Shape(
+        replace(columns, meaning=MappingProxyType(meaning), rivals=(), ignored=ignored),
+        rearrange,
+        tuple(decisions),
+        remarks,
+    )
