@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import tomllib
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -22,7 +23,8 @@ __all__ = ["convert", "is_dataset"]
 
 _SQLITE = b"SQLite format 3\x00"
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-_YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s")
+_YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s|(?:[^:\n,;|]+:[ \t]+\w+[ \t]*\r?\n){2}")
+"""A document, a list of objects, or lines such as ``task-1: PASS``."""
 _YAML_ENDINGS = (".yaml", ".yml")
 _MOST_YAML = 64 << 20
 """Bytes of a YAML file: it is parsed as a whole, and slowly."""
@@ -39,6 +41,8 @@ def convert(source: Source) -> Source | None:
         return _from_sqlite(source)
     if head.startswith((_ARROW_FILE, _ARROW_STREAM)):
         return _from_arrow(source, [source.path])
+    if source.path.suffix.lower() == ".toml":
+        return _from_toml(source)
     if not source.outline.opens and b"\0" not in head:
         is_named = source.path.suffix.lower() in _YAML_ENDINGS
         return _from_yaml(source, is_named) if is_named or _YAML_START.match(head) else None
@@ -114,6 +118,19 @@ def _from_arrow(source: Source, files: list[Path]) -> Source:
         message = shorten(str(error).splitlines()[0], 120)
         raise ReadError(f"is not a sound Arrow file ({message}).", source=source.name) from None
     return Source(source.name, path, found=source.found, max_unpacked=source.max_unpacked)
+
+
+def _from_toml(source: Source) -> Source | None:
+    """The document as JSON; ``None`` for a text that is none."""
+    with source.open() as stream:
+        text = stream.read(_MOST_YAML)
+    try:
+        data = tomllib.loads(text.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return None
+    path = make_folder() / f"{source.stem}.json"
+    path.write_text(json.dumps(data, default=str), encoding="utf-8")
+    return Source(source.name, path, found=source.found)
 
 
 def _from_yaml(source: Source, is_named: bool) -> Source | None:

@@ -14,7 +14,7 @@ from passhat.readers.zip_members import BrokenMember, Members
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["Sheet", "join_headers", "read_sheets"]
+__all__ = ["Sheet", "is_value", "join_headers", "read_sheets"]
 
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _RANGE = re.compile(r"([A-Z]+)(\d+):([A-Z]+)(\d+)")
@@ -151,12 +151,12 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
         if is_numbered:
             row = [row[0], *(f"{row[0]} {text}" if text else "" for text in row[1:])]
             rows = [*rows[: count - 1], row, *rows[count:]]
-        if not twice or any(map(_is_value, row[twice[0] : twice[-1] + 1])):
+        if not twice or any(map(is_value, row[twice[0] : twice[-1] + 1])):
             return None
         header = [_join_column(texts) for texts in zip(*rows[:count], strict=False)]
         # The first column holds names of the rows of headings; the lowest is that of its cells.
         header[0] = next((row[0] for row in reversed(rows[:count]) if row[0]), "")
-        has_values = all(_is_value(rows[count][place]) for place in twice)
+        has_values = all(is_value(rows[count][place]) for place in twice)
         if has_values and "" not in header and len(set(header)) == len(header):
             return count, header
     return None
@@ -166,7 +166,7 @@ def _join_column(texts: Sequence[str]) -> str:
     return " ".join(dict.fromkeys(text for text in texts if text))
 
 
-def _is_value(text: str) -> bool:
+def is_value(text: str) -> bool:
     """Whether a cell is a verdict or a score."""
     reward = reward_or_none(RewardWords(), text) if text else None
     return reward is not None and not reward > 1

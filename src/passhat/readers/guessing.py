@@ -132,6 +132,13 @@ _KEYS = (
 )
 
 
+_TESTS = (
+    *(("passed_tests", "total_tests"), ("tests_passed", "tests_total")),
+    *(("tests_passed", "total_tests"), ("num_tests_passed", "num_tests"), ("score", "max_score")),
+)
+"""Passed and all tests of an attempt: it passes with all of them."""
+
+
 def suggest_rule(names: Sequence[str]) -> str | None:
     """A rule for files with an answer and the right one, or with a column that is true on failure.
 
@@ -141,6 +148,10 @@ def suggest_rule(names: Sequence[str]) -> str | None:
     key = next((name for word in _KEYS for name in names if fold_name(name) == word), None)
     if answer is not None and key is not None:
         return f"{answer} == @{key}"
+    tests = {fold_name(name): name for name in names}
+    for passed, total in _TESTS:
+        if passed in tests and total in tests:
+            return f"{tests[passed]} >= @{tests[total]}"
     negatives = [name for name in names if is_negative(name)]
     # An error may be another's fault: a column about failures says more.
     negatives.sort(key=lambda name: "error" in fold_name(name))

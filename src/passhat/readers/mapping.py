@@ -42,6 +42,7 @@ from passhat.readers.row_groups import Regrouping, RowGroups, ScorerChoice, is_s
 from passhat.readers.scorers import scorer_names
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, is_header, is_total
+from passhat.readers.text_lines import text_records
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS
@@ -77,6 +78,8 @@ class MappedReader(Reader):
             if set(mapping.columns) <= names:
                 return True
         outline = source.outline
+        if mapping.lines:
+            return bool(mapping.marks) and all(mark.encode() in head for mark in mapping.marks)
         return (
             bool(mapping.keys or mapping.marks)
             and bool(outline.opens)
@@ -192,12 +195,17 @@ class _MappedFile:
         return groups.find(self._source.name, scorer=self._options.scorer)
 
     def runs(self) -> list[Run]:
-        for record in self._with_header_names(self._file.records(), self._file):
+        for record in self._records():
             with self._log.row(record.where):
                 self._take(record)
         self._refuse_absent()
         self._refuse_nameless()
         return self._log.runs(self._facts)
+
+    def _records(self) -> Iterator[Record]:
+        if self._map.lines:
+            return text_records(self._source, self._map.lines, self._map.starts)
+        return self._with_header_names(self._file.records(), self._file)
 
     def _refuse_absent(self) -> None:
         """Refuse a field that the user stated and that no record has."""

@@ -17,6 +17,7 @@ from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = ["guess_nested"]
 
+_WEAK_TASKS = ("id", "name", "question", "prompt", "nodeid")
 _SAMPLE = 30
 _DEEPEST = 5
 _ATTEMPTS = frozenset(
@@ -216,7 +217,8 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
             continue
         has_outer = any(outer.has_keys for outer in levels[: len(levels) - up - 1])
         is_trial = all(_TRIAL_KEY.fullmatch(key) for key in level.keys) and "task" not in fields
-        is_model = all(map(is_model_name, level.keys)) and has_outer
+        has_id = any(fold_name(n) in _WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
+        is_model = all(map(is_model_name, level.keys)) and (has_outer or has_id)
         word = "model" if is_model or "task" in fields else "task"
         if is_trial and has_outer and "trial" not in fields:
             word = "trial"
@@ -225,7 +227,7 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
 
 def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
     for up, level in enumerate(reversed(levels)):
-        weak = next((n for n in level.fields if fold_name(n) in ("id", "name", "question")), None)
+        weak = next((n for n in level.fields if fold_name(n) in _WEAK_TASKS), None)
         if weak is not None:
             fields.setdefault("task", "^" * up + weak)
 

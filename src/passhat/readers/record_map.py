@@ -170,6 +170,9 @@ class RecordMap:
         The message for a file of this format that holds no verdicts at all.
     score_range : str
         The lowest and highest score, as in ``1..5``, where they are not 0 and 1.
+    lines, starts : str
+        For a log of plain text: expressions for lines with a verdict, whose named groups are the
+        fields, and for lines that begin an attempt.
     decision : str
         What was decided by the structure of the file alone, for reports.
     """
@@ -193,6 +196,8 @@ class RecordMap:
     files: tuple[str, ...] = ()
     absent: str = ""
     score_range: str = ""
+    lines: str = ""
+    starts: str = ""
     decision: str = ""
 
     @property
@@ -209,7 +214,7 @@ class RecordMap:
         except tomllib.TOMLDecodeError as error:
             raise InvalidValue(f"{name} is not TOML: {error}.") from None
         text_keys = {"name", "title", "records", "header", "trials", "pass", "where", "order"}
-        text_keys |= {"absent", "score_range"}
+        text_keys |= {"absent", "score_range", "lines", "starts"}
         tables = {"fields", "run", "says", "recognize"}
         for key in data.keys() - text_keys - tables:
             raise InvalidValue(
@@ -238,6 +243,8 @@ class RecordMap:
             files=tuple(recognize.get("files", ())),
             absent=texts["absent"],
             score_range=texts["score_range"],
+            lines=texts["lines"],
+            starts=texts["starts"],
         )
         mapping.check(name)
         return mapping
@@ -266,6 +273,7 @@ class RecordMap:
                 parse_rule(text, "x")
         if self.score_range:
             ScoreRange.parse(self.score_range)
+        _check_expressions(name, self.lines, self.starts)
 
     def to_toml(self, comments: Sequence[str] = ()) -> str:
         """The mapping as TOML, with comments at the top."""
@@ -286,6 +294,14 @@ class RecordMap:
             texts = [_quote_toml(path) for path in paths]
             lines.append(f"{key} = {texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}")
         return "\n".join(lines) + "\n"
+
+
+def _check_expressions(name: str, *texts: str) -> None:
+    for text in texts:
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise InvalidValue(f"{name}: {text!r} is no expression: {error}.") from None
 
 
 def _quote_toml(text: str) -> str:

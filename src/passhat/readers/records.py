@@ -412,6 +412,7 @@ class RecordRows:
         names: dict[str, None] = {}
         file = RecordFile(self._source, self._losing, self._path)
         records = file.records()
+        header: list[str] = []
         while block := list(islice(records, CHUNK_ROWS)):
             rows = []
             for record in block:
@@ -419,6 +420,13 @@ class RecordRows:
                 if isinstance(columns, list) and isinstance(record.data, list):
                     data = dict(zip(map(str, columns), record.data, strict=False))
                     rows.append((record.index + 1, data))
+                elif isinstance(record.data, list) and not self._header:
+                    if not header:  # the first row of a list of rows names the columns
+                        header = [str(name) for name in record.data]
+                    else:
+                        rows.append(
+                            (record.index + 1, dict(zip(header, record.data, strict=False)))
+                        )
                 elif not self._path and isinstance(record.data, dict):
                     yield from self._columns(record.data)
                     return

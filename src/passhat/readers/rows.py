@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import cut_block
-from passhat.readers.excel import join_headers
+from passhat.readers.excel import is_value, join_headers
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss
@@ -175,6 +175,10 @@ class CsvRows:
                 block.extend(islice(reader, CHUNK_ROWS))
             except csv.Error as error:
                 broken = str(error)
+            second = _find_second_table(block)
+            if second is not None:
+                self.decisions += (f"another table from line {before + 1 + second} on is not read",)
+                block = block[:second]
             rows = block
             self.lines = range(before + 1, before + 1 + len(block))
             if guard.is_broken or broken or set(map(len, block)) != {width}:
@@ -185,7 +189,7 @@ class CsvRows:
             if rows:
                 columns = map(list, zip(*rows, strict=True))
                 yield dict(zip(header, columns, strict=True))
-            if not block and not broken:
+            if second is not None or (not block and not broken):
                 return
 
     def line_of(self, row: int) -> int:
@@ -421,6 +425,20 @@ def _lines_above(head: bytes) -> tuple[int, str]:
         if line.strip() and not is_title and not (line.lstrip().startswith("#") and cells != width):
             return above, delimiter
     return 0, delimiter
+
+
+def _find_second_table(block: list[list[str]]) -> int | None:
+    """The row of another header: below an empty line, words where the rows above have values."""
+    above: list[str] = []
+    for row in range(1, len(block)):
+        above = block[row - 1] or above
+        if block[row - 1] or not block[row]:
+            continue
+        if any(map(is_value, block[row])) or not any(map(is_value, above)):
+            continue
+        if len(block[row]) > 1 and row + 1 < len(block) and any(map(is_value, block[row + 1])):
+            return row
+    return None
 
 
 def _join_header_lines(head: bytes, above: int, delimiter: str) -> tuple[int, list[str]] | None:

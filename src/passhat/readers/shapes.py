@@ -27,18 +27,33 @@ from passhat.readers.shape import (
 )
 from passhat.readers.wide_tables import find_wide, unpivot_all, verdict_columns
 from passhat.stats.outcomes.cells import CellCodes
-from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap, fold_name
+from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
 __all__ = ["RivalVerdicts", "find_shape", "name_columns"]
 
-_COUNTER = re.compile(r".*\d\s*")
+_COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
 _WEAK_TASKS = (
     *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
     *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
-    *("sample", "aufgabe", "frage", "tarea", "pregunta", "tâche", "tache", "domanda", "задача"),
+    *(
+        "sample",
+        "nodeid",
+        "env",
+        "environment",
+        "env_id",
+        "game",
+        "aufgabe",
+        "frage",
+        "tarea",
+        "pregunta",
+        "tâche",
+        "tache",
+        "domanda",
+        "задача",
+    ),
     *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
 )
 """Names that may mean something else: taken as the task where no better one is there, and said."""
@@ -156,7 +171,7 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
     """The shape of a table whose cells or rows are attempts."""
     success = columns.meaning.get("success")
     if success is None:
-        wide = find_wide(columns, chunk)
+        wide = find_wide(columns, chunk) or _rate_verdict(columns, chunk)
         return wide or _lone_verdict(columns, chunk, is_named=is_named) or Shape(columns)
     if "trial" not in columns.meaning:
         wide = find_wide(columns.without("success", "score"), chunk, numbered_only=True)
@@ -168,6 +183,16 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
     if cells and all(split_list(cell) is not None for cell in cells):
         return _list_cells(columns)
     return _run_names(columns, chunk)
+
+
+def _rate_verdict(columns: ColumnMap, chunk: Chunk) -> Shape | None:
+    """An accuracy of 1 or 0 in every row, without a number of attempts: each row is one."""
+    names = [name for name in verdict_columns(columns, chunk) if fold_name(name) in ALIASES["rate"]]
+    if len(names) != 1:
+        return None
+    meaning = MappingProxyType({**columns.meaning, "success": names[0]})
+    decision = f"column {names[0]!r} holds the verdicts"
+    return Shape(replace(columns, meaning=meaning), decisions=(decision,))
 
 
 def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape | None:

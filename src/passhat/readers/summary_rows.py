@@ -16,6 +16,7 @@ from passhat.stats.outcomes.rewards import RewardWords
 __all__ = [
     "MODEL_HINT",
     "REPEATED_HEADER",
+    "Sections",
     "SummaryRow",
     "TableFilter",
     "equals_totals",
@@ -156,6 +157,77 @@ class TableFilter:
         pairs = list(zip(keys, self.summaries, strict=True))
         self.tasks += [row for key, row in pairs if keys.count(key) > 1]
         self.summaries = [row for key, row in pairs if keys.count(key) == 1]
+
+
+SECTION_COLUMN = "model"
+
+
+@dataclass(slots=True)
+class Sections:
+    """Rows with a name alone that head the rows below them: the model of each."""
+
+    is_found: bool | None = None
+    is_model: bool = False
+    count: int = 0
+    _name: str = ""
+
+    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        """The other rows, with a column for the model where sections hold the same tasks."""
+        if self.is_found is None:
+            self._look_at(chunk)
+        if not self.is_found:
+            return chunk, lines
+        first = next(iter(chunk))
+        heads = set(self._heads(chunk))
+        self.count += len(heads)
+        places, names = [], []
+        for row in range(len(lines)):
+            if row in heads:
+                self._name = str(chunk[first][row]).strip()
+            else:
+                places.append(row)
+                names.append(self._name)
+        rest = {name: [chunk[name][row] for row in places] for name in chunk}
+        if self.is_model:
+            rest[SECTION_COLUMN] = names
+        return rest, [lines[row] for row in places]
+
+    def _heads(self, chunk: Chunk) -> list[int]:
+        first, *others = (list(cells) for cells in chunk.values())
+        return [
+            row
+            for row, cell in enumerate(first)
+            if not _is_empty(cell) and all(_is_empty(cells[row]) for cells in others)
+        ]
+
+    def _look_at(self, chunk: Chunk) -> None:
+        """The first rows tell: a name alone comes first, and others follow."""
+        self.is_found = False
+        names = list(chunk)
+        if len(names) < 2 or not all(_is_empty(chunk[name][0]) for name in names[1:]):
+            return  # nearly always, at the second column
+        heads = self._heads(chunk)
+        first = [str(cell).strip() for cell in next(iter(chunk.values()))]
+        if len(heads) < 2 or 0 not in heads or len({first[row] for row in heads}) < len(heads):
+            return
+        ends = [*heads[1:], len(first)]
+        tasks = [set(first[a + 1 : b]) for a, b in zip(heads, ends, strict=True)]
+        if not all(tasks) or "model" in ColumnMap.resolve(chunk).meaning:
+            return
+        self.is_found = True
+        self.is_model = any(tasks[0] & other for other in tasks[1:])
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """What was decided about these rows."""
+        if not self.count:
+            return ()
+        what = "name the model of the rows below" if self.is_model else "head sections: left out"
+        return (f"{self.count} rows with a single cell {what}",)
+
+
+def _is_empty(cell: object) -> bool:
+    return cell is None or not str(cell).strip()
 
 
 def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -> bool:

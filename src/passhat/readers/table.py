@@ -37,7 +37,7 @@ from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, P
 from passhat.readers.shape import distinct_cells, list_unused, parse_number
 from passhat.readers.shapes import find_shape, name_columns
 from passhat.readers.sources import Source
-from passhat.readers.summary_rows import TableFilter
+from passhat.readers.summary_rows import Sections, TableFilter
 from passhat.readers.table_rows import TableRows, no_rows
 from passhat.readers.wide_tables import verdict_columns
 from passhat.readers.zip_members import is_excel
@@ -157,8 +157,8 @@ def _read_table(
         large = _count_runs(source, rows, options)
         if large is not None:
             return large
-    scorer = ScorerFilter(options.scorer)
-    chunks = _select(rows, options, scorer)
+    scorer, sections = ScorerFilter(options.scorer), Sections()
+    chunks = _select(rows, options, scorer, sections)
     first, first_lines = next(chunks, (None, ()))
     if first is None:
         scorer.refuse_unknown(source.name)
@@ -180,8 +180,9 @@ def _read_table(
         parts = table.runs()
         decisions = table.decisions(options.pass_at)
     grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
-    decisions = (*source.decisions, *rows.decisions, *grouping, *decisions, *scorer.decisions)
-    tally = table.tally(scorer)
+    decisions = (*rows.decisions, *sections.decisions, *grouping, *decisions, *scorer.decisions)
+    decisions = (*source.decisions, *decisions)
+    tally = table.tally({"of another judge": scorer.skipped, "a heading": sections.count})
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = _differing(parts)
@@ -227,11 +228,12 @@ def _placing(source: Source, rows: Rows) -> Iterator[None]:
 
 
 def _select(
-    rows: Rows, options: ReadOptions, scorer: ScorerFilter
+    rows: Rows, options: ReadOptions, scorer: ScorerFilter, sections: Sections
 ) -> Iterator[tuple[Chunk, Sequence[int]]]:
     """The chunks of a table with joined columns, of one judge, without those that are empty."""
     for chunk in rows.chunks():
-        selection, lines = scorer.take(join_columns(chunk, options.columns), rows.lines)
+        selection, lines = sections.take(chunk, rows.lines)
+        selection, lines = scorer.take(join_columns(selection, options.columns), lines)
         if len(lines):
             yield selection, lines
 
@@ -395,7 +397,9 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
     task = "" if fold_name(column) in ALIASES["task"] else f" --map task={column}"
     rule = suggest_rule(names)
     if rule:
-        case = "an equal answer passes" if "@" in rule else "true means a failure"
+        case = "true means a failure"
+        if "@" in rule:
+            case = "all tests must pass" if ">=" in rule else "an equal answer passes"
         return f"If {case}: --pass '{rule}'{task}"
     mapping, _ = guess_mapping(source, options)
     fields = {word: paths[0] for word, paths in mapping.fields.items()}
@@ -429,6 +433,8 @@ def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
     found = []
     for name in list_unused(columns, chunk):
         words = [str(cell) for cell in distinct_cells(chunk[name])]
+        if any(parse_number(word) is not None for word in words):
+            continue
         if 2 <= len(words) <= _MOST_WORDS and len(words) < len(chunk[name]):
             found.append((name, min(words, key=lambda word: (not _GOOD.match(word), word))))
     return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import NoRows, ReadError
-from passhat.readers.row_groups import RowGroups, ScorerFilter
+from passhat.readers.row_groups import RowGroups
 from passhat.readers.rows import Losses, Rows
 from passhat.readers.shape import Shape
 from passhat.readers.shapes import RivalVerdicts
@@ -161,9 +161,9 @@ class TableRows:
         rivals = self._rivals.decisions(pass_at, self._source.name)
         return (*self._shape.decisions, *self._shape.remarks(), *self._notes, *rivals)
 
-    def tally(self, scorer: ScorerFilter) -> Tally:
-        if scorer.skipped:
-            self._skipped["of another judge"] = scorer.skipped
+    def tally(self, skipped: Mapping[str, int]) -> Tally:
+        """Counts of all rows; ``skipped`` were left out before."""
+        self._skipped |= {why: count for why, count in skipped.items() if count}
         lost = sum(loss.rows for loss in self._losses.all)
         count = self._gatherer.count - self._dropped
         rows = count + lost + sum(self._skipped.values())
@@ -194,7 +194,8 @@ def _add(
             try:
                 gatherer.add({name: [cell] for name, cell in zip(names, cells, strict=True)})
             except RowError as error:
-                losses.lose(f"{place} {line}", error.message, hint=error.hint)
+                if any(cell is not None and str(cell).strip() for cell in cells):
+                    losses.lose(f"{place} {line}", error.message, hint=error.hint)
 
 
 def no_rows(source: Source, losses: Losses) -> ReadError:

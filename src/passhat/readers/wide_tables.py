@@ -48,6 +48,7 @@ _SUMMARIES = re.compile(
     re.IGNORECASE,
 )
 """Columns that are made from others."""
+_TRIAL_FIRST = re.compile(r"((?:run|trial|attempt|seed|rep)[\s_#-]*\d+)[\s_./|:-]+(.+)", re.I)
 _DATE = re.compile(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}")
 _LONGEST_NAME = 200
 """A name of megabytes would take an expression minutes."""
@@ -113,6 +114,7 @@ def verdict_columns(columns: ColumnMap, chunk: Chunk, *, fractions: bool = False
     other number one of scores or times. ``fractions`` are cells such as 3/4.
     """
     names = [name for name in list_unused(columns, chunk) if not is_negative(name)]
+    names = [name for name in names if fold_name(name) not in _ANSWERS]
     return [
         name
         for name in names
@@ -150,29 +152,20 @@ def _holds_rewards(column: Sequence[object]) -> bool:
     )
 
 
+_Family = tuple[tuple[str, ...], tuple[str, ...]]
+"""The words for an attempt and for a verdict that the headings of some columns share."""
+
+
 def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
     """The columns of attempts: run_1, trial_0_reward, score 2, gpt-4 run 1."""
-    families: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[str, str, int]]] = {}
+    families: dict[_Family, list[tuple[str, str, int]]] = {}
     for name in names:
         # pandas writes the second column "passed" as passed.1
         heading = f"{name.strip()}.0" if f"{name}.1" in names else name.strip()
-        match = re.fullmatch(r"(.*?)(\d+)(\D*)", heading)
-        if match is None:
-            continue
-        before, after = _name_words(match[1]), _name_words(match[3])
-        trial = [word for word in before if word in _TRIAL_WORDS]
-        verdict = [word for word in (*before, *after) if word in _VERDICT_WORDS]
-        rest = [word for word in before if word not in (*trial, *verdict)]
-        model_text = re.split(rf"(?i)[\s_./|-]*(?:{'|'.join(trial)})[\s_#.-]*$", match[1])[0]
-        if any(word not in _VERDICT_WORDS for word in after):
-            continue
-        if rest and not (trial and before[-1] in _TRIAL_WORDS):
-            continue  # gpt-4: the number belongs to the name
-        if not before and not after:
-            trial = ["number"]
-        if trial or verdict:
-            key = (tuple(trial), tuple(verdict))
-            families.setdefault(key, []).append((name, model_text if rest else "", int(match[2])))
+        parsed = _parse_heading(heading)
+        if parsed is not None:
+            family, model, number = parsed
+            families.setdefault(family, []).append((name, model, number))
     rewarding = {
         key: [member for member in members if _holds_rewards(chunk[member[0]])]
         for key, members in families.items()
@@ -199,6 +192,30 @@ def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
     return wide
 
 
+def _parse_heading(heading: str) -> tuple[_Family, str, int] | None:
+    """The words of a heading with a number, the model in it, and the number."""
+    swapped = _TRIAL_FIRST.fullmatch(heading)
+    if swapped and is_model_name(swapped[2]):  # run1_gpt4
+        heading = f"{swapped[2]} {swapped[1]}"
+    match = re.fullmatch(r"(.*?)(\d+)(\D*)", heading)
+    if match is None:
+        return None
+    before, after = _name_words(match[1]), _name_words(match[3])
+    trial = [word for word in before if word in _TRIAL_WORDS]
+    verdict = [word for word in (*before, *after) if word in _VERDICT_WORDS]
+    rest = [word for word in before if word not in (*trial, *verdict)]
+    model = re.split(rf"(?i)[\s_./|-]*(?:{'|'.join(trial)})[\s_#.-]*$", match[1])[0]
+    if any(word not in _VERDICT_WORDS for word in after):
+        return None
+    if rest and not (trial and before[-1] in _TRIAL_WORDS):
+        return None  # gpt-4: the number belongs to the name
+    if not before and not after:
+        trial = ["number"]
+    if not trial and not verdict:
+        return None
+    return (tuple(trial), tuple(verdict)), model if rest else "", int(match[2])
+
+
 def _is_filled(members: Iterable[tuple[str, str, int]], chunk: Chunk) -> bool:
     return any(distinct_cells(chunk[name]) for name, _, _ in members)
 
@@ -216,7 +233,7 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     """The columns of models: gpt-4 and claude, or gpt-4_passed and claude_passed."""
     by_suffix: dict[str, list[_WideColumn]] = {}
     for name in names:
-        words = name.strip()
+        words = name.strip().rstrip("?")
         for pattern in (r"(.+?)[\s_./|:-]+([A-Za-z]+)", r"([A-Za-z]+)[\s_./|:-]+(.+)"):
             match = re.fullmatch(pattern, words)
             if match is None:
@@ -249,6 +266,13 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     return models if len(models) > 1 or (len(models) == 1 and len(columns.meaning) == 1) else []
 
 
+_ANSWERS = frozenset(
+    {
+        *("expected", "gold", "target", "answer", "response", "output", "pred", "prediction"),
+        *("predicted", "label", "reference", "ground_truth", "correct_answer", "actual"),
+    }
+)
+"""Columns whose words are answers: y among them is no yes."""
 _KNOWN_NAMES = frozenset(alias for aliases in ALIASES.values() for alias in aliases) | {
     *("cached", "human", "flag", "skipped", "valid", "used_tool", "timeout", "truncated"),
     *("refused", "verified", "public", "hard", "easy"),

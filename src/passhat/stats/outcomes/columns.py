@@ -54,13 +54,14 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("success", "passed", "correct", "resolved", "is_resolved", "is_correct"),
             *("is_success", "is_passed", "solved", "is_solved", "succeeded", "accepted", "pass"),
             *("score_binarized", "binarized_score", "score_binary", "binary_score"),
+            *("exact_match", "is_exact_match", "is_match", "match", "ok", "is_ok"),
             *("reward", "score", "verdict", "outcome", "pass_fail", "status", "result"),
         ),
         "score": ("score", "graded_score", "score_value", "reward", "partial_credit"),
         "n": (
             *("n", "attempts", "samples", "trials", "total", "runs", "n_attempts", "n_samples"),
             *("n_trials", "n_runs", "num_attempts", "num_samples", "num_trials", "num_runs"),
-            *("total_attempts", "total_runs"),
+            *("total_attempts", "total_runs", "n_total", "num_total", "total_trials", "count"),
         ),
         "c": (
             *("c", "passes", "successes", "num_correct", "n_correct", "n_passed", "num_passed"),

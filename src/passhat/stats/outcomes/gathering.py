@@ -65,6 +65,7 @@ _MEASURES = MappingProxyType(
 )
 """A table's name of a measure, and an attempt's name of it."""
 
+_FEW_TASKS = 20_000
 RUN_COLUMNS = ("model", "suite", "temperature")
 """Rows that differ in one of these belong to different runs."""
 
@@ -180,6 +181,18 @@ class _Rows:
         for rows in np.split(sorting, starts) if self.count else ():
             key = {word: column.values[column.codes[rows[0]]] for word, column in self._run.items()}
             yield key, rows
+
+    def _note_ids(self) -> tuple[str, ...]:
+        """Decisions about ids that are nearly the same."""
+        values = self._task.values
+        notes = self._merge_ids()
+        if len(values) <= _FEW_TASKS and len(set(map(str.lower, values))) < len(values):
+            texts: dict[str, str] = {}
+            for text in values:
+                first = texts.setdefault(text.lower(), text)
+                if first != text:
+                    return (*notes, f"{first!r} and {text!r} are two tasks: ids differ in case")
+        return notes
 
     def _merge_ids(self) -> tuple[str, ...]:
         """Make one task of 1 and 1.0, as pandas writes a column with an empty cell; a note on it.
@@ -371,7 +384,7 @@ class AttemptGatherer(_Rows):
             else _Trials(self._trial, gives_order=self.columns.trial_gives_order)
         )
         parts = []
-        id_notes = self._merge_ids()
+        id_notes = self._note_ids()
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
@@ -451,7 +464,7 @@ class CountGatherer(_Rows):
         missing = counts.get("missing", np.zeros(self.count, np.int64))
         _refuse_impossible(counts["n"], counts["c"], missing)
         parts = []
-        id_notes = self._merge_ids()
+        id_notes = self._note_ids()
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             _refuse_repeated(rows, task, names)

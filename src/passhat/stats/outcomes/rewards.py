@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,7 @@ _NOTHING = frozenset(
         *("k. a.", "k.a.", "not run", "not_run", "skip", "skipped", "pending", "tbd"),
     }
 )
+_REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
 _CACHE_LIMIT = 10_000
 
 
@@ -92,6 +94,12 @@ def _word_reward(word: str) -> float | None:
     if word in _NOTHING:
         return math.nan
     parts = {word} if word in _PASSED or word in _FAILED else set(word.split())
+    if not parts <= _PASSED | _FAILED:
+        # A verdict with a remark behind it: "failed: assertion", "❌ fail (timeout)".
+        first = _REMARK.split(word, maxsplit=1)[0].strip()
+        parts = {first} if first in _PASSED or first in _FAILED else set(first.split())
+    if not parts:
+        return None
     if parts <= _PASSED:
         return 1.0
     return 0.0 if parts <= _FAILED else None
