@@ -30,7 +30,6 @@ CASES = {
     "report t.csv --map task": "should read NAME=COLUMN",
     "read t.csv --records 'runs[*]' --map task=task,success=success": "rows are the records",
     "read t.csv --scorer exact": "no source has several (read as: table)",
-    "report models.json": "--records '*.*' --map model=^@key,task=@key,success=@value",
     "read t.csv --pass success": "Write FIELD SIGN VALUE",
     "report t.csv --mapping nothere.toml": "nothere.toml cannot be read: No such file",
     "read t.csv --max-unpacked lots": "write 4GB or 500MB",
@@ -136,7 +135,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "head.csv").write_text("task,success\n")
     (path / "maybe.csv").write_text("task,success\na,maybe\n")
     (path / "broken.json").write_text('{"id": 1')
-    (path / "models.json").write_text('{"m": {"a": [1, 0], "b": [1, 1]}, "w": {"a": [0, 0]}}')
     (path / "folder").mkdir()
     return path
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -79,7 +80,7 @@ def command(
     if as_json_text:
         click.echo(_as_json(reading), nl=False)
     elif prints_to_screen(outputs):
-        click.echo("\n".join(map(visible, _lines(reading))))
+        click.echo("\n".join(map(visible, _lines(reading, how.needs_export))))
     how.note_refused(reading)
     return exit_code(run for file in reading.files for run in file.runs)
 
@@ -108,8 +109,8 @@ def _print_guess(sources: tuple[str, ...], how: ReadingOptions) -> ExitCode:
     return ExitCode.OK
 
 
-def _lines(reading: Reading) -> Iterator[str]:
-    """The reading as text, file by file, then the remaining runs."""
+def _lines(reading: Reading, needs_export: bool) -> Iterator[str]:
+    """The reading as text, file by file, then the remaining runs and the commands they support."""
     for file in reading.files:
         yield f"{file.source}"
         yield f"  recognized as {file.reader}: {counted(len(file.runs), 'run')}"
@@ -124,6 +125,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     for run in reading.runs:
         # Parts that were dropped or joined while the files were combined.
         yield from (f"{run.name}: {line}" for line in run.reading if line not in notes)
+    yield from _commands(reading.runs, needs_export)
     yield ""
     yield _total(reading)
 
@@ -188,6 +190,24 @@ def _supports(run: Run) -> Iterator[str]:
         yield f"scores between 0 and 1 are kept: mean {outcomes.scores.mean:.4g}"
     if run.agent_guessed:
         yield "to join it with other files, state the agent: --agent NAME"
+
+
+def _commands(runs: Sequence[Run], needs_export: bool) -> Iterator[str]:
+    """The commands that the runs support, and what it takes for more."""
+    # Standard input is gone when another command would read it.
+    needs_export = needs_export or any(run.source == "-" for run in runs)
+    if needs_export:
+        yield "for other commands: add -o runs.jsonl to this one"
+    words = dict.fromkeys(word for run in runs for word in run.words or (run.id or run.source,))
+    source = "runs.jsonl" if needs_export else shlex.join(words)
+    if "--join" in words and not needs_export and len(words) > 2:
+        yield "for plan: add -o runs.jsonl to this command"
+    metric = f"pass^{min(int(run.outcomes.n.min()) for run in runs) or 1}"
+    slices = list(runs[0].outcomes.labels)
+    by = f" --by {shlex.quote(slices[0])}" if slices else ""
+    yield f"to report: passhat report {source} --metric {metric}{by}"
+    other = "" if len(runs) > 1 else " OTHER"
+    yield f"to compare: passhat compare {source}{other}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

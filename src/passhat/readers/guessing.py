@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _SAMPLE_ROWS = 200
+_VERDICT_LIKE = re.compile(r"success|reward|correct|pass|solved|resolved|score|exact|acc", re.I)
 _DECIDING = ("model", "suite", "task", "trial", "success", "n", "c", "temperature")
 """Fields that a hint names: without the others the numbers are the same."""
 
@@ -178,7 +179,7 @@ def _containers(source: Source, options: ReadOptions) -> list[str]:
 
 def _json_containers(data: object) -> list[str]:
     """Paths of possible records in a document that is an object."""
-    if _is_table_by_index(data):
+    if _is_table_by_index(data) or _holds_records(data):
         return ["*"]
     candidates: list[tuple[int, str]] = []
     for path, value in _find_containers(data, ""):
@@ -203,7 +204,8 @@ def _json_containers(data: object) -> list[str]:
 def find_numbers(source: Source, path: str) -> list[str]:
     """Fields inside the records that hold numbers or true and false, as ``scores.exact``."""
     kinds = ("number", "true or false")
-    return [s.path for s in _fields(source, path) if "." in s.path and s.kind in kinds]
+    paths = [s.path for s in _fields(source, path) if "." in s.path and s.kind in kinds]
+    return sorted(paths, key=lambda path: not _VERDICT_LIKE.search(path.rpartition(".")[2]))
 
 
 def find_facts(source: Source) -> tuple[str | None, float | None]:
@@ -218,6 +220,16 @@ def find_facts(source: Source) -> tuple[str | None, float | None]:
     rates = (number_or_none(top.get(alias)) for alias in ALIASES["rate"])
     rate = next((number for number in rates if number is not None and 0 <= number <= 100), None)
     return model, rate if rate is None or rate <= 1 else rate / 100
+
+
+def _holds_records(data: object) -> bool:
+    """Whether a document is an object of objects that share most of their plain fields."""
+    rows = list(data.values())[:_SAMPLE_ROWS] if isinstance(data, dict) else []
+    if len(rows) < 2 or not all(isinstance(row, dict) for row in rows):
+        return False
+    names = [{k for k, v in row.items() if not isinstance(v, dict | list)} for row in rows]
+    shared = set.intersection(*names)
+    return len(shared) > 1 and len(shared) * 2 >= len(names[0])
 
 
 def _is_table_by_index(data: object) -> bool:

@@ -232,7 +232,7 @@ class RowGroups:
         return _count_distinct(_combine(groups, codes)) > _count_distinct(groups)
 
     def _labels(self, name: str) -> list[str]:
-        return [value or "(empty)" for value in self._candidates[name].values]
+        return sorted(value or "(empty)" for value in self._candidates[name].values)
 
     def _codes(self, words: Sequence[str]) -> IntArray:
         codes = np.zeros(self._count, np.int64)

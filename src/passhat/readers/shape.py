@@ -112,6 +112,9 @@ def split_list(cell: object) -> list[object] | None:
     if len(signs) > 1 and not re.sub(r"[\s,;|]", "", _SIGNS.sub("", text)):
         return list(signs)
     words = RewardWords()
+    tokens = text.split()
+    if reward_or_none(words, text) is not None and len(set(tokens)) == len(tokens):
+        return None  # one verdict: ❌ FAIL
     for sign in (";", "|", ",", " ", "/"):
         parts = [part.strip() for part in text.split(sign)]
         if len(parts) > 1 and not (sign in ",/" and len(parts) == 2):

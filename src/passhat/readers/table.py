@@ -52,6 +52,7 @@ _PARQUET_MAGIC = b"PAR1"
 _MOST_REGROUPINGS = 3
 _MOST_SCORERS = 4
 _MOST_WORDS = 6
+_LONGEST_NAME = 200
 _GOOD = re.compile(r"(c|pass|correct|good|complete|success|win|a|1|full)\w*$", re.IGNORECASE)
 """Grades that usually mean a pass; a hint names the first, and the user decides."""
 
@@ -423,7 +424,7 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
 
 def _likely_task(columns: ColumnMap, chunk: Chunk) -> str:
     """The first column of texts, which most tables begin with."""
-    names = list_unused(columns, chunk)
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
     texts = [n for n in names if any(parse_number(c) is None for c in distinct_cells(chunk[n]))]
     return (*texts, *names, "COLUMN")[0]
 

@@ -116,6 +116,12 @@ class ReadingOptions:
     max_unpacked: int | None = None
     one_by_one: bool = False
 
+    @property
+    def needs_export(self) -> bool:
+        """Whether an option is set that only passhat read has: others need what it writes."""
+        others = [name for name in _READING_OPTIONS if name not in _DAILY]
+        return any(getattr(self, name) not in (None, False) for name in others)
+
     def read(
         self,
         sources: str | Sequence[str],

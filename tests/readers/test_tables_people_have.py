@@ -1,0 +1,308 @@
+"""A selection of tables as people write them, each with the counts that it was written from.
+
+For each a run is a list of (attempts with a verdict, passes, missing) per task.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import read
+from passhat.errors import PasshatError
+
+Runs = list[list[tuple[int, int, int]]]
+
+ONE: Runs = [[(2, 1, 0), (2, 2, 0)]]
+SINGLE: Runs = [[(1, 0, 0), (1, 1, 0)]]
+TWO: Runs = [[(1, 0, 0), (1, 1, 0)], [(1, 1, 0), (1, 1, 0)]]
+PAIR: Runs = [[(2, 1, 0), (2, 2, 0)], [(2, 0, 0), (2, 1, 0)]]
+
+READ: dict[str, tuple[str, Runs]] = {
+    # words
+    "German": ("Aufgabe;Versuch;bestanden\na;1;ja\na;2;nein\nb;1;ja\nb;2;ja\n", ONE),
+    "Chinese": ("任务,次数,结果\na,1,通过\na,2,失败\nb,1,通过\nb,2,通过\n", ONE),
+    "circles": ("task,attempt,outcome\na,1,🟢\na,2,🔴\nb,1,🟢\nb,2,🟢\n", ONE),
+    "remarks behind words": (
+        "task,trial,result\na,1,✅ pass\na,2,❌ fail (timeout)\nb,1,passed: ok\nb,2,PASS\n",
+        ONE,
+    ),
+    "skipped": ("test_name,result\na,PASSED\nb,SKIPPED\n", [[(0, 0, 1), (1, 1, 0)]]),
+    # wide
+    "signs of numbers": ("Task,#1,#2,Notes\na,✓,✗,hm\nb,✓,✓,hm\n", ONE),
+    "model and run": (
+        "task,gpt (run 1),gpt (run 2),claude (run 1),claude (run 2)\na,1,0,0,0\nb,1,1,1,0\n",
+        PAIR,
+    ),
+    "run and model": (
+        "task,run1_gpt4,run1_claude,run2_gpt4,run2_claude\na,1,0,0,0\nb,1,1,1,0\n",
+        PAIR,
+    ),
+    "two lines of headings": (
+        ",gpt,gpt,claude,claude\ntask,run1,run2,run1,run2\na,1,0,0,0\nb,1,1,1,0\n",
+        PAIR,
+    ),
+    "pandas' lines of headings": (
+        "model,gpt,gpt,claude,claude\ntrial,1,2,1,2\ntask,,,,\na,1,0,0,0\nb,1,1,1,0\n",
+        PAIR,
+    ),
+    "pandas' second column": ("task,passed,passed.1\na,1,0\nb,1,1\n", ONE),
+    "dates": ("task,2025-03-01,2025-03-02\na,1,0\nb,1,1\n", ONE),
+    "measures of attempts": (
+        "task,trial_0_reward,trial_0_cost,trial_1_reward,trial_1_cost\na,1,1,0,1\nb,1,0,1,0\n",
+        ONE,
+    ),
+    "attempts and their summary": ("task,run_1,run_2,result\na,1,0,1\nb,1,1,1\n", ONE),
+    "attempts and pass@2": ("task,attempt_1,attempt_2,pass@2\na,1,0,1\nb,1,1,1\n", ONE),
+    "measures of models": (
+        "task,modelA,modelA_time,modelB,modelB_time\na,0,1,1,1\nb,1,0,1,0\n",
+        TWO,
+    ),
+    "verdicts of models": (
+        "Q,GPT-4 Answer,GPT-4 Correct?,Claude Answer,Claude Correct?\n"
+        "a,A,No,B,Yes\nb,B,Yes,B,Yes\n",
+        TWO,
+    ),
+    "fractions of models": (
+        "task,gpt,claude\na,1/2,0/2\nb,2/2,1/2\nTotal,3/4,1/4\n",
+        PAIR,
+    ),
+    "a column for each task": ("model,q1,q2\ngpt,0,1\nclaude,1,1\n", TWO),
+    "a row for each run": ("run,q1,q2\n1,1,1\n2,0,1\n", ONE),
+    # cells
+    "letters": ("task,results\na,P F\nb,P P\n", ONE),
+    "signs": ("task,outcomes\na,✅❌\nb,✅✅\n", ONE),
+    "semicolons in a cell": ("task,results\na,1;0\nb,1;1\n", ONE),
+    # counts
+    "thousands": (
+        'task,total,correct\na,"1,500",900\nb,"1,500","1,200"\n',
+        [[(1500, 900, 0), (1500, 1200, 0)]],
+    ),
+    "whole percent": ("task,runs,success_rate\na,2,50\nb,2,100\n", ONE),
+    "decimal commas": ("task;runs;pass_rate\na;2;50,0%\nb;2;100,0%\n", ONE),
+    "pass@1 and n": ("task,pass@1,pass@2,n\na,0.5,1,2\nb,1.0,1,2\n", ONE),
+    "neither passed nor failed": (
+        "task,passed,failed,total\na,1,1,3\nb,2,0,2\n",
+        [[(2, 1, 1), (2, 2, 0)]],
+    ),
+    "errors": ("task,n_pass,n_fail,n_error\na,1,1,1\nb,2,0,0\n", [[(2, 1, 1), (2, 2, 0)]]),
+    # rows that are no attempts
+    "sections": ("Task,Run 1,Run 2\ngpt,,\na,1,0\nb,1,1\nclaude,,\na,0,0\nb,1,0\n", PAIR),
+    "another table": ("task,passed\na,0\nb,1\n\nmodel,accuracy\nm,0.5\n", SINGLE),
+    "remarks": ("task,trial,passed\na,1,0\nb,1,1\nNote: the second was slow,,\n", SINGLE),
+    "columns by spaces": ("task    trial  passed\na       1      0\nb       1      1\n", SINGLE),
+    "lines": ("a: FAIL\nb: PASS\n", SINGLE),
+    # JSON
+    "true and false": (json.dumps({"a": False, "b": True}), SINGLE),
+    "models and tasks": (
+        json.dumps({"gpt": {"a": 0, "b": 1}, "claude": {"a": 1, "b": 1}}),
+        TWO,
+    ),
+    "tasks and models": (
+        json.dumps({"a": {"gpt-4": 0, "claude": 1}, "b": {"gpt-4": 1, "claude": 1}}),
+        TWO,
+    ),
+    "tasks and runs": (
+        json.dumps({"a": {"run_1": 1, "run_2": 0}, "b": {"run_1": 1, "run_2": 1}}),
+        ONE,
+    ),
+    "three levels": (
+        json.dumps({"gpt": {"a": {"0": True, "1": False}, "b": {"0": True, "1": True}}}),
+        ONE,
+    ),
+    "attempts in tasks": (
+        json.dumps(
+            {
+                "model": "m",
+                "results": [
+                    {"task": "a", "attempts": [{"passed": True}, {"passed": False}]},
+                    {"task": "b", "attempts": [{"passed": True}, {"passed": True}]},
+                ],
+            }
+        ),
+        ONE,
+    ),
+    "tasks in models": (
+        json.dumps(
+            [
+                {"model": m, "tasks": [{"id": "a", "passed": a}, {"id": "b", "passed": True}]}
+                for m, a in (("x", False), ("y", True))
+            ]
+        ),
+        TWO,
+    ),
+    "attempts beside a summary": (
+        "\n".join(
+            json.dumps({"task": t, "passed": True, "samples": [{"passed": v} for v in vs]})
+            for t, vs in (("a", (True, False)), ("b", (True, True)))
+        ),
+        ONE,
+    ),
+    "tests are no attempts": (
+        "\n".join(
+            json.dumps({"task": t, "passed": v, "tests": [{"passed": True}, {"passed": v}]})
+            for t, v in (("a", False), ("b", True))
+        ),
+        SINGLE,
+    ),
+    "rows as lists": (json.dumps([["task", "passed"], ["a", 0], ["b", 1]]), SINGLE),
+    "metadata above": (
+        '{"type": "meta", "date": "May"}\n{"task": "a", "passed": 0}\n{"task": "b", "passed": 1}\n',
+        SINGLE,
+    ),
+    "headings in a text": (
+        "## gpt\n\n| task | ok |\n|--|--|\n| a | no |\n| b | yes |\n\n"
+        "## claude\n\n| task | ok |\n|--|--|\n| a | yes |\n| b | yes |\n",
+        TWO,
+    ),
+    "a total below verdicts": (
+        "| Task | Pass |\n|---|---|\n| a | ❌ |\n| b | ✅ |\n| **Total** | **1/2** |\n",
+        SINGLE,
+    ),
+}
+
+HINTED: dict[str, tuple[str, dict[str, Any], Runs]] = {
+    "an exit code": ("test,exit_code\na,1\nb,0\n", {"passes": "exit_code == 0"}, SINGLE),
+    "tests of an attempt": (
+        "task,passed_tests,total_tests\na,3,5\nb,5,5\n",
+        {"passes": "passed_tests >= @total_tests"},
+        SINGLE,
+    ),
+    "grades": (
+        "sample,epoch,grade\na,1,I\na,2,C\nb,1,C\nb,2,C\n",
+        {"passes": "grade == C", "columns": {"task": "sample"}},
+        ONE,
+    ),
+    "inside a record": (
+        '{"task": "a", "scores": {"exact": 0}}\n{"task": "b", "scores": {"exact": 1}}\n',
+        {"columns": {"task": "task", "success": "scores.exact"}},
+        SINGLE,
+    ),
+    "several parts": (
+        "task,build_passed,test_passed\na,0,0\nb,1,1\n",
+        {"columns": {"success": "build_passed"}},
+        SINGLE,
+    ),
+}
+
+
+def _runs(path: Path, **options: Any) -> Runs:
+    runs = []
+    for run in read(path, **options):
+        columns = (run.outcomes.n, run.outcomes.c, run.outcomes.missing)
+        runs.append(sorted(zip(*(map(int, column) for column in columns), strict=True)))
+        assert run.tally is not None
+        assert not run.tally.lost
+    return runs
+
+
+@pytest.mark.parametrize("name", READ)
+def test_it_is_read_at_first_try(tmp_path: Path, name: str) -> None:
+    text, expected = READ[name]
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8")
+    assert sorted(_runs(path)) == sorted(sorted(run) for run in expected)
+
+
+@pytest.mark.parametrize("name", HINTED)
+def test_the_hint_works(tmp_path: Path, name: str) -> None:
+    text, options, expected = HINTED[name]
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    hint = str(caught.value.hint)
+    assert options.get("passes", "--map") in hint
+    assert all(f"{word}={name}" in hint for word, name in options.get("columns", {}).items())
+    assert _runs(path, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("loss.csv", "task,loss\na,1\nb,0\n"),
+        ("rates.csv", "task,pass_rate\na,0.5\nb,1\n"),
+        ("page.html", "<table><tr><td>a</td></tr></table>"),
+        ("metrics.json", json.dumps({"gpt": {"exact": 1, "f1": 0}, "x": {"exact": 1, "f1": 1}})),
+        ("settings.json", json.dumps({"accuracy": 0.5, "n": 10})),
+    ],
+)
+def test_a_file_without_verdicts_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(PasshatError):
+        read(path)
+
+
+def test_settings_beside_results_are_no_run(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"stream": True, "debug": False}))
+    (tmp_path / "flags.csv").write_text("task,is_public\na,1\nb,0\n")
+    (tmp_path / "README.md").write_text("| task | ok |\n|--|--|\n| a | no |\n")
+    (tmp_path / "gpt.csv").write_text("task,passed\na,0\nb,1\n")
+    (run,) = read(tmp_path)
+    assert run.name == "gpt"
+    assert any("tables not read" in line for line in run.decisions)
+
+
+def _sheet(rows: list[str], merged: str = "") -> str:
+    cells = "".join(f"<row>{row}</row>" for row in rows)
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    return f'<worksheet xmlns="{space}"><sheetData>{cells}</sheetData>{merged}</worksheet>'
+
+
+def _row(number: int, *cells: object) -> str:
+    return "".join(
+        f'<c r="{"ABCDE"[i]}{number}" t="inlineStr"><is><t>{cell}</t></is></c>'
+        for i, cell in enumerate(cells)
+        if cell != ""
+    )
+
+
+def test_merged_cells_of_a_workbook_are_filled(tmp_path: Path) -> None:
+    rows = [("model", "task", "passed"), ("x", "a", 1), ("", "b", 0), ("y", "a", 1), ("", "b", 1)]
+    merged = '<mergeCells><mergeCell ref="A2:A3"/><mergeCell ref="A4:A5"/></mergeCells>'
+    path = tmp_path / "mine.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        content = _sheet([_row(i, *row) for i, row in enumerate(rows, 1)], merged)
+        archive.writestr("xl/worksheets/sheet1.xml", content)
+    runs = read(path)
+    assert {run.name: run.outcomes.passes for run in runs} == {"x": 1, "y": 2}
+    assert any("merged cells" in line for line in runs[0].decisions)
+
+
+def test_a_webarena_log_has_a_verdict_per_task(tmp_path: Path) -> None:
+    path = tmp_path / "merged_log.txt"
+    lines = [
+        *("[Config file]: /tmp/x/0.json", "[Result] (PASS) /tmp/x/0.json"),
+        *("[Config file]: /tmp/x/1.json", "[Result] (FAIL) /tmp/x/1.json"),
+        *("[Config file]: /tmp/x/2.json", "[Unhandled Error] timeout"),
+    ]
+    path.write_text("\n".join(f"10:00:00 - INFO - {line}" for line in lines))
+    assert _runs(path) == [[(0, 0, 1), (1, 0, 0), (1, 1, 0)]]
+    (run,) = read(path)
+    assert (run.protocol.suite, run.outcomes.tasks) == ("webarena", ("0", "1", "2"))
+
+
+def test_answers_of_mmlu_pro_pass_where_they_are_right(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": i, "answer": "B", "answer_index": 1, "category": "law", "pred": pred}
+        for i, pred in enumerate(["B", "C", None])
+    ]
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(rows))
+    assert _runs(path) == [[(0, 0, 1), (1, 0, 0), (1, 1, 0)]]
+
+
+def test_the_words_of_a_command_read_a_run_again(tmp_path: Path) -> None:
+    for name in ("m_run1", "m_run2"):
+        (tmp_path / f"{name}.csv").write_text("model,task,passed\nm,a,0\nm,b,1\n")
+    (run,) = read(tmp_path, join=True)
+    assert run.words == (str(tmp_path), "--join")
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("a/x.csv", "task,passed\na,0\nb,1\n")
+    (run,) = read(tmp_path / "logs.zip", columns={"success": "passed"})
+    assert run.words == (str(tmp_path / "logs.zip"), "--map", "success=passed")
