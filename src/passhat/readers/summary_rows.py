@@ -187,7 +187,9 @@ class Sections:
             else:
                 places.append(row)
                 names.append(self._name)
-        rest = {name: [chunk[name][row] for row in places] for name in chunk}
+        rest: dict[str, Sequence[object]] = {
+            name: [chunk[name][row] for row in places] for name in chunk
+        }
         if self.is_model:
             rest[SECTION_COLUMN] = names
         return rest, [lines[row] for row in places]
