@@ -183,16 +183,6 @@ class Protocol(Plain):
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Protocol:
-        """The protocol behind :meth:`to_dict`; InvalidValue where it is none."""
-        import msgspec
-
-        try:
-            return msgspec.convert(dict(data), cls)
-        except msgspec.ValidationError as error:
-            raise InvalidValue(f"the protocol of a run cannot be read: {error}.") from None
-
     def differences(self, other: Protocol) -> tuple[Difference, ...]:
         """List the fields in which the two do not agree, or are not known to.
 

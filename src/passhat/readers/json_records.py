@@ -8,14 +8,15 @@ decoded one by one, and every one that cannot be is reported as a loss.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import IO, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from passhat.errors import ReadError, shorten
+from passhat.errors import InvalidValue, ReadError, shorten
+from passhat.protocol import Protocol as RunProtocol
 from passhat.readers.parsing import Bytes, container_end, find_container, parts
 from passhat.readers.sources import Source, UnpackedTooLarge
 
@@ -25,6 +26,7 @@ __all__ = [
     "Document",
     "LossLog",
     "decode",
+    "decode_protocol",
     "json_lines",
     "open_document",
     "open_list",
@@ -79,6 +81,14 @@ def decode(data: Bytes, kind: type[T]) -> T:
             raise
         strict = _NO_NUMBER.sub(lambda m: m[0] if m[0][:1] == b'"' else b"null", data)
         return decoder.decode(strict)
+
+
+def decode_protocol(data: Mapping[str, object]) -> RunProtocol:
+    """The protocol of a run, as its ``to_dict`` writes it."""
+    try:
+        return msgspec.convert(dict(data), RunProtocol)
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"the protocol of a run cannot be read: {error}.") from None
 
 
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

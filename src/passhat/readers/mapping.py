@@ -17,7 +17,7 @@ from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, NotResults, Reader, ReadOptions, RunFacts
-from passhat.readers.json_records import decode
+from passhat.readers.json_records import decode, decode_protocol
 from passhat.readers.parsing import error_message, number_or_none, why_missing
 from passhat.readers.paths import read_paths
 from passhat.readers.record_map import (
@@ -489,7 +489,7 @@ class _MappedFile:
         stated = run.get("protocol")
         return RunFacts(
             facts["model"] or facts["experiment"] or self._source.stem,
-            Protocol.from_dict(decode(str(stated).encode(), dict[str, Any]))
+            decode_protocol(decode(str(stated).encode(), dict[str, Any]))
             if stated is not None
             else self._protocol(facts["suite"], decoding),
             decisions=self._decisions(),

@@ -18,7 +18,7 @@ from passhat._display import csv_text
 from passhat.errors import ReadError, shorten
 from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.json_records import BROKEN, decode, json_lines
+from passhat.readers.json_records import BROKEN, decode, decode_protocol, json_lines
 from passhat.readers.parsing import number_or_none
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
@@ -291,7 +291,7 @@ def _protocol(record: _Record) -> Protocol:
         "decoding": _mapping(record.get("decoding"), dict[str, Scalar]),
     }
     further = _mapping(record.get("protocol"), dict[str, Any])
-    return Protocol.from_dict({**further, **columns})
+    return decode_protocol({**further, **columns})
 
 
 def _mapping(cell: object, kind: type[_Mapping]) -> _Mapping:

@@ -15,7 +15,7 @@ from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.conversations import action_entries, transcript_entries
-from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.json_records import BROKEN, decode, decode_protocol, open_document, read_bytes
 from passhat.readers.parsing import as_dict, scalars
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -179,7 +179,7 @@ def _facts(head: _Results, source: Source) -> RunFacts:
     return RunFacts(
         agent=str(agent.llm or agent.implementation or source.stem),
         guessed=not (agent.llm or agent.implementation),
-        protocol=Protocol.from_dict(written)
+        protocol=decode_protocol(written)
         if written
         else Protocol(
             suite=f"tau2-bench/{domain}" if domain else None,
