@@ -11,7 +11,7 @@ import pytest
 
 from passhat import read
 from passhat.readers import Needs
-from passhat.readers.conversations import transcript_entries
+from passhat.readers.parsing import transcript_entries
 from passhat.readers.store import attempt_record
 from passhat.reporting.answers import find_differences
 from passhat.reporting.why import read_traces

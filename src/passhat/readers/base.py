@@ -21,8 +21,7 @@ from typing import Any, ClassVar
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
-from passhat.readers.conversations import conversation_text, with_answers
-from passhat.readers.parsing import LONGEST_DETAIL, number_or_none
+from passhat.readers.parsing import LONGEST_DETAIL, conversation_text, number_or_none, with_answers
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss, Outcomes, Run, ScoreRange, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
@@ -397,7 +396,7 @@ class LogBuilder:
         lost. ``absent`` marks an attempt that was planned and has no row. ``source_id`` is the id
         that the source itself gave to the attempt: the same one again is the same attempt, and is
         skipped. ``score`` is the graded result beside a verdict; a graded reward needs none.
-        ``conversation`` are (role, text) pairs as in :mod:`passhat.readers.conversations`, and
+        ``conversation`` are (role, text) pairs as in :mod:`passhat.readers.parsing`, and
         ``expected`` is the right answer; both are only looked at where they are needed.
         """
         name = "" if task is None else str(task).strip()

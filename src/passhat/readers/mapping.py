@@ -17,9 +17,9 @@ from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, NotResults, Reader, ReadOptions, RunFacts
+from passhat.readers.conversions import read_paths
 from passhat.readers.json_records import decode, decode_protocol
 from passhat.readers.parsing import error_message, number_or_none, why_missing
-from passhat.readers.paths import read_paths
 from passhat.readers.record_map import (
     ABOUT_WORDS,
     EXTRA_WORDS,
@@ -28,6 +28,7 @@ from passhat.readers.record_map import (
     RecordMap,
     compile_path,
     parse_rule,
+    scorer_names,
     value_of,
 )
 from passhat.readers.records import (
@@ -36,13 +37,12 @@ from passhat.readers.records import (
     content_kind,
     plain_log,
     steps_of,
+    text_records,
     value_at,
 )
 from passhat.readers.row_groups import Regrouping, RowGroups, ScorerChoice, is_scorer_name
-from passhat.readers.scorers import scorer_names
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, is_header, is_total
-from passhat.readers.text_lines import text_records
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS

@@ -22,9 +22,14 @@ from passhat.errors import (
     shorten,
 )
 from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_readers
-from passhat.readers.conversions import convert, is_dataset
+from passhat.readers.conversions import (
+    convert,
+    is_dataset,
+    is_path_pattern,
+    read_paths,
+    suggest_pattern,
+)
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
-from passhat.readers.paths import is_path_pattern, read_paths, suggest_pattern
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack

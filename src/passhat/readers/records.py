@@ -18,7 +18,6 @@ import msgspec
 from passhat._display import some
 from passhat.errors import ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
-from passhat.readers.excel import read_sheets
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
@@ -31,7 +30,7 @@ from passhat.readers.json_records import (
 from passhat.readers.parsing import container_end, find_container, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import is_zip
+from passhat.readers.zip_members import is_zip, read_sheets
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
 
@@ -44,8 +43,31 @@ __all__ = [
     "content_kind",
     "elements",
     "steps_of",
+    "text_records",
     "value_at",
 ]
+
+
+def text_records(source: Source, lines: str, starts: str = "") -> Iterator[Record]:
+    """A record for every line that fits ``lines``, with its named groups as fields.
+
+    ``starts`` fits the lines that begin an attempt; one that has no verdict when the log ends is a
+    record with its task alone.
+    """
+    verdict, start = re.compile(lines), re.compile(starts or "(?!)")
+    pending: dict[str, int] = {}
+    with source.open() as stream:
+        for number, content in enumerate(short_lines(stream), 1):
+            line = content.decode("utf-8", "replace")
+            if match := verdict.search(line):
+                fields = match.groupdict()
+                pending.pop(str(fields.get("task")), None)
+                yield Record(f"line {number}", fields, "", number - 1)
+            elif match := start.search(line):
+                pending.setdefault(match["task"], number)
+    for task, number in pending.items():
+        yield Record(f"line {number}", {"task": task}, "", number - 1)
+
 
 _PARQUET_MAGIC = b"PAR1"
 _DEEPEST = 40

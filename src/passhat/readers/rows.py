@@ -15,9 +15,9 @@ from typing import IO, TYPE_CHECKING, Protocol
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import cut_block
-from passhat.readers.excel import is_value, join_headers
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
+from passhat.readers.zip_members import is_value, join_headers
 from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk

@@ -14,18 +14,20 @@ from types import MappingProxyType
 from passhat._display import counted, some
 from passhat.errors import ReadError
 from passhat.readers.records import SHEET_COLUMN
-from passhat.readers.shape import (
+from passhat.readers.wide_tables import (
     FRACTION,
     N_CELL,
     PASSES_CELL,
     Shape,
     distinct_cells,
+    find_wide,
     list_unused,
     parse_number,
     reward_or_none,
     split_list,
+    unpivot_all,
+    verdict_columns,
 )
-from passhat.readers.wide_tables import find_wide, unpivot_all, verdict_columns
 from passhat.stats.outcomes.cells import CellCodes
 from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk

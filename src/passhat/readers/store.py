@@ -22,7 +22,7 @@ from passhat.readers.base import (
     is_counted,
     note_counted,
 )
-from passhat.readers.conversations import conversation_text, read_conversation
+from passhat.readers.parsing import conversation_text, read_conversation
 from passhat.readers.sources import Source
 from passhat.runner.redaction import Redactor
 from passhat.stats.arrays import IntArray

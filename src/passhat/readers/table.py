@@ -22,7 +22,6 @@ from passhat.readers.guessing import (
     unknown_format,
 )
 from passhat.readers.mapping import read_mapped
-from passhat.readers.nesting import guess_nested
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind
@@ -30,16 +29,15 @@ from passhat.readers.row_groups import (
     Regrouping,
     ScorerChoice,
     ScorerFilter,
+    guess_nested,
     join_columns,
     named_parts,
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
-from passhat.readers.shape import distinct_cells, list_unused, parse_number
 from passhat.readers.shapes import find_shape, name_columns
 from passhat.readers.sources import Source
-from passhat.readers.summary_rows import Sections, TableFilter
-from passhat.readers.table_rows import TableRows, no_rows
-from passhat.readers.wide_tables import verdict_columns
+from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
+from passhat.readers.wide_tables import distinct_cells, list_unused, parse_number, verdict_columns
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Outcomes, Run, Tally
 from passhat.stats.outcomes.cells import RowError

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from passhat._display import some
 from passhat.errors import InvalidValue
 from passhat.readers import Needs, read
-from passhat.readers.conversations import read_conversation
+from passhat.readers.parsing import read_conversation
 from passhat.readers.store import run_from_store
 from passhat.stats.outcomes import Run, Verdict
 from passhat.stats.why import Step, TaskWhy, Trace, Why, explain_failures, explain_task

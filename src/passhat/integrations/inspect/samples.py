@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.agents.base import ModelCall
 from passhat.agents.provider_tables import stop_reason
-from passhat.readers.conversations import message_text, transcript_entries
+from passhat.readers.parsing import message_text, transcript_entries
 from passhat.readers.zip_members import BrokenMember, Members
 from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor

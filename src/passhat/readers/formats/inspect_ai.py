@@ -16,9 +16,15 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.conversations import transcript_entries
 from passhat.readers.json_records import BROKEN, decode, open_document, open_list, read_bytes
-from passhat.readers.parsing import error_message, number_or_none, scalars, sum_numbers, why_missing
+from passhat.readers.parsing import (
+    error_message,
+    number_or_none,
+    scalars,
+    sum_numbers,
+    transcript_entries,
+    why_missing,
+)
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 from passhat.stats.outcomes import Run

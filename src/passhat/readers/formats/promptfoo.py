@@ -11,9 +11,8 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.conversations import transcript_entries
 from passhat.readers.json_records import open_document, read_bytes
-from passhat.readers.parsing import as_dict, number_or_none, why_missing
+from passhat.readers.parsing import as_dict, number_or_none, transcript_entries, why_missing
 from passhat.readers.rows import CsvRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run

@@ -14,9 +14,8 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.conversations import action_entries, transcript_entries
 from passhat.readers.json_records import BROKEN, decode, decode_protocol, open_document, read_bytes
-from passhat.readers.parsing import as_dict, scalars
+from passhat.readers.parsing import action_entries, as_dict, scalars, transcript_entries
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 

@@ -9,10 +9,9 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
-from passhat.readers.conversations import action_entries, transcript_entries
 from passhat.readers.identity import from_name
 from passhat.readers.json_records import decode, open_list, read_bytes
-from passhat.readers.parsing import as_dict, why_missing
+from passhat.readers.parsing import action_entries, as_dict, transcript_entries, why_missing
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
