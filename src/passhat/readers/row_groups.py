@@ -515,7 +515,7 @@ class ScorerFilter:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """What was decided by the choice of a judge."""
+        """Decisions that follow from the choice of a judge."""
         if self.column is None:
             return ()
         return (f"only rows of {self.scorer!r} in column {self.column!r} count",)

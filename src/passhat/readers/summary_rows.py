@@ -419,7 +419,7 @@ class Sections:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """What was decided about these rows."""
+        """Decisions about these rows."""
         if not self.count:
             return ()
         what = "name the model of the rows below" if self.is_model else "head sections: left out"

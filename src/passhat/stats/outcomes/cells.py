@@ -24,8 +24,10 @@ __all__ = [
     "NumberColumn",
     "RowError",
     "TextColumn",
+    "number_by_appearance",
     "number_from",
     "parse_column",
+    "sort_rows",
     "whole_number_from",
 ]
 
@@ -226,3 +228,32 @@ def parse_column(
                 message = f"{named} should hold {expected}, not {shorten(cell)}."
                 raise RowError(first_row + offset, message, hint=hint) from None
         raise
+
+
+def number_by_appearance(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Codes numbered from 0 in order of first appearance, and the code behind each number."""
+    if not len(codes):
+        return codes, codes
+    size = int(codes.max()) + 1
+    if size > 4 * len(codes) + 1_000:
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        distinct = codes[np.sort(first)]
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[inverse], distinct
+    # Without sorting: written backwards, the first row of a code is written last and stays.
+    first = np.full(size, len(codes), np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    distinct = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
+    rank = np.zeros(size, np.int64)
+    rank[distinct] = np.arange(len(distinct))
+    return rank[codes], distinct
+
+
+def sort_rows(task: IntArray, rank: IntArray | None) -> IntArray:
+    """The order by task, then by rank; most tables are in it already."""
+    steps = np.diff(task)
+    is_sorted = steps >= 0 if rank is None else (steps > 0) | ((steps == 0) & (np.diff(rank) >= 0))
+    if is_sorted.all():
+        return np.arange(len(task))
+    return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))

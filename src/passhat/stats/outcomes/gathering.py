@@ -22,8 +22,10 @@ from passhat.stats.outcomes.cells import (
     NumberColumn,
     RowError,
     TextColumn,
+    number_by_appearance,
     number_from,
     parse_column,
+    sort_rows,
     whole_number_from,
 )
 from passhat.stats.outcomes.columns import ColumnMap
@@ -174,7 +176,7 @@ class _Rows:
         group_codes = np.zeros(self.count, np.int64)
         for column in self._run.values():
             # Renumbered after every column, so that the numbers stay small.
-            group_codes = _by_appearance(group_codes * len(column.values) + column.codes)[0]
+            group_codes = number_by_appearance(group_codes * len(column.values) + column.codes)[0]
         # Sorted once: a comparison per run would be quadratic in a table with 20,000 models.
         sorting = np.argsort(group_codes, kind="stable")
         starts = np.flatnonzero(np.diff(group_codes[sorting])) + 1
@@ -216,7 +218,7 @@ class _Rows:
     def _tasks_of(self, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
         """Number the tasks of one run from 0 in order of appearance."""
         codes = self._task.codes[rows]
-        ranks, distinct = _by_appearance(codes if self._twins is None else self._twins[codes])
+        ranks, distinct = number_by_appearance(codes if self._twins is None else self._twins[codes])
         values = self._task.values
         return ranks, tuple(values[code] for code in distinct.tolist())
 
@@ -240,35 +242,6 @@ class _Rows:
                 )
             labels[name] = tuple(values[code] for code in first_codes.tolist())
         return labels
-
-
-def _by_appearance(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Codes numbered from 0 in order of first appearance, and the code behind each number."""
-    if not len(codes):
-        return codes, codes
-    size = int(codes.max()) + 1
-    if size > 4 * len(codes) + 1_000:
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        distinct = codes[np.sort(first)]
-        rank = np.empty(len(first), np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return rank[inverse], distinct
-    # Without sorting: written backwards, the first row of a code is written last and stays.
-    first = np.full(size, len(codes), np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    distinct = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
-    rank = np.zeros(size, np.int64)
-    rank[distinct] = np.arange(len(distinct))
-    return rank[codes], distinct
-
-
-def _sorting(task: IntArray, rank: IntArray | None) -> IntArray:
-    """The order by task, then by rank; most tables are in it already."""
-    steps = np.diff(task)
-    is_sorted = steps >= 0 if rank is None else (steps > 0) | ((steps == 0) & (np.diff(rank) >= 0))
-    if is_sorted.all():
-        return np.arange(len(task))
-    return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))
 
 
 class AttemptGatherer(_Rows):
@@ -388,7 +361,7 @@ class AttemptGatherer(_Rows):
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
-            sorting = _sorting(task, None if trials is None else trials.rank[rows])
+            sorting = sort_rows(task, None if trials is None else trials.rank[rows])
             if trials is not None:
                 trials.refuse_duplicates(rows, task, names, sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
