@@ -171,9 +171,34 @@ def test_without_a_baseline_the_job_is_green_says_so_and_the_first_one_is_saved(
     assert ended["result"] == "0"
     assert ended["gated"] == "false"
     assert ended["verdict"].startswith("No baseline yet (baseline.jsonl does not exist)")
-    assert stub.calls("gate") == []
+    assert [call.split()[2:] for call in stub.calls("gate")] == [["pass^1", ">=", "0"]]
     assert (stub.folder / "baseline.jsonl").exists()
     assert "No baseline yet" in (stub.folder / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("code", ["2", "4"])
+def test_what_was_never_judged_is_no_first_baseline(stub: Runner, code: str) -> None:
+    ended = stub.run(BOTH, CODE_gate=code, VERDICT="Incomplete: no attempt has a verdict.")
+    assert ended["result"] == ended["exit-code"] == code
+    assert stub.calls("export") == []
+    assert not (stub.folder / "baseline.jsonl").exists()
+
+
+def test_rules_that_wait_for_a_baseline_are_named(stub: Runner) -> None:
+    inputs = {"RULES": "pass^1 >= base - 0.03\npass^1 >= 0.1", "BASELINE": "nope.jsonl"}
+    empty = dict.fromkeys(("MARGIN", "MAX_MISSING", "RESULTS", "RUN_OPTIONS", "SAVE"), "")
+    gate = f"bash {ROOT}/.github/action/gate.sh"
+    done = stub.execute(
+        gate, SOURCE="new.jsonl", CONFIRM="True", UNSETTLED="warn", **inputs, **empty
+    )
+    assert "not asked: pass^1 >= base - 0.03" in done.stdout
+    assert stub.outputs()["verdict"].endswith("No regression.")
+
+
+def test_the_first_baseline_may_be_in_a_folder_that_is_not_there_yet(stub: Runner) -> None:
+    target = "kept/of main/baseline.jsonl"
+    assert stub.run({"baseline": target, "save-baseline": target})["result"] == "0"
+    assert (stub.folder / target).exists()
 
 
 def test_the_gate_comes_before_the_save_and_a_red_one_leaves_the_baseline_alone(

@@ -23,14 +23,32 @@ if [ -n "$BASELINE" ]; then
   esac
 fi
 rules=0
+waiting=""
 while IFS= read -r rule; do
   [ -n "${rule// /}" ] || continue
   if [ "$has_baseline" = false ] && [ -n "$BASELINE" ] && [[ "$rule" == *base* ]]; then
-    continue # it compares with a baseline that is not there yet
+    waiting="$waiting, $rule" # it compares with a baseline that is not there yet
+    continue
   fi
   arguments+=("$rule")
   rules=$((rules + 1))
 done <<< "$RULES"
+if [ -n "$waiting" ]; then
+  echo "::notice title=passhat::No baseline yet ($BASELINE does not exist), so these rules were not asked: ${waiting#, }"
+fi
+
+# What was never judged is no first baseline: the rule holds for every run that has verdicts.
+if [ "$has_baseline" = false ] && [ "$rules" -eq 0 ] && [ "$RUN_CODE" -eq 0 ]; then
+  judged=0
+  COLUMNS=2000 passhat gate "$SOURCE" "pass^1 >= 0" ${MAX_MISSING:+--max-missing "$MAX_MISSING"} \
+    > passhat-gate.txt 2>&1 || judged=$?
+  if [ "$judged" -ne 0 ]; then
+    verdict=$(head -n 1 passhat-gate.txt)
+    printf 'passhat gate ended with %s.\n\n%s\n' "$judged" "$verdict" > passhat-gate.md
+    cat passhat-gate.txt >&2
+    finish "$judged" "$verdict" true
+  fi
+fi
 
 if [ "$has_baseline" = false ] && [ "$rules" -eq 0 ]; then
   text="No baseline yet: nothing was compared."
@@ -46,7 +64,8 @@ fi
 [ -z "$MARGIN" ] || arguments+=(--margin "$MARGIN")
 [ -z "$MAX_MISSING" ] || arguments+=(--max-missing "$MAX_MISSING")
 # Fresh attempts need an agent that can be run; without rules only, since a rule names its subject.
-if [ "$CONFIRM" != false ] && [ "$rules" -eq 0 ] && [ -z "$RESULTS" ]; then
+CONFIRM=${CONFIRM,,}
+if [ "${CONFIRM:-false}" != false ] && [ "$rules" -eq 0 ] && [ -z "$RESULTS" ]; then
   if [ "$CONFIRM" = true ]; then arguments+=(--confirm); else arguments+=(--confirm "$CONFIRM"); fi
   [ -z "$RUN_OPTIONS" ] || arguments+=(--again "$RUN_OPTIONS")
 fi

@@ -7,6 +7,7 @@ if [ "$CODE" != 0 ]; then
   echo "::notice title=passhat::The baseline $TARGET stays as it is: the gate ended with $CODE."
   exit 0
 fi
+mkdir -p "$(dirname "$TARGET")"
 if ! passhat export "$SOURCE" -o "$TARGET.new.jsonl" || ! [ -s "$TARGET.new.jsonl" ]; then
   echo "::error title=passhat::The baseline $TARGET could not be written."
   exit 1
