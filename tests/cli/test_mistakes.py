@@ -128,6 +128,8 @@ def mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("OPENAI_API_KEY", "k")
+    # Another test may have loaded it here, and agents that emit spans get no worker processes.
+    monkeypatch.delitem(sys.modules, "opentelemetry.sdk.trace", raising=False)
     yield tmp_path
     for name in modules:
         sys.modules.pop(name, None)

@@ -132,7 +132,7 @@ def test_the_results_are_exported_in_tau2s_own_form(passhat: Call, shop: Path) -
     assert len(results["simulations"]) == 6
     (run,) = read("results.json")
     assert run.outcomes.c.tolist() == [3, 3]
-    assert run.protocol.suite == "tau2-bench/mock"
+    assert run.protocol.suite == "tau2:mock"
 
 
 def _package(folder: Path, registry: str | None) -> Path:

@@ -130,7 +130,9 @@ def _first_guess(problem: _Combination, tail: float) -> FloatArray:
     """Quantile of the Beta variable with the same mean and variance (exact for binary values)."""
     mass = problem.shapes * problem.slopes
     mean = (mass * problem.values).sum(axis=1) / mass.sum(axis=1)
-    deviation = problem.slopes * (problem.values - mean[:, None])
+    # Values without mass may be out of all proportion to the others.
+    values = np.where(problem.shapes > 0, problem.values, mean[:, None])
+    deviation = problem.slopes * (values - mean[:, None])
     variance = (problem.shapes * deviation**2).sum(axis=1) / mass.sum(axis=1) ** 2
     total = np.maximum(mean * (1 - mean) / variance, 1e-3)  # a Beta(a, b) has a + b = this - 1
     guess = betaincinv(total * mean, total * (1 - mean), tail)
