@@ -7,6 +7,7 @@ other environment. The user's code is at most five lines each.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -116,8 +117,9 @@ PACKAGES = {
     "crewai crew": "crewai",
 }
 """Packages that are not called as their framework is here."""
-CALLS = {"dspy": 3}
-"""Model calls of an attempt, where they are not two: a program of DSPy has a last one."""
+CALLS = {"dspy": 3, "claude_agent_sdk": 3}
+"""Model calls of an attempt, where they are not two: a program of DSPy has a last one, and Claude's
+SDK asks for a title of the conversation, which costs as well."""
 
 
 def is_installed(name: str) -> bool:
@@ -206,3 +208,27 @@ def test_a_cap_holds_for_a_framework(folder: Path) -> None:
         rows = [row for block in store.rows(run.id) for row in block]
     assert sum(float(str(row[6])) for row in rows) <= 500
     assert done.returncode == 4, done.stderr
+
+
+@pytest.mark.skipif("claude_agent_sdk" not in HERE, reason="checked where Claude's SDK is")
+@pytest.mark.usefixtures("folder")
+def test_a_second_turn_counts_its_own_use_only() -> None:
+    """The SDK reports the sum of the conversation after every turn."""
+    from claude_agent_sdk import ClaudeAgentOptions
+
+    from passhat.agents.base import AttemptInfo
+    from passhat.agents.function import agent_from_object
+    from passhat.suites.base import Turn
+
+    async def talk() -> AttemptInfo:
+        attempt = AttemptInfo("t", 1, seed=1)
+        options = ClaudeAgentOptions(model="claude-sonnet-4-5", tools=[])
+        session = await agent_from_object(options).session(attempt)
+        for text in ("What is 6 times 7?", "And again?"):
+            assert await session.answer(Turn(text)) == "42"
+        await session.close()
+        return attempt
+
+    first, second = asyncio.run(talk()).meter.calls
+    assert first.input_tokens == second.input_tokens
+    assert first.cost == pytest.approx(second.cost)

@@ -502,7 +502,8 @@ class AdkSession(FrameworkSession):
                 self._note_model(model, tokens, stop or StopReason.STOP, event.content)
             for response in event.get_function_responses():
                 arguments = field_of(calls.get(response.id), "args")
-                self._note_tool(response.name, arguments, response.response)
+                output = field_of(response.response, "result") or response.response
+                self._note_tool(response.name, arguments, output)
             if event.is_final_response() and event.content is not None:
                 parts = event.content.parts or ()
                 answer = "".join(part.text or "" for part in parts if not part.thought) or answer
@@ -531,6 +532,7 @@ class ClaudeSession(FrameworkSession):
 
     def _begin(self) -> None:
         self._client: Any = None
+        self._used: Mapping[str, Any] = {}
 
     async def _run(self, text: str) -> str:
         if self._client is None:
@@ -548,31 +550,27 @@ class ClaudeSession(FrameworkSession):
                 elif kind == "ToolResultBlock":
                     call = calls.get(block.tool_use_id)
                     name = str(field_of(call, "name") or "tool")
-                    self._note_tool(name, field_of(call, "input"), block.content)
+                    self._note_tool(name, field_of(call, "input"), text_of_answer(block.content))
             if type(message).__name__ == "ResultMessage":
                 answer = str(message.result or "")
                 self._note_result(message)
         return answer
 
     def _note_result(self, message: Any) -> None:
-        """Record the use that the SDK sums up over the calls of a turn, with its own cost."""
-        usage = message.model_usage or {}
-        for model, one in usage.items():
-            tokens = TokenCount(
-                one["inputTokens"] + one["cacheReadInputTokens"] + one["cacheCreationInputTokens"],
-                one["outputTokens"],
-                one["cacheReadInputTokens"],
-                one["cacheCreationInputTokens"],
-            )
-            note_call(
-                self._attempt.meter,
-                self._prices,
-                str(model),
-                tokens,
-                message.stop_reason or StopReason.STOP,
-                message.result,
-                one.get("costUSD"),
-            )
+        """Record the use of a turn, with the SDK's own cost; the SDK sums over all turns."""
+        names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
+        for model, total in (message.model_usage or {}).items():
+            before = self._used.get(model, {})
+            plain, cached, written, outputs = (total[name] - before.get(name, 0) for name in names)
+            cost = (total.get("costUSD") or 0.0) - (before.get("costUSD") or 0.0)
+            tokens = TokenCount(plain + cached + written, outputs, cached, written)
+            if tokens.all:
+                note_call(
+                    *(self._attempt.meter, self._prices, str(model), tokens),
+                    *(message.stop_reason or StopReason.STOP, message.result),
+                    cost if total.get("costUSD") is not None else None,
+                )
+        self._used = message.model_usage or self._used
         if message.is_error:
             status = message.api_error_status
             problem = f"{message.result or message.errors}"
