@@ -403,6 +403,7 @@ class _Execution:
             # New, or removed since it was looked at: what was stored then is not there any more.
             stored_attempts = await self._retry(partial(store.load_attempts, self._run))
             self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
+            self._others = self._others or len(stored_attempts) > 0  # another runner began it
         if plan.stop_when:
             self._order_seed = await self._thread(partial(plan.order_seed, store))
             self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, self._order_seed)

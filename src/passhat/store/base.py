@@ -360,7 +360,9 @@ class Store(ABC):
             runner then ends, and nothing of it is mixed with a run that is begun later.
         """
         with self._transaction():
-            self._db.execute(f"SELECT key FROM runs WHERE id = ?{self._LOCK_RUN}", (run,))
+            # Deleted by its key: one that another runner begins after this look is not meant.
+            query = f"SELECT key FROM runs WHERE id = ?{self._LOCK_RUN}"
+            row = self._db.execute(query, (run,)).fetchone()
             claims = sum(held.claims for held in self.list_claims(run) if not held.expired)
             if claims and not force:
                 raise InvalidValue(
@@ -368,7 +370,7 @@ class Store(ABC):
                     f"{counted(claims, 'attempt')}.",
                     hint="Stop that runner first, or delete the run all the same with --force.",
                 )
-            self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+            self._db.execute("DELETE FROM runs WHERE key = ?", row or (None,))
             self._tell(run)
         self._task_keys.pop(run, None)
         self._generations.pop(run, None)
