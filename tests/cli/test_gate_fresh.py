@@ -99,6 +99,7 @@ def test_a_table_says_what_it_needs_and_takes_it(folder: Path) -> None:
     refused = invoke(*gate)
     assert refused.exit_code == 2
     assert "does not record what fresh attempts need" in refused.output
+    assert "As in: passhat run " in " ".join(refused.output.split())
     assert "--again '-a python:agent:answer -s jsonl:tasks.jsonl'" in refused.output
     taken = invoke(*gate, "--again", "-a python:gate_new:answer -s jsonl:tasks.jsonl")
     assert taken.exit_code == 1, taken.output

@@ -88,3 +88,8 @@ def test_a_smaller_run_on_purpose_is_complete() -> None:
 def test_more_tasks_than_the_baseline_are_no_loss() -> None:
     more = Run("new", "new", Outcomes.from_counts(4, [4, 3, 2] * 11, [*NAMES, "a", "b", "c"]))
     assert not gate(more, against=BASE).incomplete
+
+
+def test_tasks_with_absent_attempts_are_named_and_the_rest_counted() -> None:
+    result = gate(_run([4] * 15 + [1] * 15, [4] * 15 + [1] * 15), (), BASE)
+    assert any("on 15 tasks (t15, t16, t17, t18, t19 and 10 more)" in note for note in result.notes)

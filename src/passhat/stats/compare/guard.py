@@ -36,7 +36,7 @@ class Agreement:
             return None
         return (
             f"attempts per task differ ({self.attempts.mine} against {self.attempts.theirs}): the "
-            "metric is unbiased at any number, so the lift is fair"
+            "metric is unbiased at any number that was chosen before the run"
         )
 
     def __str__(self) -> str:

@@ -281,7 +281,7 @@ def find_losses(
     stated_attempts = options.attempts or run.protocol.attempts
     if absent:
         short = np.flatnonzero(lacking)
-        names = some([outcomes.tasks[i] for i in short[:6].tolist()], 5)
+        names = some([outcomes.tasks[i] for i in short.tolist()])
         verb, verb_count = ("is", "counts") if absent == 1 else ("are", "count")
         notes += (
             f"{counted(absent, 'attempt')} of the {stated_attempts or 'attempts'} planned per task "
