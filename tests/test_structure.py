@@ -87,10 +87,16 @@ def test_no_import_cycle_not_even_inside_functions() -> None:
     assert cycles() == []
 
 
-def test_at_most_380_files_and_30_in_a_folder() -> None:
-    assert len(modules()) <= 380
+def test_at_most_420_files_and_30_in_a_folder() -> None:
+    assert len(modules()) <= 420
     folders = Counter(path.parent for path in modules().values())
-    crowded = {str(folder.relative_to(SOURCE)): n for folder, n in folders.items() if n > 30}
+    # A command is a file of its own in cli.
+    most = {SOURCE / "cli": 36}
+    crowded = {
+        str(folder.relative_to(SOURCE)): n
+        for folder, n in folders.items()
+        if n > most.get(folder, 30)
+    }
     assert crowded == {}
 
 
