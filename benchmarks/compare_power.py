@@ -2,7 +2,8 @@
 
 30 tasks x 8 attempts, rates of A from Beta(2.2, 0.7), those of B lower by a factor that takes ten
 points from the mean: how often is a drop claimed, and how often where there is none? The reduced
-size runs in a minute; ``--runs 60`` is the published one.
+size runs in a minute; ``--runs 300`` is the published one. ``evalstats`` and ``statgate`` are rows
+of the table where they are installed (``pip install evalstats statgate``).
 
     python benchmarks/compare_power.py --runs 20
 """
@@ -10,6 +11,7 @@ size runs in a minute; ``--runs 60`` is the published one.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from collections.abc import Callable
 
 import numpy as np
@@ -49,11 +51,45 @@ def by_tests(a: Outcomes, b: Outcomes) -> dict[str, bool]:
     }
 
 
+def attempts_of(side: Outcomes) -> np.ndarray:
+    """Tasks x attempts of 0 and 1; the order within a task says nothing to either peer."""
+    return (np.arange(ATTEMPTS) < np.asarray(side.c)[:, None]).astype(float)
+
+
+def by_evalstats(a: Outcomes, b: Outcomes) -> dict[str, bool]:
+    """``pairwise_differences`` with its default method: the interval below zero."""
+    import evalstats
+
+    scores = np.stack([attempts_of(a), attempts_of(b)])
+    rng = np.random.default_rng(1)
+    # A before B: a drop is a difference above zero.
+    found = evalstats.pairwise_differences(scores, 0, 1, rng=rng)
+    return {"evalstats, default": found.ci_low > 0}
+
+
+def by_statgate(a: Outcomes, b: Outcomes) -> dict[str, bool]:
+    """``evaluate_gate`` without a margin: BLOCK."""
+    import statgate
+
+    sides = [
+        [
+            statgate.EvalRecord(case_id=str(task), passed=bool(passes), run_index=number)
+            for task, row in enumerate(attempts_of(side))
+            for number, passes in enumerate(row)
+        ]
+        for side in (a, b)
+    ]
+    report = statgate.evaluate_gate(*sides, statgate.GateSettings(metric="pass_rate", margin=0.0))
+    return {"statgate, margin 0": report.verdict is statgate.Verdict.BLOCK}
+
+
 def count_claims(drop: float, runs: int, seed: int) -> dict[str, int]:
     """How many of the simulated pairs each method calls a drop."""
     rng = np.random.default_rng(seed)
     totals: dict[str, int] = {}
-    methods: tuple[Callable[[Outcomes, Outcomes], dict[str, bool]], ...] = (by_compare, by_tests)
+    methods: list[Callable[[Outcomes, Outcomes], dict[str, bool]]] = [by_compare, by_tests]
+    peers = {"evalstats": by_evalstats, "statgate": by_statgate}
+    methods += [peer for name, peer in peers.items() if importlib.util.find_spec(name)]
     for _ in range(runs):
         rates = rng.beta(2.2, 0.7, TASKS)
         lower = rates * (1 - drop / rates.mean())

@@ -42,6 +42,15 @@ def test_nor_on_postgres(store_place: str) -> None:
     assert Simulation(prepare_postgres(store_place), SEED).run(600).written > 0
 
 
+@pytest.mark.parametrize("store_place", ["postgres"], indirect=True)
+@pytest.mark.parametrize("episode", [10, 23], ids=["waits", "renews"])
+def test_episodes_that_once_broke_on_postgres(store_place: str, episode: int) -> None:
+    """A runner that lost its result did not wait; a lease was renewed while its run was removed."""
+    simulation = Simulation(prepare_postgres(store_place), 1)
+    simulation.tally.episodes = episode
+    assert simulation.run(1).episodes == episode + 1
+
+
 def test_the_same_seed_makes_the_same_simulation(tmp_path: Path) -> None:
     first, second = (Simulation(str(tmp_path / f"{i}.db"), 5).run(1_000) for i in range(2))
     assert first == second

@@ -196,6 +196,11 @@ class Progress:
     settled: Look | None = None
     """The last result of the run's own rules, if it has any."""
 
+    @property
+    def results(self) -> int:
+        """Attempts that were made here, those that another runner took over included."""
+        return self.done + self.dropped
+
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
         self.retries += record.retries
@@ -321,10 +326,10 @@ class _Execution:
         watching.add_done_callback(take_exception)
         try:
             while True:
-                claimed, written = self._claims.handed_out, self._progress.done
+                claimed, results = self._claims.handed_out, self._progress.results
                 await self._make(work)
                 # A cap may keep this runner from making what it claims: another round is no use.
-                idle = self._claims.handed_out > claimed and self._progress.done == written
+                idle = self._claims.handed_out > claimed and self._progress.results == results
                 if idle or not await self._find_left():
                     break
         except StoreUnavailable:
@@ -376,14 +381,19 @@ class _Execution:
             if not self._plan.wait:
                 return False
             claims_of_others = await self._retry(partial(self._store.list_claims, self._run))
-            if not claims_of_others:
+            if not claims_of_others and await self._is_complete():
                 return False
-            if not is_announced:
+            if claims_of_others and not is_announced:
                 is_announced = True
                 how_many = counted(sum(held.claims for held in claims_of_others), "attempt")
                 self._plan.tell(f"Waiting for other runners, which are making {how_many}.")
             await asyncio.sleep(_WAIT_SECONDS)
         return False
+
+    async def _is_complete(self) -> bool:
+        """Whether every attempt has ended, by one look: between two, another runner may claim."""
+        ended = await self._retry(partial(self._store.load_attempts, self._run, ended=True))
+        return ended.left(self._tasks, self._plan.attempts) == 0
 
     async def _begin(self) -> Claims:
         """Count the attempts in the store, check that the agent is reachable, store the run."""

@@ -78,6 +78,8 @@ class Store(ABC):
     _SNAPSHOT: ClassVar[str] = "BEGIN"
     # End of a query of a run: until the transaction ends it is not removed, or not claimed from.
     _KEEP_RUN, _LOCK_RUN = "", ""
+    # A statement after which no lease of a run is renewed until the transaction ends.
+    _LOCK_LEASES = ""
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
@@ -363,6 +365,8 @@ class Store(ABC):
             # Deleted by its key: one that another runner begins after this look is not meant.
             query = f"SELECT key FROM runs WHERE id = ?{self._LOCK_RUN}"
             row = self._db.execute(query, (run,)).fetchone()
+            if row and self._LOCK_LEASES:
+                self._db.execute(self._LOCK_LEASES, row)
             claims = sum(held.claims for held in self.list_claims(run) if not held.expired)
             if claims and not force:
                 raise InvalidValue(
@@ -377,17 +381,13 @@ class Store(ABC):
 
     # -- reading -------------------------------------------------------------------------------
 
-    def load_attempts(self, run: str, *, finished: bool = False) -> AttemptSet:
+    def load_attempts(self, run: str, **which: bool) -> AttemptSet:
         """The attempts that are finished or being made; none for a run that is not there.
 
-        With ``finished`` only those with a verdict, passed or failed.
+        With ``finished`` those with a verdict, passed or failed; with ``ended`` missing ones, too.
         """
         key = self._find_key(run)
-        return (
-            AttemptSet()
-            if key is None
-            else counting.load_attempts(self._db, key, finished=finished)
-        )
+        return AttemptSet() if key is None else counting.load_attempts(self._db, key, **which)
 
     def load_allocation(self, run: str) -> str | None:
         """Attempts by task, as JSON, of a run that has attempts; empty where all have as many."""

@@ -250,15 +250,17 @@ def count_same_answers(database: Database, run: int) -> tuple[int, int]:
     return int(several), int(same)
 
 
-def load_attempts(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
-    """The attempts that are there, or those with a verdict.
+def load_attempts(
+    database: Database, run: int, *, finished: bool = False, ended: bool = False
+) -> AttemptSet:
+    """The attempts that are there; those with a verdict; or those that nobody makes any more.
 
     Where a task's attempts have no gap, which is nearly always so, they are not looked at one by
     one.
     """
     bits: dict[str, int] = {}
     source = "judged" if finished else "attempts"
-    where = " AND verdict >= 0" if finished else ""
+    where = " AND verdict >= 0" if finished else " AND verdict IS NOT NULL" if ended else ""
     gaps: list[tuple[str, int]] = []
     for task, key, count, low, high in database.execute(
         "SELECT t.task, t.key, a.count, a.low, a.high FROM tasks t JOIN ("

@@ -92,6 +92,10 @@ class PostgresStore(Store):
     _db: PostgresConnection
     _SNAPSHOT: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     _KEEP_RUN, _LOCK_RUN = " FOR KEY SHARE", " FOR UPDATE"
+    _LOCK_LEASES = (
+        "SELECT 1 FROM leases WHERE token IN "
+        "(SELECT owner FROM attempts WHERE run = ? AND finished IS NULL) ORDER BY token FOR UPDATE"
+    )
 
     def __init__(
         self,
