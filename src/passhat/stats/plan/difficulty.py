@@ -14,7 +14,7 @@ the distribution of p is known, which is the purpose of a pilot.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,7 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.compare.prospects import fit_weights, rate_grid
+from passhat.stats.estimate.estimator import missing_effect
 from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
@@ -36,6 +37,7 @@ __all__ = [
     "VarianceByAttempts",
     "binomial_chances",
     "median_attempts",
+    "missing_note",
     "pilot_values",
 ]
 
@@ -224,6 +226,20 @@ class PilotVariance:
 def median_attempts(outcomes: Outcomes) -> int:
     """Scored attempts per task: the median."""
     return int(np.median(outcomes.n))
+
+
+def missing_note(pilot: Outcomes, metric: CountMetric) -> Iterator[str]:
+    """What missing attempts cost a plan: bounds that more attempts do not bring together."""
+    ends = missing_effect(pilot, metric)
+    low, high = ends["as failed"], ends["as passed"]
+    if pilot.total_missing == 0 or low is None or high is None or pilot.attempts == 0:
+        return
+    share = f"{pilot.total_missing:,} of {counted(pilot.attempts, 'attempt')}"
+    yield (
+        f"{share} of the pilot are missing, and the plan takes none to be: if as large a share "
+        f"goes missing again, the ends of {metric} lie {100 * (high - low):.1f} points further "
+        "apart, however many attempts are made"
+    )
 
 
 def pilot_values(

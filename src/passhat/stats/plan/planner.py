@@ -31,6 +31,7 @@ from passhat.stats.plan.difficulty import (
     PilotVariance,
     VarianceByAttempts,
     median_attempts,
+    missing_note,
 )
 from passhat.stats.plan.plan_result import Detect, Goal, HalfWidth, Plan, PlanRow
 from passhat.stats.terms import Population
@@ -108,7 +109,7 @@ def plan_tasks(
     other = None if against is None else as_outcomes(against)
     if outcomes is None and cluster is not None:
         raise InvalidValue("clusters are a label of a pilot's tasks; there is no pilot.")
-    difficulty, basis = _difficulty(outcomes, mean, icc)
+    difficulty, basis = _difficulty(outcomes, count_metric, mean, icc)
     variance = _variance(difficulty, count_metric, goal, outcomes, other, correlation)
     other_side = other if goal.agents == 2 else None
     spread = PilotVariance.redraw(variance, outcomes, other_side, count_metric, cluster)
@@ -132,7 +133,7 @@ def plan_tasks(
         fewest_tasks=goal.tasks(spread.design * first.between),
         enough_attempts=_sufficient_attempts(variance, attempt_counts[0]),
         assumptions=(
-            basis,
+            *basis,
             *_pairing_notes(goal, other, correlation),
             *_uncertainty_notes(outcomes, cluster, spread),
             goal.approximation,
@@ -251,7 +252,7 @@ def allocate(
             row = _row(len(outcomes), round(total / len(outcomes)), 1, _price_per_attempt(source))
             plan = replace(plan, rows=(row,))
         return replace(plan, allocation=_allocate_for_goal(allocator, goal, total, gate=gate))
-    difficulty, basis = _difficulty(outcomes, None, None)
+    difficulty, basis = _difficulty(outcomes, count_metric)
     allocator = Allocator(source, count_metric, level, most, difficulty)
     total = budget if budget is not None else int(outcomes.attempts)
     price = _price_per_attempt(source)
@@ -264,7 +265,7 @@ def allocate(
         power=None,
         rows=(row,),
         fewest_tasks=len(outcomes),
-        assumptions=(basis, *_price_notes(price, None)),
+        assumptions=(*basis, *_price_notes(price, None)),
         allocation=allocator.allocation(total),
     )
 
@@ -278,7 +279,7 @@ def half_widths(
     """
     goal = HalfWidth(0.5, level)
     outcomes = as_outcomes(pilot)
-    difficulty, _ = _difficulty(outcomes, None, None)
+    difficulty = Difficulty.from_outcomes(outcomes)
     variance = _variance(difficulty, metric, goal, outcomes, None, 0.0)
     spread = PilotVariance.redraw(variance, outcomes, None, metric, None)
     return [goal.reach(spread.total(n, _CAUTION), tasks) for tasks, n in sizes]
@@ -322,19 +323,20 @@ def _goal(detect: float | None, half_width: float | None, power: float, level: f
 
 
 def _difficulty(
-    outcomes: Outcomes | None, mean: float | None, icc: float | None
-) -> tuple[Difficulty, str]:
-    """The distribution of success rates, and the assumption it rests on."""
+    outcomes: Outcomes | None,
+    metric: CountMetric,
+    mean: float | None = None,
+    icc: float | None = None,
+) -> tuple[Difficulty, tuple[str, ...]]:
+    """The distribution of success rates, and the assumptions it rests on."""
     if outcomes is not None:
         if mean is not None or icc is not None:
             raise InvalidValue(
                 "mean and icc are assumptions for when there is no pilot; here there is one."
             )
-        return (
-            Difficulty.from_outcomes(outcomes),
-            f"difficulty as in the pilot ({outcomes}), plus one imaginary task of unknown "
-            "difficulty",
-        )
+        basis = f"difficulty as in the pilot ({outcomes}), plus one imaginary task of unknown "
+        notes = (*missing_note(outcomes, metric), f"{basis}difficulty")
+        return Difficulty.from_outcomes(outcomes), notes
     if mean is None or icc is None:
         raise InvalidValue(
             "without a pilot the plan needs the mean and the ICC you expect.",
@@ -345,10 +347,8 @@ def _difficulty(
                 icc=0.4,
             ),
         )
-    return (
-        Difficulty.from_mean(mean, icc),
-        f"no pilot: {percent(mean, 0)} of attempts pass, ICC {icc:g}, success rates follow a Beta",
-    )
+    basis = f"no pilot: {percent(mean, 0)} of attempts pass, ICC {icc:g}"
+    return Difficulty.from_mean(mean, icc), (f"{basis}, success rates follow a Beta",)
 
 
 def _variance(
@@ -488,7 +488,7 @@ def _equal_attempts(
     """Attempts per task, the same at each, at which the goal is reached on the pilot's tasks."""
     outcomes = as_outcomes(pilot)
     tasks = len(outcomes)
-    difficulty, basis = _difficulty(outcomes, None, None)
+    difficulty, basis = _difficulty(outcomes, metric)
     price = _price_per_attempt(pilot)
 
     def reach(n: int) -> float:
@@ -511,7 +511,7 @@ def _equal_attempts(
         fewest_tasks=tasks,
         enough_attempts=fewest,
         pilot_reaches=reach(pilot_attempts) if pilot_attempts >= metric.k else None,
-        assumptions=(basis, *_price_notes(price, goal)),
+        assumptions=(*basis, *_price_notes(price, goal)),
         gate=gate,
     )
 
