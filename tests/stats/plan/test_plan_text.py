@@ -210,7 +210,7 @@ def test_plans_are_written_whole() -> None:
 def test_missing_attempts_of_the_pilot_are_said_with_what_they_cost() -> None:
     whole = plan_tasks(PILOT, half_width=0.1)
     assert not any("missing" in note for note in whole.assumptions)
-    pilot = Outcomes.from_matrix([[1, 0, np.nan, 1], [1, 1, 1, np.nan], [0, 1, 0, 1]])
+    pilot = Outcomes.from_matrix(np.array([[1, 0, np.nan, 1], [1, 1, 1, np.nan], [0, 1, 0, 1]]))
     note = plan_tasks(pilot, half_width=0.1).assumptions[0]
     assert note.startswith("2 of 12 attempts of the pilot are missing")
     assert "the ends of pass^1 lie 16.7 points further apart" in note
