@@ -253,7 +253,7 @@ def count_same_answers(database: Database, run: int) -> tuple[int, int]:
 def load_attempts(
     database: Database, run: int, *, finished: bool = False, ended: bool = False
 ) -> AttemptSet:
-    """The attempts that are there; those with a verdict; or those that nobody makes any more.
+    """The attempts that are there; those with a verdict; or those that have ended.
 
     Where a task's attempts have no gap, which is nearly always so, they are not looked at one by
     one.
