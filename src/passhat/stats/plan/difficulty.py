@@ -229,7 +229,7 @@ def median_attempts(outcomes: Outcomes) -> int:
 
 
 def missing_note(pilot: Outcomes, metric: CountMetric) -> Iterator[str]:
-    """What missing attempts cost a plan: bounds that more attempts do not bring together."""
+    """Yield the cost of missing attempts: bounds that more attempts do not bring together."""
     ends = missing_effect(pilot, metric)
     low, high = ends["as failed"], ends["as passed"]
     if pilot.total_missing == 0 or low is None or high is None or pilot.attempts == 0:
