@@ -6,8 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from passhat.readers.base import (
 )
 from passhat.readers.parsing import conversation_text, read_conversation
 from passhat.readers.sources import Source
-from passhat.runner.redaction import Redactor
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict, no_answer_text
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
@@ -44,6 +44,9 @@ from passhat.store.queries import Reading
 from passhat.store.rows import unpack_transcript
 from passhat.suites.base import EXPECTED, RUBRIC_BY, Judgement, Task
 
+if TYPE_CHECKING:
+    from passhat.runner.redaction import Redactor
+
 __all__ = [
     "StoreReader",
     "attempt_record",
@@ -58,7 +61,6 @@ _COLUMNS = (
     *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "seed"),
     *("answer_hash", "score"),
 )
-_REDACT = Redactor()
 _KEPT = ("seed",)
 """Columns kept with an attempt that no statistic uses."""
 _DETAILS = ("retries", "answer", "expected")
@@ -368,6 +370,14 @@ def import_run(store: Store, run: Run) -> tuple[str, int]:
     return record.id, len(new)
 
 
+@cache
+def _redactor() -> Redactor:
+    """The redactor, imported where a conversation is stored: it takes an eighth of a report."""
+    from passhat.runner.redaction import Redactor
+
+    return Redactor()
+
+
 def attempt_record(attempt: Attempt) -> AttemptRecord:
     """An attempt that was read, as the store keeps it."""
     why = "" if attempt.verdict is Verdict.PASSED else attempt.why or ""
@@ -382,7 +392,7 @@ def attempt_record(attempt: Attempt) -> AttemptRecord:
         cost=measures.get("cost"),
         retries=int(retries) if (retries := attempt.extras.get("retries", "")).isdecimal() else 0,
         transcript=[
-            {"role": role, "text": _REDACT.shorten(text)}
+            {"role": role, "text": _redactor().shorten(text)}
             for role, text in read_conversation(attempt.extras.get("conversation", ""))
         ],
     )
