@@ -336,6 +336,12 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
     ),
     # generateContent
     "gemini language": ("gemini", 200, gemini(None, "LANGUAGE"), ("failed", "filtered")),
+    "gemini malformed tool call": (
+        "gemini",
+        200,
+        gemini(None, "MALFORMED_FUNCTION_CALL"),
+        ("failed", "format_error"),
+    ),
     "gemini unknown reason": (
         "gemini",
         200,

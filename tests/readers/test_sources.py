@@ -50,3 +50,10 @@ def test_a_file_that_may_not_be_read(
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(ReadError, match="cannot be read: Permission denied"):
         read(path)
+
+
+def test_a_pointer_of_git_lfs_is_named_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 12\n")
+    with pytest.raises(ReadError, match="a pointer of Git LFS"):
+        read(path)

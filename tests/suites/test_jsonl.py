@@ -100,3 +100,11 @@ def test_a_suite_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [task.id for task in load_suite("python:own_suite:suite").tasks] == ["a"]
     with pytest.raises(PasshatError, match="is not a Suite: it is a NoneType"):
         load_suite("python:own_suite:SUITE")
+
+
+def test_a_file_of_tasks_is_a_suite_without_naming_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "my tasks.jsonl"
+    path.write_text('{"id": "a", "prompt": "1 + 1?", "answer": "2"}\n')
+    assert [task.id for task in load_suite(str(path)).tasks] == ["a"]
+    with pytest.raises(PasshatError, match="is not a suite"):
+        load_suite(str(tmp_path / "absent.jsonl"))

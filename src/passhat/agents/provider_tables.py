@@ -13,7 +13,15 @@ from types import MappingProxyType
 
 from passhat.agents.base import StopReason
 
-__all__ = ["ERROR_CODES", "SOURCES", "STATUS_KINDS", "STOP_WORDS", "ErrorKind", "stop_reason"]
+__all__ = [
+    "ERROR_CODES",
+    "INVALID_CALLS",
+    "SOURCES",
+    "STATUS_KINDS",
+    "STOP_WORDS",
+    "ErrorKind",
+    "stop_reason",
+]
 
 _S = StopReason
 
@@ -49,6 +57,9 @@ SOURCES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Where each table comes from."""
+
+INVALID_CALLS = ("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls")
+"""Ends of an answer whose tool calls the provider did not take: the model's mistake in form."""
 
 STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
     {
@@ -87,9 +98,7 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             "spii": _S.FILTERED,
             "image_safety": _S.FILTERED,
             # The model wrote a call that is not valid: its own mistake.
-            "malformed_function_call": _S.TOOL_CALLS,
-            "unexpected_tool_call": _S.TOOL_CALLS,
-            "too_many_tool_calls": _S.TOOL_CALLS,
+            **dict.fromkeys(INVALID_CALLS, _S.TOOL_CALLS),
         },
         "mistral": {"model_length": _S.LENGTH, "error": _S.ERROR},
         "deepseek": {"insufficient_system_resource": _S.ERROR},

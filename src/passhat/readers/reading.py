@@ -38,6 +38,8 @@ from passhat.store import DEFAULT_PATH
 
 __all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
 
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
 JOIN_BY = ("agent", "folder", "column")
 
 
@@ -253,6 +255,12 @@ class _Collected:
     def add(self, source: Source, *, several: bool) -> None:
         try:
             source = convert(source) or source
+            if source.head.startswith(_LFS_POINTER):
+                raise ReadError(
+                    "this is a pointer of Git LFS, not the file itself.",
+                    source=source.name,
+                    hint="Fetch the file with git lfs pull, then read it again.",
+                )
             if self._is_archive(source):
                 source = unpack(source)
             if source.is_folder and is_path_pattern(self._options.records):

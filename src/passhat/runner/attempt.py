@@ -23,6 +23,7 @@ from passhat.agents.base import (
     StopReason,
     Usage,
 )
+from passhat.agents.provider_tables import INVALID_CALLS
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.boundary import Canary, ProcessGuard, call_agent, refuse_unusable
 from passhat.runner.redaction import Redactor, encode_data
@@ -124,6 +125,9 @@ def explain_failure(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgeme
     if category is FailureCategory.TRUNCATED:
         tokens = last.output_tokens or last.limit
         notes.append("cut at the token limit" + (f" ({tokens:g} tokens)" if tokens else ""))
+    elif last.stop_raw.lower() in INVALID_CALLS:
+        category = FailureCategory.FORMAT_ERROR
+        notes.append(f"the model wrote a tool call that is not valid ({last.stop_raw})")
     elif last.stop == StopReason.OTHER and last.stop_raw:
         category = FailureCategory.UNKNOWN_FAILURE
         notes.append(f"the answer ended as {last.stop_raw!r}, a reason that passhat does not know")

@@ -6,6 +6,7 @@ import re
 import subprocess
 from contextlib import suppress
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import IO
 
 from passhat._plugins import check_instance
@@ -50,8 +51,11 @@ def suite_kinds() -> dict[str, str]:
 def load_suite(word: str, settings: Settings | None = None) -> Suite:
     """The suite of a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl``.
 
-    ``settings`` are handed to the suite's ``configure``.
+    A file of tasks needs no kind: ``tasks.jsonl``. ``settings`` are handed to the suite's
+    ``configure``.
     """
+    if word.lower().endswith((".jsonl", ".ndjson")) and Path(word).is_file():
+        word = f"jsonl:{word}"
     kind, *parts = re.split("[:/]", word, maxsplit=1)
     rest = "".join(parts)
     makers = {entry.name: entry for entry in entry_points(group=GROUP)}
