@@ -70,3 +70,25 @@ def test_an_imported_log_is_shown_with_the_expected_answer(passhat: Passhat, her
     ]
     rows = passhat("export", ".passhat/passhat.db").out.splitlines()
     assert [json.loads(row)["expected"] for row in rows] == ["4", "6"]
+
+
+@pytest.mark.usefixtures("here")
+def test_two_prompts_of_one_file_are_two_runs_of_the_store(passhat: Passhat, here: Path) -> None:
+    rows = [
+        {
+            "promptIdx": prompt,
+            "prompt": {"raw": f"{prompt} {{{{q}}}}"},
+            "vars": {"q": f"t{task}"},
+            "testIdx": task,
+            "provider": {"id": "p"},
+            "success": task > prompt,
+            "response": {"output": "o"},
+        }
+        for prompt in range(2)
+        for task in range(3)
+    ]
+    data = {"evalId": "e", "results": {"version": 3, "results": rows, "prompts": []}}
+    (here / "two.json").write_text(json.dumps(data))
+    assert passhat("import", "two.json").err.count("3 attempts added") == 2
+    assert passhat("import", "two.json").err.count("0 attempts added") == 2
+    assert len(json.loads(passhat("runs", "--json").out)["runs"]) == 2

@@ -115,6 +115,7 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
     from passhat.store import open_store
 
     runs = how.read(sources, needs=Needs(details=True, conversations=True))
+    ids: set[str] = set()
     with open_store(store_path) as store:
         for run in runs:
             if run.attempts is None:
@@ -122,7 +123,8 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
                     visible(f"{run.name}: only counts are known, nothing to import"), err=True
                 )
                 continue
-            run_id, new_attempts = import_run(store, run)
+            run_id, new_attempts = import_run(store, run, ids)
+            ids.add(run_id)
             click.echo(
                 visible(f"{run_id} {run.name}: {counted(new_attempts, 'attempt')} added"), err=True
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -349,10 +349,11 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
     )
 
 
-def import_run(store: Store, run: Run) -> tuple[str, int]:
+def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str, int]:
     """Write a run's attempts; returns its id in the store and how many attempts were new.
 
     The id follows from agent, protocol and source, so importing the same file again adds nothing.
+    Where another run of the file has that id (``taken``), the run's name counts as well.
     """
     labels = run.outcomes.labels
     tasks = [
@@ -360,6 +361,8 @@ def import_run(store: Store, run: Run) -> tuple[str, int]:
         for i, name in enumerate(run.outcomes.tasks)
     ]
     record = RunRecord(run.agent, replace(run.protocol, attempts=None), tasks, run.source)
+    if record.id in taken:
+        record = replace(record, selection=run.name)
     attempts = list(run.attempts or ())
     store.begin(record, max((attempt.number for attempt in attempts), default=0))
     new_attempts = set(
