@@ -167,6 +167,8 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         text = make_encodable(text)
+        if len(text) < _SHORTEST:  # no secret is that short, and most answers and fields are
+            return text
         for value in self._values:
             text = text.replace(value, _SHOWN)
         lower = text.lower()
