@@ -71,7 +71,7 @@ def test_a_broken_task_is_confirmed_on_both_sides_and_asking_again_makes_no_more
     assert [count for name, count in names if name.startswith("gate:confirm")] == [8, 8]
     listed = invoke("runs").stdout
     assert "gate:confirm" not in listed
-    assert "2 runs of fresh attempts that gates made" in listed
+    assert "2 runs of fresh attempts that gates and searches made" in listed
     assert len(json.loads(invoke("runs", "--json").stdout)["runs"]) == 4
     summaries = Summaries(open_reading(str(folder / ".passhat/passhat.db")))
     assert (len(summaries.all()), len(summaries.all(fresh=True))) == (2, 4)

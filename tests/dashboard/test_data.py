@@ -132,22 +132,29 @@ def test_forecast_and_plan(client: TestClient, stored: Stored, passhat: Passhat)
     )
 
 
-def test_the_history_of_a_suite(client: TestClient, stored: Stored) -> None:
-    found = client.get("/history.json?suite=desk/retail&metric=pass%5E2").json()
-    assert [one["run"] for one in found["runs"]] == [stored.a, stored.b, stored.c]
+def test_the_history_of_an_agent_at_a_suite(client: TestClient, stored: Stored) -> None:
+    agent = client.get(f"/runs/{stored.c}.json").json()["runs"][0]["agent"]
+    query = {"suite": "desk/retail", "agent": agent, "metric": "pass^2"}
+    found = client.get("/history.json", params=query).json()
+    assert found["agent"] == agent
+    assert found["runs"][-1]["run"] == stored.c
     for one in found["runs"]:
         told = [
             (float(row["value"]), float(row["low"]), float(row["high"]))
             for row in _rows(client.get(f"/runs/{one['run']}.csv").text)
             if (row["metric"], row["about"]) == ("pass^2", "new tasks")
         ]
-        assert told == [tuple(one["estimate"][name] for name in ("value", "low", "high"))]
-    assert found["runs"][1]["changes"] == []
-    assert "fingerprint of 2" in found["runs"][2]["changes"][0]
-    rows = _rows(client.get("/history.csv?suite=desk/retail").text)
-    assert "suite_fingerprint" in rows[2]["changes"]
-    page = client.get("/history?suite=desk/retail").text
+        (estimate,) = one["estimates"]
+        assert told == [tuple(estimate[name] for name in ("value", "low", "high"))]
+    fields = [[one["field"] for one in run["differences"]] for run in found["runs"]]
+    assert fields == [[], ["suite_fingerprint"]]
+    rows = _rows(client.get("/history.csv", params=query).text)
+    assert "suite_fingerprint" in rows[-1]["changes"]
+    page = client.get("/history", params=query).text
     assert page.count('class="flag"') == 1
+    assert "No change of the agent is shown." in page
+    assert client.get("/history.csv?suite=none").text.count("\n") == 1
+    assert "No run of this suite" in client.get("/history?suite=none").text
 
 
 def test_attempts_page_by_page(client: TestClient, stored: Stored) -> None:

@@ -158,7 +158,8 @@ def test_a_store_of_a_newer_version_is_refused_and_an_older_one_brought_up(
         other.execute("DROP TABLE leases, calls, origins")
         other.execute("DROP INDEX tasks_of CASCADE")
         other.execute(
-            "ALTER TABLE runs DROP COLUMN total, DROP COLUMN allocation, DROP COLUMN generation"
+            "ALTER TABLE runs DROP COLUMN total, DROP COLUMN allocation, "
+            "DROP COLUMN generation, DROP COLUMN revision"
         )
         other.execute("ALTER TABLE attempts DROP COLUMN score CASCADE")
         other.execute("CREATE TABLE owners (owner TEXT PRIMARY KEY, seen DOUBLE PRECISION)")

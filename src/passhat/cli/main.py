@@ -28,7 +28,9 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Start": ("init", "demo", "doctor"),
         "Run an agent": ("run", "runs", "show", "view", "regrade", "rm", "store"),
-        "Report and decide": ("report", "compare", "gate", "why", "explain", "figure", "review"),
+        "Report and decide": (
+            *("report", "compare", "gate", "history", "why", "explain", "figure", "review"),
+        ),
         "Look ahead": ("plan", "forecast", "temperature"),
         "Read and write logs": ("read", "import", "export", "validate"),
         "Judge programs": ("judge", "sandbox"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -248,6 +249,10 @@ def _is_typed(name: str) -> bool:
     help="Seconds that attempts claimed here stay ours if this process gives no sign of life.",
 )
 @setting("baseline", help="Point out where the suite changed since this run.")
+@setting(
+    "revision",
+    help="The state of the code, kept with the run, as in v1.2.  [default: the commit of git here]",
+)
 @money_options
 @suite_settings
 @store_option
@@ -304,6 +309,7 @@ def command(
     lease: float,
     name: str,
     baseline: str | None,
+    revision: str | None,
     money: Money,
     asked: Settings,
     store_path: str,
@@ -369,12 +375,17 @@ def command(
         judging=choose() if choose.given else None,
         settings=asked,
         question=None if question is None else _read_question(question),
+        revision=revision or "",
     )
     if (specs := click.get_current_context().meta.get(_SPECS)) is not None:
         specs.append(spec)
         return ExitCode.OK
     if k is not None and isinstance(spec.attempts, int) and not _is_typed("k"):
         k = min(k, spec.attempts)  # a file's k, with fewer attempts on the command line
+    if revision is None:
+        from passhat.runner.revisions import current_revision
+
+        spec = replace(spec, revision=current_revision())
     address = None if on is None else ray_address(on)
     result = _run(spec, address, baseline, k, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget

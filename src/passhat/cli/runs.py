@@ -69,8 +69,8 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     table = plain_table(header, rows, left=(0, 1, 2, 6, 7), whole=range(len(header)))
     click.echo(capture(console, lambda: [table]), nl=False)
     if len(listed) < len(runs):
-        fresh = counted(len(runs) - len(listed), "run")
-        click.echo(f"{fresh} of fresh attempts that gates made: passhat runs --json lists them")
+        fresh = f"{counted(len(runs) - len(listed), 'run')} of fresh attempts"
+        click.echo(f"{fresh} that gates and searches made: passhat runs --json lists them")
     return ExitCode.OK
 
 

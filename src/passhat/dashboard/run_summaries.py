@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from passhat.dashboard.guard import NotFound
 from passhat.store.queries import Reading, RunCounts, RunHead
-from passhat.store.rows import GATE_PREFIX, StoredRun, summarize_run
+from passhat.store.rows import FRESH_PREFIXES, StoredRun, summarize_run
 
 __all__ = ["Summaries", "Summary"]
 
@@ -91,9 +91,9 @@ class Summaries:
         return self._temperatures[key]
 
     def all(self, *, fresh: bool = False) -> list[Summary]:
-        """Every run, the newest first; with ``fresh`` also the fresh attempts that gates made."""
+        """Every run, the newest first; with ``fresh`` also those of gates and searches."""
         runs = list(self._refresh().values())[::-1]
-        return [run for run in runs if fresh or not run.head.name.startswith(GATE_PREFIX)]
+        return [run for run in runs if fresh or not run.head.name.startswith(FRESH_PREFIXES)]
 
     def find(self, word: str) -> Summary:
         """A run by its id or the beginning of it."""

@@ -307,6 +307,7 @@ class RunFacts:
     guessed: bool = False
     decisions: tuple[str, ...] = ()
     edited: str = ""
+    started: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -553,12 +554,11 @@ def _run(
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
     # A source may state its own threshold, as an export does.
     pass_at = fact.protocol.pass_at if options.pass_at is None else options.threshold
-    agent = fact.agent
-    name = f"{agent} {fact.variant}" if several and fact.variant else agent
+    name = f"{fact.agent} {fact.variant}" if several and fact.variant else fact.agent
     order_note = () if outcomes.order is not None else ("the order of attempts is unknown",)
     return Run(
         name=name,
-        agent=agent,
+        agent=fact.agent,
         outcomes=outcomes,
         protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),
         attempts=gathered.attempts,
@@ -570,6 +570,7 @@ def _run(
         tally=tally,
         origin=fact.origin,
         edited=fact.edited,
+        started=fact.started,
         about=MappingProxyType({word: text for word, text in fact.about.items() if text}),
         agent_guessed=fact.guessed,
     )

@@ -184,6 +184,8 @@ def _as_run(
 ) -> Run:
     origins, leaks = store.origins(stored.id), store.leaks(stored.id)
     note = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
+    prices = _prices(store, stored)
+    price_notes = tuple(f"cost at the prices of {tables}" for tables in prices.values())
     return Run(
         name=stored.title,
         agent=stored.agent,
@@ -194,7 +196,7 @@ def _as_run(
         source=store.path,
         id=stored.id,
         started=stored.started,
-        about=_served(origins),
+        about=_served(origins) | _revision(stored) | prices,
         notes=_conversation_notes(origins, has_leaks=bool(leaks)),
         messages=store.failure_messages(stored.id),
         missing_details=store.missing_messages(stored.id),
@@ -204,14 +206,14 @@ def _as_run(
             *_origin_warnings(origins),
             *_call_warnings(store.call_counts(stored.id)),
         ),
-        reading=(note, *_price_notes(store, stored), *_vote_notes(store, stored), *reading),
+        reading=(note, *price_notes, *_vote_notes(store, stored), *reading),
     )
 
 
-def _price_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
+def _prices(store: Store, stored: StoredRun) -> dict[str, str]:
     """The tables that the cost comes from, with the date or version of their data."""
     sources = store.price_sources(stored.id)
-    return (f"cost at the prices of {', '.join(sources)}",) if sources else ()
+    return {"prices": ", ".join(sources)} if sources else {}
 
 
 def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
@@ -269,6 +271,10 @@ def _served(origins: Origins) -> dict[str, str]:
         for model, ids in sorted(fingerprints.items())
     ]
     return {"model_version": ", ".join(names)} if names else {}
+
+
+def _revision(stored: StoredRun) -> dict[str, str]:
+    return {"revision": stored.revision} if stored.revision else {}
 
 
 def _origin_warnings(origins: Origins) -> tuple[str, ...]:
@@ -340,6 +346,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         source=reading.path,
         id=stored.id,
         started=stored.started,
+        about=_revision(stored),
         messages=reading.failure_messages(key),
         missing_details=reading.failure_messages(key, Verdict.MISSING),
         reading=(

@@ -32,11 +32,13 @@ __all__ = [
     "Section",
     "Sentence",
     "Table",
+    "Trend",
     "first_warning",
     "upper_first",
 ]
 
 _BAR_COLUMNS = 40
+_TREND_ROWS, _TREND_COLUMNS = 11, 34
 Tone = Literal["lead", "plain", "warning"]
 
 
@@ -188,6 +190,42 @@ class Bar(_Leveled):
 
 
 @dataclass(frozen=True, slots=True)
+class Trend(_Leveled):
+    """Values of runs in the order of time, with intervals; changes begin at some of them."""
+
+    text: str
+    points: tuple[tuple[float, float, float], ...]
+    """(value, low, high) of every run."""
+    changes: tuple[int, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The newest runs as a drawing: a column each, the interval around the value."""
+        first = max(0, len(self.points) - _TREND_COLUMNS)
+        columns = [
+            _trend_column(*point, starts=place in self.changes)
+            for place, point in enumerate(self.points[first:], first)
+        ]
+        labels = {0: "1.0", _TREND_ROWS // 2: "0.5", _TREND_ROWS - 1: "0.0"}
+        return tuple(
+            f"{labels.get(row, ''):>4} {'┤' if row in labels else '│'}"
+            f"{''.join(column[row] for column in columns)}".rstrip()
+            for row in range(_TREND_ROWS)
+        )
+
+
+def _trend_column(value: float, low: float, high: float, *, starts: bool) -> list[str]:
+    """The cells of one run from 1.0 down to 0.0."""
+    middle, bottom, top = (
+        round((1 - min(1.0, max(0.0, x))) * (_TREND_ROWS - 1)) for x in (value, low, high)
+    )
+    empty = "┊" if starts else " "
+    cells = [f"{empty}{'│' if top <= row <= bottom else ' '}" for row in range(_TREND_ROWS)]
+    cells[middle] = f"{empty}●"
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """An attempt in an outline; ``link`` is where it is shown, if anywhere."""
 
@@ -226,6 +264,7 @@ Block = (
     | Finding
     | Figure
     | Bar
+    | Trend
     | Outline
 )
 

@@ -22,6 +22,7 @@ from passhat.reporting.document import (
     Properties,
     Sentence,
     Table,
+    Trend,
 )
 
 __all__ = ["code", "escape", "render_markdown", "table"]
@@ -101,6 +102,8 @@ def _render(block: Block) -> Iterator[str]:
 def _render_drawing(block: Block) -> Iterator[str]:
     if isinstance(block, Bar):
         yield from (code(block.line), "", escape(block.text), "")
+    elif isinstance(block, Trend):
+        yield from ("```text", *block.lines, "```", "", escape(block.text), "")
     elif isinstance(block, Outline):
         yield from (*_outline_lines(block.items), "")
 

@@ -28,6 +28,7 @@ from passhat.reporting.document import (
     Properties,
     Sentence,
     Table,
+    Trend,
 )
 
 __all__ = ["capture", "draw_curve", "facts", "plain", "plain_table", "render_terminal"]
@@ -174,6 +175,9 @@ def _render_drawing(block: Block) -> Iterator[RenderableType]:
     elif isinstance(block, Bar):
         yield _indent(plain(block.line), 6)
         yield _indent(plain(block.text, _GREY), 6)
+    elif isinstance(block, Trend):
+        yield plain("\n".join(block.lines))
+        yield plain(block.text, _GREY)
     elif isinstance(block, Outline):
         yield from _render_outline(block.items)
 

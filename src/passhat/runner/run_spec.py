@@ -149,6 +149,8 @@ class RunSpec:
         Address of an OpenTelemetry collector (OTLP/HTTP) that every attempt is sent to as a trace.
     otlp_port : int, optional
         Port on 127.0.0.1 that takes the spans of an agent that is not started here.
+    revision : str
+        The state of the code, such as a commit of git; recorded with the run.
     redact : Redactor
         Removes secrets from everything that is stored.
     """
@@ -190,6 +192,7 @@ class RunSpec:
     question: Question | None = None
     otlp: str | None = None
     otlp_port: int | None = None
+    revision: str = ""
     redact: Redactor = field(default_factory=lambda: Redactor(os.environ))
 
     def __post_init__(self) -> None:
@@ -292,7 +295,8 @@ class RunSpec:
             suite=suite,
             agent=agent,
             record=RunRecord(
-                agent.name, protocol, tasks, self.name, digest_selection(suite, tasks)
+                *(agent.name, protocol, tasks, self.name, digest_selection(suite, tasks)),
+                revision=self.revision,
             ),
             tasks=tasks if self.shard is None else self.shard.of(tasks),
             attempts=distribute_attempts(self.attempts, suite, tasks, tell),

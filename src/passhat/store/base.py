@@ -204,15 +204,15 @@ class Store(ABC):
         with self._transaction():
             self._db.execute(
                 "INSERT INTO runs (id, agent, suite, name, protocol, planned, started, total, "
-                "allocation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
-                "SET planned = excluded.planned, total = excluded.total, "
+                "allocation, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) "
+                "DO UPDATE SET planned = excluded.planned, total = excluded.total, "
                 "allocation = excluded.allocation "
                 "WHERE excluded.planned > runs.planned OR excluded.allocation IS NOT NULL",
                 (
                     *(run.id, run.agent, run.protocol.suite or "", run.name, protocol),
                     *(planned.each, now),
                     planned.total(task.id for task in run.tasks) if planned.by_task else None,
-                    planned.text or None,
+                    *(planned.text or None, run.revision or None),
                 ),
             )
             self._db.execute(

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _OF_THE_RUN = ("agent", "suite", "name", "protocol")
-_RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started", "total", "allocation")
+_RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started", "total", "allocation", "revision")
 _ROWS = 200
 """Rows that are held before they are written."""
 _ATTEMPTS = 4_000

@@ -21,7 +21,7 @@ from passhat.stats.outcomes import Verdict
 from passhat.stats.outcomes.vocabulary import failure_category, missing_reason, source_words
 from passhat.store.database import ReadableStore
 from passhat.store.rows import (
-    GATE_PREFIX,
+    FRESH_PREFIXES,
     AttemptFilter,
     AttemptLine,
     CallCounts,
@@ -132,11 +132,11 @@ class Queries:
             "coalesce((SELECT max(a.finished) FROM attempts a "
             "WHERE a.run = r.key AND a.finished IS NOT NULL), ''), "
             f"EXISTS (SELECT 1 FROM {self._store.open_attempts} "
-            "WHERE a.run = r.key AND a.finished IS NULL), r.total "
+            "WHERE a.run = r.key AND a.finished IS NULL), r.total, coalesce(r.revision, '') "
             f"FROM runs r {where}ORDER BY r.started, r.key",
             *values,
         )
-        return [RunHead(*(*head, bool(is_open), total)) for *head, is_open, total in rows]
+        return [RunHead(*(*row[:8], bool(row[8]), *row[9:])) for row in rows]
 
     def newest_judgements(self, key: int) -> dict[int, int]:
         """Runs with judgements newer than this one, and the newest of each."""
@@ -164,7 +164,7 @@ class Queries:
         ids_by_name = [run for _, run, name in rows if name == word] if word else []
         if not ids_by_name and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
             back = int(match[1] or 0)
-            ids = [run for _, run, name in rows if not name.startswith(GATE_PREFIX)]
+            ids = [run for _, run, name in rows if not name.startswith(FRESH_PREFIXES)]
             if back < len(ids):
                 return self.runs(keys[ids[-1 - back]])[0]
             raise InvalidValue(

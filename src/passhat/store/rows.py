@@ -21,6 +21,8 @@ from passhat.store.database import without_password
 from passhat.suites.base import Judgement, Task, fingerprint
 
 __all__ = [
+    "BISECT_PREFIX",
+    "FRESH_PREFIXES",
     "GATE_PREFIX",
     "AttemptFilter",
     "AttemptLine",
@@ -66,8 +68,9 @@ def damage_reported(place: str) -> Iterator[None]:
         ) from None
 
 
-GATE_PREFIX = "gate:"
-"""Names of runs that a gate made of fresh attempts begin with it; ``latest`` is none of them."""
+GATE_PREFIX, BISECT_PREFIX = "gate:", "bisect:"
+FRESH_PREFIXES = (GATE_PREFIX, BISECT_PREFIX)
+"""Names of runs that a gate or a search made begin with one; ``latest`` is none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class RunRecord:
     tasks: Sequence[Task]
     name: str = ""
     selection: str = ""
+    revision: str = ""
+    """The state of the code, such as a commit; no part of the id."""
 
     @property
     def id(self) -> str:
@@ -316,6 +321,8 @@ class StoredRun:
     """Attempts that are planned, over all tasks."""
     allocation: str = ""
     """Attempts by task as JSON, where they differ; see :class:`PlannedAttempts`."""
+    revision: str = ""
+    """The state of the code that it was begun with; empty where it is not known."""
 
     @property
     def plan(self) -> PlannedAttempts:
@@ -328,8 +335,8 @@ class StoredRun:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether a gate made it, to confirm or settle what another run shows."""
-        return self.name.startswith(GATE_PREFIX)
+        """Whether a gate or a search made it: attempts at a few tasks, not a run of the suite."""
+        return self.name.startswith(FRESH_PREFIXES)
 
 
 def protocol_from(data: Mapping[str, object]) -> Protocol:
@@ -409,6 +416,7 @@ class RunHead:
     """Whether attempts are being made, or were left behind by a runner that is gone."""
     total: int | None = None
     """Attempts planned over all tasks, where they differ by task."""
+    revision: str = ""
     judged: int = 0
     """The newest later judgement of any of its attempts; 0 when there is none."""
 
@@ -447,7 +455,7 @@ def summarize_run(head: RunHead, counts: RunCounts, allocation: str = "") -> Sto
             finished_count,
             counts.missing,
         ),
-        *(counts.passed, head.started, status, head.name, total, allocation),
+        *(counts.passed, head.started, status, head.name, total, allocation, head.revision),
     )
 
 

@@ -186,6 +186,10 @@ _MIGRATIONS = (
             WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
         );
     """,
+    # The state of the code that a run was begun with, as a commit of git or an entry of a list.
+    """
+    ALTER TABLE runs ADD COLUMN revision TEXT;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
@@ -200,7 +204,7 @@ _IN_POSTGRES_ONLY = {
 }
 """Steps that PostgreSQL takes in another way, by the version that they lead to."""
 _LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
-_ALLOCATION_VERSION, _SCORE_VERSION, _ORIGIN_VERSION = 9, 11, 12
+_ALLOCATION_VERSION, _SCORE_VERSION, _ORIGIN_VERSION, _REVISION_VERSION = 9, 11, 12, 14
 _TEMPORARY = (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION, _ORIGIN_VERSION)
 """Versions whose tables and views an older file gets in memory alone."""
 _CREATED = ("CREATE TABLE", "CREATE VIEW")
@@ -256,10 +260,12 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         raise ReadError("is an empty file, not a store.", source=path)
     if version < _LEAK_VERSION:
         connection.execute("CREATE TEMP VIEW attempts AS SELECT *, NULL AS leak FROM main.attempts")
-    if version < _ALLOCATION_VERSION:
-        connection.execute(
-            "CREATE TEMP VIEW runs AS SELECT *, NULL AS total, NULL AS allocation FROM main.runs"
+    if version < _REVISION_VERSION:
+        absent = (
+            ("total", "allocation", "revision") if version < _ALLOCATION_VERSION else ("revision",)
         )
+        columns = ", ".join(f"NULL AS {name}" for name in absent)
+        connection.execute(f"CREATE TEMP VIEW runs AS SELECT *, {columns} FROM main.runs")
     for target_version in _TEMPORARY:
         for statement in (
             _statements(_MIGRATIONS[target_version - 1]) if version < target_version else ()

@@ -40,6 +40,7 @@ __all__ = [
     "sources_argument",
     "sources_or_latest",
     "sources_or_latest_argument",
+    "sources_or_store",
     "suite_settings",
     "term_options",
     "this_command",
@@ -192,6 +193,12 @@ def _store_place() -> str:
 
 def sources_or_latest(sources: Sequence[str]) -> tuple[str, ...]:
     """The sources that were named, or the newest run of the store where there is one."""
+    named = sources_or_store(sources)
+    return named if sources else ("latest",)
+
+
+def sources_or_store(sources: Sequence[str]) -> tuple[str, ...]:
+    """The sources that were named, or the store where there is one."""
     from passhat.errors import InvalidValue
     from passhat.store import is_address, without_password
 
@@ -203,7 +210,7 @@ def sources_or_latest(sources: Sequence[str]) -> tuple[str, ...]:
             f"no SOURCE was given, and there is no store at {without_password(store)}.",
             hint="passhat run makes one; or name a log or a table, as in passhat report log.csv",
         )
-    return ("latest",)
+    return (store,)
 
 
 _DAILY = ("columns", "mapping", "join")

@@ -30,6 +30,7 @@ _ENDINGS = {
     "jsonl": "jsonl",
     "xml": "junit",
     "parquet": "parquet",
+    "svg": "svg",
 }
 
 

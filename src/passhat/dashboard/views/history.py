@@ -1,192 +1,118 @@
-"""A suite over many runs: the trend with intervals, and where suite or protocol changed."""
+"""An agent at a suite over many runs: the trend with intervals, shown changes, run by run."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from passhat._display import number
-from passhat._serialize import Plain
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.formatting import address, day
-from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Mark, Plot, Point, Series, draw
-from passhat.errors import PasshatError
-from passhat.protocol import Difference, Protocol
-from passhat.stats.estimate import Estimate, metric
+from passhat.reporting.document import Heading, Level
+from passhat.reporting.documents.history import changed_words, history_document
+from passhat.reporting.history import History, HistoryRun, build_history
+from passhat.reporting.html.blocks import render_blocks
+from passhat.stats.estimate import Estimate, Metric, metric
+from passhat.stats.outcomes import Run
 
 __all__ = ["history"]
 
-SCHEMA = "passhat.history/1"
-_MOST_RUNS = 60
-_MOST_LINES = 6
-_SUITE = ("suite", "suite_fingerprint", "tests_fingerprint")
-
-
-@dataclass(frozen=True, slots=True)
-class Step(Plain):
-    """A run of the suite; ``changes`` are the differences from the run before."""
-
-    run: Summary
-    estimate: Estimate | None
-    trouble: str
-    changes: tuple[Difference, ...]
-
-    @property
-    def suite_changed(self) -> bool:
-        return any(change.field in _SUITE for change in self.changes)
-
-    def _as_dict(self) -> dict[str, object]:
-        return {
-            "run": self.run.id,
-            "agent": self.run.head.agent,
-            "name": self.run.head.name,
-            "started": self.run.head.started,
-            "status": self.run.status,
-            "attempts": self.run.counts.attempts,
-            "estimate": self.estimate,
-            "trouble": self.trouble or None,
-            "changes": [str(change) for change in self.changes],
-        }
+_MOST_RUNS = 400
+_MOST_LISTED = 60
+_COLUMNS = (
+    *("run", "agent", "name", "started", "metric", "value", "low", "high", "level", "changes"),
+)
 
 
 def history(state: AppState, request: PageRequest) -> Answer:
-    """The newest sixty runs of a suite in the order in which they were started."""
-    everything = state.summaries.all()
+    """The newest runs of an agent at a suite, in the order in which they were started."""
+    everything = [summary for summary in state.summaries.all() if summary.counts.attempts]
     suites = sorted({summary.head.suite for summary in everything})
     suite = request.text("suite") or (everything[0].head.suite if everything else "")
-    word = str(metric(request.text("metric") or "pass^1"))
-    agent = request.text("agent")
-    of_suite = [
-        summary for summary in everything if summary.head.suite == suite and summary.counts.attempts
-    ]
-    of_agent = [summary for summary in of_suite if not agent or summary.head.agent == agent][
-        :_MOST_RUNS
-    ][::-1]
-    steps = _steps(state, of_agent, word)
-    data = {
-        "schema": SCHEMA,
-        "suite": suite,
-        "metric": word,
-        "agent": agent or None,
-        "runs": steps,
-    }
+    word = metric(request.text("metric") or "pass^1")
+    of_suite = [summary for summary in everything if summary.head.suite == suite]
+    agents = sorted({summary.head.agent for summary in of_suite})
+    agent = request.text("agent") or (of_suite[0].head.agent if of_suite else "")
+    chosen = [summary for summary in of_suite if summary.head.agent == agent]
+    chosen = [summary for summary in chosen if not summary.is_all_missing][:_MOST_RUNS][::-1]
+    page = {"suite": suite, "suites": suites, "agent": agent, "agents": agents, "word": str(word)}
+    if not chosen:
+        empty = {"suite": suite, "agent": agent, "runs": ()}
+        if request.form == "html":
+            return Html("history.html.j2", page | {"facts": None})
+        return Json(empty) if request.form == "json" else Csv(_COLUMNS, [])
+    summaries = {summary.id: summary for summary in chosen}
+
+    def estimate(run: Run, word: Metric) -> Estimate:
+        return state.snapshots.estimate(summaries[run.id], str(word))
+
+    runs = [state.snapshots.run(summary) for summary in chosen]
+    facts = build_history(
+        runs, suite=suite, agent=agent, metrics=[word], last=_MOST_LISTED, estimator=estimate
+    )
     if request.form == "json":
-        return Json(data)
+        return Json(facts)
     if request.form == "csv":
-        return _csv(steps, word)
+        return _csv(facts)
+    document = history_document(facts)
+    blocks = [block for block in document.blocks(Level.FULL) if not isinstance(block, Heading)]
     return Html(
         "history.html.j2",
-        {
-            "suite": suite,
-            "suites": suites,
-            "agents": sorted({summary.head.agent for summary in of_suite}),
-            "agent": agent,
-            "word": word,
-            "steps": steps,
-            "plot": _plot(steps, suite, word),
-            "left_out": max(0, len(of_suite) - len(of_agent)) if not agent else 0,
-        },
+        page | {"facts": facts, "blocks": render_blocks(blocks, "stack"), "plot": _plot(facts)},
     )
 
 
-def _steps(state: AppState, runs: Sequence[Summary], word: str) -> list[Step]:
-    steps = []
-    before: Protocol | None = None
-    for run in runs:
-        key = run.head.key
-        protocol = state.reading.plan_of(key).add_to_protocol(state.reading.protocol(key))
-        changes = () if before is None else _changes(before, protocol)
-        before = protocol
-        estimate, trouble = None, ""
-        try:
-            estimate = state.snapshots.estimate(run, word)
-        except PasshatError as error:
-            trouble = error.message
-        steps.append(Step(run, estimate, trouble, changes))
-    return steps
-
-
-def _changes(before: Protocol, after: Protocol) -> tuple[Difference, ...]:
-    """Fields that both recorded and that differ."""
-    return tuple(entry for entry in before.differences(after) if entry.known)
-
-
-def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
-    places = {agent: i for i, agent in enumerate(dict.fromkeys(s.run.head.agent for s in steps), 1)}
-    lines = []
-    for agent, place in list(places.items())[:_MOST_LINES]:
-        points = [
-            Point(
-                x,
-                step.estimate.value,
-                step.estimate.low,
-                step.estimate.high,
-                _tip(step),
-                _href(step),
-            )
-            for x, step in enumerate(steps)
-            if step.estimate is not None and step.run.head.agent == agent
-        ]
-        if points:
-            lines.append(Series(_short(agent), points, place, bars=True))
-    marks = [
-        Mark(x - 0.5, f"{day(step.run.head.started)}: {'; '.join(map(str, step.changes))}")
-        for x, step in enumerate(steps)
-        if step.changes
+def _plot(facts: History) -> Markup:
+    points = [
+        Point(run.place, one.value, one.low, one.high, _tip(run, one), address("runs", run.run.id))
+        for run in facts.runs
+        for one in run.estimates[:1]
     ]
-    with_value = [x for x, step in enumerate(steps) if step.estimate is not None]
-    step = max(1, -(-len(with_value) // 6))
-    visible = [mark for mark in marks if with_value and with_value[0] <= mark.x <= with_value[-1]]
+    first = facts.runs[0].place
+    marks = [
+        Mark(run.place - 0.5, f"{day(run.run.started)}: {'; '.join(changed_words(run))}")
+        for run in facts.runs
+        if run.place > first and changed_words(run)
+    ]
+    step = max(1, -(-len(facts.runs) // 6))
+    visible = [mark for mark in marks if points and points[0].x <= mark.x <= points[-1].x]
+    values = facts.values
+    word = str(values[0].metric) if values else "pass^1"
     return draw(
         Plot(
             "trend",
-            f"{word} of {suite} over {len(with_value)} runs",
+            f"{word} of {facts.suite} over {len(points)} runs",
             f"Points are runs in the order in which they were started, bars their 95% intervals "
             f"for new tasks; {len(visible)} vertical lines mark where suite or protocol changed.",
-            lines,
+            [Series(facts.agent, points, 1, bars=True)] if points else [],
             x_title="runs, in order of their start",
-            ticks=_ticks(steps, with_value[::step]),
+            ticks=_ticks(facts.runs[::step]),
             marks=visible,
             width=680,
         )
     )
 
 
-def _ticks(steps: Sequence[Step], places: Sequence[int]) -> list[tuple[float, str]]:
+def _ticks(runs: tuple[HistoryRun, ...]) -> list[tuple[float, str]]:
     """Days; where all runs are of one day, hours and minutes."""
-    stamps = [(x, day(steps[x].run.head.started)) for x in places]
+    stamps = [(run.place, day(run.run.started)) for run in runs]
     one_day = len({stamp[:10] for _, stamp in stamps}) == 1
-    return [(x, stamp[11:] if one_day else stamp[5:10]) for x, stamp in stamps]
+    return [(place, stamp[11:] if one_day else stamp[5:10]) for place, stamp in stamps]
 
 
-def _short(agent: str) -> str:
-    return agent if len(agent) <= 24 else f"{agent[:23]}…"
-
-
-def _tip(step: Step) -> str:
-    assert step.estimate is not None
+def _tip(run: HistoryRun, value: Estimate) -> str:
     return (
-        f"{step.run.title} {step.run.id}, {day(step.run.head.started)}: {step.estimate.metric} = "
-        f"{number(step.estimate.value)} {step.estimate.interval_text()}"
+        f"{run.run.name} {run.run.id}, {day(run.run.started)}: {value.metric} = "
+        f"{number(value.value)} {value.interval_text()}"
     )
 
 
-def _href(step: Step) -> str:
-    return address("runs", step.run.id)
-
-
-def _csv(steps: Sequence[Step], word: str) -> Csv:
-    header = ("run", "agent", "name", "started", "metric", "value", "low", "high", "level")
+def _csv(facts: History) -> Csv:
     rows = []
-    for step in steps:
-        estimate = step.estimate
-        numbers = (
-            (estimate.value, estimate.low, estimate.high, estimate.level) if estimate else ("",) * 4
-        )
-        head = step.run.head
-        changes = "; ".join(map(str, step.changes))
-        rows.append((head.id, head.agent, head.name, head.started, word, *numbers, changes))
-    return Csv((*header, "changes"), rows)
+    for run in facts.runs:
+        numbers: tuple[object, ...] = ("",) * 5
+        for one in run.estimates[:1]:
+            numbers = (str(one.metric), one.value, one.low, one.high, one.level)
+        head = (run.run.id, run.run.agent, run.run.name, run.run.started)
+        rows.append((*head, *numbers, "; ".join(changed_words(run))))
+    return Csv(_COLUMNS, rows)

@@ -12,7 +12,7 @@ from passhat.dashboard.guard import Forbidden
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import Estimate
-from passhat.store.rows import GATE_PREFIX
+from passhat.store.rows import FRESH_PREFIXES
 
 __all__ = ["regrade_command", "runs", "show_commands", "start_command"]
 
@@ -88,7 +88,9 @@ class RunRow:
 
 def runs(state: AppState, request: PageRequest) -> Answer:
     """The runs that match, the newest first unless sorted otherwise."""
-    everything = state.summaries.all(fresh=GATE_PREFIX in request.text("q"))
+    everything = state.summaries.all(
+        fresh=any(word in request.text("q") for word in FRESH_PREFIXES)
+    )
     column = request.choice("sort", ("started", *COLUMNS))
     order = request.choice("order", ("down", "up"))
     matching = _sort(_matching(everything, request), column, order)

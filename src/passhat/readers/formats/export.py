@@ -36,7 +36,8 @@ EXPORT_COLUMNS = (
     *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail", "score"),
     *("steps", "seconds", "tokens", "cost", "retries", "seed", "answer", "expected"),
     *("transcript", "suite"),
-    *("judge", "model", "model_version", "provider", "decoding", "protocol"),
+    *("judge", "model", "model_version", "provider", "revision", "started"),
+    *("decoding", "protocol"),
     *("ordered", "source", "source_id", "sample_hash", "extension", "schema"),
 )
 """The columns of an export, in this order; slices follow as ``slice:NAME``."""
@@ -45,7 +46,7 @@ _SCHEMA_NAME = "passhat.outcomes/"
 OUTCOMES_SCHEMA = f"{_SCHEMA_NAME}2"
 """The name and version of the format; a reader refuses versions it does not know."""
 _VERSIONS = (1, 2)
-_ABOUT = ("model", "model_version", "provider")
+_ABOUT = ("model", "model_version", "provider", "revision")
 _EXTRAS = ("retries", "expected", "sample_hash", "extension")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
@@ -272,6 +273,7 @@ def _facts(record: _Record) -> RunFacts:
         variant=run.removeprefix(agent).strip(),
         reading=tuple(reading),
         about={word: str(record.get(word) or "") for word in _ABOUT},
+        started=str(record.get("started") or ""),
     )
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "pair_rise_p_value",
     "sign_flip_test",
     "sign_test",
+    "unequal_drop_p_value",
 ]
 
 SEED = 20240712
@@ -276,29 +277,41 @@ def drop_p_value(n: int, c_a: IntArray, c_b: IntArray) -> float:
     >>> drop_p_value(1, np.array([1, 1, 1, 1, 0]), np.array([0, 0, 0, 0, 1]))
     0.1875
     """
+    size = np.full(len(c_a), n)
+    return unequal_drop_p_value(size, c_a, size, c_b)
+
+
+def unequal_drop_p_value(n_a: IntArray, c_a: IntArray, n_b: IntArray, c_b: IntArray) -> float:
+    """The same where both sides, and tasks, have different numbers of attempts.
+
+    Given what a task passed on both sides, B's passes are hypergeometric if it did not change.
+    """
     passes = c_a + c_b
-    least = np.maximum(passes - n, 0)
-    steps = np.minimum(passes, n) - least
+    least = np.maximum(passes - n_a, 0)
+    steps = np.minimum(passes, n_b) - least
     observed = int(c_b.sum() - least.sum())
     if int(steps.sum()) > _MOST_EXACT_STEPS:
         from scipy.special import ndtr
 
-        variance = float((passes * (2 * n - passes)).sum()) / (4 * (2 * n - 1))
-        mean = float((passes / 2 - least).sum())
+        total = n_a + n_b
+        shares = passes / total
+        variance = float((n_a * n_b * shares * (1 - shares) / np.maximum(total - 1, 1)).sum())
+        mean = float((n_b * shares - least).sum())
         return float(ndtr((observed + 0.5 - mean) / np.sqrt(variance)))
     chances = np.ones(1)
-    for total in passes[steps > 0].tolist():
-        chances = np.convolve(chances, _share_chances(n, total))
+    cells = np.stack([n_a, n_b, passes])[:, steps > 0]
+    for first, second, total_passes in cells.T.tolist():
+        chances = np.convolve(chances, _share_chances(first, second, total_passes))
     return min(1.0, float(chances[: observed + 1].sum()))
 
 
-def _share_chances(n: int, passes: int) -> FloatArray:
+def _share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
     """Chances of B's passes, from the fewest possible on, given those of both."""
     from scipy.special import gammaln
 
-    x = np.arange(max(passes - n, 0), min(passes, n) + 1)
+    x = np.arange(max(passes - n_a, 0), min(passes, n_b) + 1)
     y = passes - x
-    logs = -(gammaln(x + 1) + gammaln(n - x + 1) + gammaln(y + 1) + gammaln(n - y + 1))
+    logs = -(gammaln(x + 1) + gammaln(n_b - x + 1) + gammaln(y + 1) + gammaln(n_a - y + 1))
     chances = np.exp(logs - logs.max())
     return np.asarray(chances / chances.sum(), np.float64)
 

@@ -130,7 +130,7 @@ class Run(Plain):
     estimates : tuple
         Headline estimates, shown when the run is printed; ``passhat.run`` fills them in.
     id, started : str
-        The run in passhat's own store, and when it began; empty elsewhere.
+        The run in passhat's own store, and when it began; empty where it is not known.
     planned : array, optional
         Attempts planned for each task of ``outcomes``, where they differ by task.
     planned_for : str
@@ -140,7 +140,9 @@ class Run(Plain):
         inside an archive, joined files, stated columns.
     about : mapping
         What is stated of the agent and used by no statistic: ``model``, ``model_version`` (of
-        passhat's own runs the models that answered, as their servers state them), ``provider``.
+        passhat's own runs the models that answered, as their servers state them), ``provider``,
+        ``revision``, the commit of the code that it was begun with, and ``prices``, the tables
+        that its cost comes from.
     messages : mapping of str to mapping of str to int
         How often each message came with a category of failure, where the source counts them.
     missing_details : mapping of str to mapping of str to int

@@ -1,0 +1,131 @@
+"""passhat history: a folder of exports and a store, shown changes, the badge, and other forms."""
+
+from __future__ import annotations
+
+import json
+import random
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Passhat = Callable[..., Any]
+NIGHTS, CHANGE = 14, 9
+
+
+def write_night(
+    folder: Path, night: int, *, agent: str = "bot", broken: bool = False, tasks: int = 6
+) -> None:
+    """An export of one night: some tasks pass always, one of them never once it is broken."""
+    draw = random.Random(f"{agent} {night}")
+    rows = []
+    for task in range(tasks):
+        for attempt in range(1, 9):
+            rate = 0.0 if broken and task == 2 else 1 - task / 12
+            rows.append(
+                {
+                    "run": "nightly",
+                    "agent": agent,
+                    "task": f"t{task}",
+                    "attempt": attempt,
+                    "passed": draw.random() < rate,
+                    "category": None,
+                    "reason": None,
+                    "suite": "desk",
+                    "model_version": "m-2" if broken else "m-1",
+                    "revision": f"{night:040x}",
+                    "started": f"2026-03-{night + 1:02d}T02:00:00+00:00",
+                    "decoding": {"temperature": 0.7 if broken else 0.2},
+                    "schema": "passhat.outcomes/2",
+                }
+            )
+    # Names that are not in the order of time.
+    path = folder / f"artifact-{(night * 5) % 17:02d}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Path:
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    for night in range(NIGHTS):
+        write_night(folder, night, broken=night >= CHANGE, tasks=6 if night < 5 else 7)
+    return folder
+
+
+def test_a_folder_of_exports_in_the_order_of_time(passhat: Passhat, nightly: Path) -> None:
+    ended = passhat("history", str(nightly), "--json")
+    facts = json.loads(ended.out)
+    assert ended.code == 0
+    assert [run["started"][8:10] for run in facts["runs"]] == [
+        f"{night + 1:02d}" for night in range(NIGHTS)
+    ]
+    (change,) = facts["changes"]
+    assert change["direction"] == "drop"
+    assert change["since_started"].startswith("2026-03-10")
+    assert change["since_revision"] == f"{CHANGE:040x}"
+    assert [(task["task"], task["change"]) for task in change["tasks"]] == [("t2", "broke")]
+    assert {entry["field"]: entry["b"] for entry in change["differences"]} == {
+        "decoding.temperature": 0.7,
+        "model served": "m-2",
+        "revision": f"{CHANGE:040x}",
+    }
+    assert facts["runs"][5]["added"] == ["t6"]
+    assert {one["metric"] for one in facts["runs"][0]["estimates"]} == {"pass^1", "pass^8"}
+
+
+def test_screen_files_and_badge(passhat: Passhat, nightly: Path, tmp_path: Path) -> None:
+    badge, page, chart = (tmp_path / name for name in ("b.svg", "h.md", "h.svg"))
+    passhat("history", str(nightly), "--badge", str(badge), "-o", str(page), "-o", str(chart))
+    screen = passhat("history", str(nightly)).out
+    assert "✗ dropped  since run 10, 2026-03-10 02:00" in screen
+    assert "broke: t2 (" in screen
+    assert "temperature: 0.2, now 0.7" in screen
+    assert "●" in screen
+    assert "┊" in screen
+    assert "and 4 more; --full" in screen
+    assert "1 new task" in passhat("history", str(nightly), "--full").out.replace("\n", " ")
+    assert "**✗ dropped** since run 10" in page.read_text(encoding="utf-8")
+    for path in (badge, chart):
+        assert ElementTree.parse(path).getroot().tag.endswith("svg")
+    assert ", dropped" in badge.read_text(encoding="utf-8")
+    assert "%" in badge.read_text(encoding="utf-8")
+
+
+def test_other_agents_are_left_out_and_can_be_chosen(passhat: Passhat, nightly: Path) -> None:
+    write_night(nightly, 15, agent="other")  # the newest
+    facts = json.loads(passhat("history", str(nightly), "-a", "bot", "--json").out)
+    assert len(facts["runs"]) == NIGHTS
+    ended = passhat("history", str(nightly))
+    assert "History of other at desk  1 run" in ended.out
+    assert "14 runs of other agents or suites left out" in ended.out
+    refused = passhat("history", str(nightly), "-a", "nobody")
+    assert refused.code == 2
+    assert "There are: bot at desk, other at desk" in refused.err
+
+
+def test_without_a_change_it_says_so(passhat: Passhat, tmp_path: Path) -> None:
+    for night in range(4):
+        write_night(tmp_path, night)
+    assert "No change of the agent is shown." in passhat("history", str(tmp_path)).out
+
+
+def test_a_store_is_read_by_default_and_runs_keep_their_commit(
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    empty = passhat("history")
+    assert empty.code == 2
+    assert "there is no store" in empty.err
+    words = ("run", "-a", "demo:careful", "-s", "orderdesk/retail", "--random", "2", "-n", "2")
+    for name in ("monday", "tuesday"):
+        passhat(*words, "--name", name, "--set", f"revision=of-{name}")
+    facts = json.loads(passhat("history", "--json").out)
+    assert [run["revision"] for run in facts["runs"]] == ["of-monday", "of-tuesday"]
+    exported = tmp_path / "runs.jsonl"
+    passhat("export", ".passhat/passhat.db", "-o", str(exported))
+    again = json.loads(passhat("history", str(exported), "--json").out)
+    assert [run["started"] for run in again["runs"]] == [run["started"] for run in facts["runs"]]
+    assert [run["revision"] for run in again["runs"]] == ["of-monday", "of-tuesday"]
