@@ -27,6 +27,7 @@ LATER_OPTIONS = {
     "--unpaired",
     "--keep-home",
     "--coding",
+    "--check",
 }
 """Options of the earlier commands that came after."""
 

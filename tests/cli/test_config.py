@@ -47,7 +47,7 @@ def test_flag_then_environment_then_file_then_default(
     assert found["seed"] == (8, "environment PASSHAT_SEED")
     assert found["jobs"] == (2, "file passhat.toml [run]")
     assert found["store"] == ("x.db", "file passhat.toml [run]")
-    assert found["step_timeout"] == (60.0, "default")
+    assert found["step_timeout"] == (None, "default")
     table = passhat("run", "--show-config", "-n", "5").out
     assert "environment PASSHAT_SEED" in table
 

@@ -21,6 +21,7 @@ from passhat._plugins import Contract, not_written
 from passhat.protocol import Scalar
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import ToolSpec, Turn, WorldFault
+from passhat.suites.workspace.handle import Workspace
 
 if TYPE_CHECKING:
     from passhat.agents.prices import Price
@@ -225,7 +226,7 @@ class AttemptInfo:
 
     ``tools`` are those that the suite offers. ``traceparent`` is the W3C trace context of the
     attempt, and ``otlp_endpoint`` the address that takes its OpenTelemetry spans; both are empty
-    where there are none.
+    where there are none. ``workspace`` is the folder of a coding task.
     """
 
     task: str
@@ -237,6 +238,7 @@ class AttemptInfo:
     traceparent: str = field(default="", compare=False)
     otlp_endpoint: str = field(default="", compare=False)
     tools: tuple[ToolSpec, ...] = field(default=(), compare=False)
+    workspace: Workspace | None = field(default=None, compare=False)
 
 
 class AgentFault(Exception):

@@ -7,6 +7,8 @@ used: ``"usage": {"input_tokens": 10, "output_tokens": 5}`` with ``"model"``, or
 {"tokens": 15, "cost": 0.01}``. The last line on standard error is shown if it ends without an
 answer. When the conversation is over its input ends; it has a moment to send its OpenTelemetry
 spans, and is killed.
+
+In a workspace it is a coding agent, which needs no JSON: see :mod:`passhat.agents.coding`.
 """
 
 from __future__ import annotations
@@ -70,6 +72,8 @@ class CommandAgent(Agent):
         self._ended_early = False
         self.ends_with_input = True
         """Whether programs end when their input does, as far as has been seen."""
+        self.speaks_json = False
+        """Whether it reads and writes JSON in a workspace, too; for Python functions."""
         self._words = shlex.split(command)
         if not self._words:
             raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
@@ -131,7 +135,29 @@ class CommandAgent(Agent):
             if _PASSED.fullmatch(name) or name in self._pass_env
         }
 
-    async def session(self, attempt: AttemptInfo) -> _CommandSession:
+    def environment(self, attempt: AttemptInfo) -> dict[str, str]:
+        """The variables of the program in an attempt."""
+        return _environment(self._variables(), attempt)
+
+    def own_words(self) -> list[str]:
+        """The command for another folder: files of this one by their whole paths."""
+        return [
+            str(path.absolute()) if _is_own(path := Path(word)) else word for word in self._words
+        ]
+
+    def read_line(self, line: bytes, attempt: AttemptInfo) -> str:
+        """The text of a line that the program wrote; usage and calls in it go on the meter."""
+        reply = _read(line)
+        for call in reply.get("calls", ()):
+            attempt.meter.record(msgspec.convert(call, ModelCall))
+        answer = {name: reply.get(name) for name in _ANSWER}
+        return read_answer(answer, attempt.meter, self.price_table)
+
+    async def session(self, attempt: AttemptInfo) -> Session:
+        if attempt.workspace is not None:
+            from passhat.agents.coding import CodingSession
+
+            return CodingSession(self, attempt)
         loop = asyncio.get_running_loop()
         # The steps of create_subprocess_exec, which keeps the pipes to itself.
         pipes, streams = await loop.subprocess_exec(
@@ -141,7 +167,7 @@ class CommandAgent(Agent):
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that everything it starts can be ended with it
-            env=_environment(self._variables(), attempt),
+            env=self.environment(attempt),
         )
         return _CommandSession(self, pipes, streams, attempt)
 
@@ -239,7 +265,6 @@ class _CommandSession(Session):
         self._pipes = pipes
         self._streams = streams
         self._attempt = attempt
-        self._prices = agent.price_table
         self._waiting = False  # for the next turn: its last answer is here
 
     async def answer(self, turn: Turn) -> str:
@@ -275,7 +300,7 @@ class _CommandSession(Session):
         if not line:
             self._agent.note_early_end()
             raise AgentFault(FailureCategory.AGENT_ERROR, await self._describe_end())
-        text = self._answer_in(line)
+        text = self._agent.read_line(line, self._attempt)
         self._waiting = True
         return text
 
@@ -292,14 +317,6 @@ class _CommandSession(Session):
             end = f"exit {code}" if code >= 0 else f"signal {-code}"
         line = self._streams.last_error_line()
         return f"{ENDED} ({end})" + (f": {line}" if line else "")
-
-    def _answer_in(self, line: bytes) -> str:
-        """The text of a line; usage and calls in it go on the meter."""
-        reply = _read(line)
-        meter = self._attempt.meter
-        for call in reply.get("calls", ()):
-            meter.record(msgspec.convert(call, ModelCall))
-        return read_answer({name: reply.get(name) for name in _ANSWER}, meter, self._prices)
 
     async def close(self) -> None:
         """Kill the program and everything it started; it has had its chance."""

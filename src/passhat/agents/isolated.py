@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
@@ -22,6 +23,7 @@ from passhat.agents.command import ALL_VARIABLES, CommandAgent
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import ToolSpec, Turn
+from passhat.suites.workspace.handle import Workspace
 
 __all__ = ["isolate"]
 
@@ -42,6 +44,7 @@ def isolate(word: str, memory: int | None = None) -> CommandAgent:
     agent = CommandAgent(shlex.join([*words, *([str(memory)] if memory else [])]))
     agent.name = word  # the same run as without --isolate
     agent.pass_variables((ALL_VARIABLES,))
+    agent.speaks_json = True
     return agent
 
 
@@ -66,6 +69,7 @@ async def _serve(path: str, answers: TextIO) -> None:
         request = json.loads(line)
         try:
             if session is None:
+                sys.path[0] = request.get("folder", "")
                 agent = python_agent(path)
                 info = _info(request)
                 session = await agent.session(info)
@@ -99,6 +103,7 @@ def _info(request: dict[str, Any]) -> AttemptInfo:
         request["seed"],
         request.get("temperature"),
         request.get("top_p"),
+        workspace=Workspace(Path(request["workspace"])) if "workspace" in request else None,
     )
 
 

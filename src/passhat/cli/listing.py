@@ -11,7 +11,7 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import suite_settings
 
 if TYPE_CHECKING:
-    from passhat.suites.base import Settings
+    from passhat.suites.base import Settings, Suite, TaskCheck
 
 
 @click.command(
@@ -59,13 +59,19 @@ def suites_command() -> ExitCode:
     examples=(
         "passhat tasks orderdesk/retail",
         "passhat tasks jsonl:tasks.jsonl",
+        "passhat tasks --check workspace:tasks",
     ),
 )
 @click.argument("suite")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Test start and reference of coding tasks: the one must fail, the other pass.",
+)
 @suite_settings
 @set_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
+def tasks_command(suite: str, check: bool, asked: Settings, as_json_text: bool) -> ExitCode:
     """List the tasks of SUITE with their labels."""
     import json
 
@@ -74,7 +80,10 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
     from passhat.reporting.terminal import capture, plain_table
     from passhat.suites import load_suite
 
-    tasks = load_suite(suite, asked).tasks
+    loaded = load_suite(suite, asked)
+    if check:
+        return _check(loaded, as_json_text=as_json_text)
+    tasks = loaded.tasks
     if as_json_text:
         data = [
             {"id": task.id, "prompt": task.prompt, "labels": dict(task.labels)} for task in tasks
@@ -90,6 +99,43 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
     table = plain_table(header, rows, left=range(len(header)))
     click.echo(capture(Console(), lambda: [table]), nl=False)
     return ExitCode.OK
+
+
+def _check(suite: Suite, *, as_json_text: bool) -> ExitCode:
+    """Check every task; 1 if one of them cannot be attempted."""
+    import asyncio
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from passhat.reporting.terminal import capture, plain_table
+    from passhat.runner.attempt import maybe_await
+
+    async def check_all() -> list[TaskCheck]:
+        try:
+            return list(await maybe_await(suite.check(suite.tasks)))
+        finally:
+            await maybe_await(suite.close())
+
+    checks = asyncio.run(check_all())
+    if not checks:
+        raise click.ClickException(f"{suite.name} has nothing to check: no start, no reference.")
+    broken = sum(bool(check.problems) for check in checks)
+    if as_json_text:
+        click.echo(json.dumps({"tasks": [asdict(check) for check in checks]}, indent=2))
+    else:
+        rows = [
+            (
+                *(check.task, "broken" if check.problems else "ok"),
+                "; ".join((*check.problems, *check.notes)),
+            )
+            for check in checks
+        ]
+        table = plain_table(("task", "check", "why"), rows, left=range(3))
+        click.echo(capture(Console(), lambda: [table]), nl=False)
+        click.echo(f"{len(checks) - broken} of {len(checks)} tasks can be attempted")
+    return ExitCode.REFUTED if broken else ExitCode.OK
 
 
 def _first_line(text: str) -> str:

@@ -164,6 +164,11 @@ def _is_typed(name: str) -> bool:
     help="End once settled, as in 'pass^4 >= 0.6'; repeatable.",
 )
 @click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
+@click.option(
+    "--keep-home",
+    is_flag=True,
+    help="Let a coding agent use your home folder, with its logins; attempts then share it.",
+)
 @click.option("--keep-going", is_flag=True, help="Go on when the first attempts give no answer.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option(
@@ -207,7 +212,11 @@ def _is_typed(name: str) -> bool:
     help="What the run is to answer, recorded before it, as in 'pass^4 greater 0.95'.",
 )
 @setting("max_steps", type=int, help="Turns of the agent; 30, unless the suite sets more.")
-@setting("step_timeout", type=float, default=60.0, help="Seconds for one answer.")
+@setting(
+    "step_timeout",
+    type=float,
+    help="Seconds for one answer.  [default: 60, unless the suite sets more]",
+)
 @setting(
     "give_up_after",
     type=click.IntRange(0),
@@ -289,13 +298,14 @@ def command(
     jobs: int,
     temperature: float | None,
     max_steps: int | None,
-    step_timeout: float,
+    step_timeout: float | None,
     timeout: float | None,
     stop_when: tuple[str, ...],
     give_up_after: int,
     canary: bool | None,
     tools: str,
     isolate: bool,
+    keep_home: bool,
     agent_memory: int | None,
     timeouts_are: str | None,
     only_missing: bool,
@@ -334,6 +344,8 @@ def command(
         raise click.UsageError(
             f"Missing option {option}. As in: {this_command()} {option} {example}"
         )
+    from dataclasses import replace
+
     from passhat.runner.run_spec import RunSpec
     from passhat.runner.task_choice import Shard
 
@@ -373,7 +385,7 @@ def command(
         spending=money.spending(),
         prices=money.table(),
         judging=choose() if choose.given else None,
-        settings=asked,
+        settings=replace(asked, keep_home=keep_home),
         question=None if question is None else _read_question(question),
         revision=revision or "",
     )

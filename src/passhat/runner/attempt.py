@@ -334,6 +334,8 @@ class Attempter:
         episode = await self._call_suite(state, self.suite.episode, task, state.info.seed)
         if not isinstance(episode, Episode):
             _refuse(episode, Episode, f"the episode of {self.suite.name}")
+        if episode.workspace is not None:
+            state.info = replace(state.info, workspace=episode.workspace)
         episode.report_calls(partial(self._count_tool_call, state))
         episode.join(state.info)
         try:
@@ -353,6 +355,8 @@ class Attempter:
             state.answer_hash = episode.answer_hash
             for role, text in episode.remarks:
                 state.transcript.append({"role": role, "text": self.redact(text)})
+                if self.canary is not None and not state.leak:
+                    state.leak = self.canary.stray(text, task.id, state.info.number)
             if getattr(episode.close, "__func__", None) is not Episode.close:
                 await self._call_suite(state, episode.close)
 

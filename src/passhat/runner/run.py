@@ -39,6 +39,7 @@ from passhat.runner.spending import SpendingWatch
 from passhat.runner.stop_reasons import (
     FirstAttempts,
     SilentAttempts,
+    refuse_broken,
     stop_on_account,
     stop_on_unknown_use,
 )
@@ -407,6 +408,7 @@ class _Execution:
         )
         self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
         if self._progress.total:
+            refuse_broken(await maybe_await(plan.suite.check(plan.tasks)))
             await maybe_await(plan.agent.check())  # a wrong address is no reason to fail attempts
         store.wait_at_most(_LOCKED_SECONDS)
         if generation != await self._retry(partial(store.begin, plan.record, plan.attempts)):

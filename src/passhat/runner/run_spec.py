@@ -18,6 +18,7 @@ from pathlib import Path
 from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.command import pass_variables
+from passhat.agents.function import FunctionAgent
 from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.judging.bench import JudgingChoice
@@ -96,8 +97,8 @@ class RunSpec:
     jobs : int
         Attempts at the same time.
     max_steps, step_seconds, attempt_seconds
-        Limits of one attempt: turns (the suite's usual number if ``None``), seconds for one answer,
-        seconds in all (600 if ``None``).
+        Limits of one attempt: turns, seconds for one answer (60) and in all (600); the suite's
+        usual ones if ``None``.
     name : str
         Distinguishes runs that are otherwise the same.
     lease_seconds : float
@@ -165,7 +166,7 @@ class RunSpec:
     seed: int = 0
     jobs: int = 8
     max_steps: int | None = None
-    step_seconds: float = 60.0
+    step_seconds: float | None = None
     attempt_seconds: float | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -236,9 +237,10 @@ class RunSpec:
             max_steps=self.max_steps,
             attempt_seconds=self.attempt_seconds,
             temperature=self.temperature,
+            store=self.store if isinstance(self.store, str) else None,
         )
         suite = load_suite(self.suite, settings) if isinstance(self.suite, str) else self.suite
-        agent = self._agent()
+        agent = self._agent(suite)
         self._choose_judge(suite)
         models = [agent]
         if self.user is not None and self.user != "scripted" and not suite.takes_user:
@@ -256,14 +258,17 @@ class RunSpec:
             suite = McpSuite(suite)
         return Loaded(suite, agent, models)
 
-    def _agent(self) -> Agent:
-        agent = self._load_agent()
+    def _agent(self, suite: Suite) -> Agent:
+        agent = self._load_agent(suite)
         if (name := self.redact(agent.name)) != agent.name:
             agent.name = name  # it is stored and shown: a key among a command's words is not
         return agent
 
-    def _load_agent(self) -> Agent:
-        if not self.isolate:
+    def _load_agent(self, suite: Suite) -> Agent:
+        is_function = isinstance(self.agent, str) and self.agent.startswith("python:")
+        # A coding agent gets its folder in a process of its own, behind walls.
+        isolate_function = suite.has_workspaces and is_function and not self.in_process
+        if not self.isolate and not isolate_function:
             agent = as_agent(self.agent)
             is_word = isinstance(self.agent, str) and not self.in_process
             if is_word and self.jobs <= MOST_WORKERS and can_have_workers(agent):
@@ -276,8 +281,12 @@ class RunSpec:
             )
         from passhat.agents.isolated import isolate
 
-        load_agent(self.agent)  # a mistake in its module is found before the first attempt
-        return isolate(self.agent, self.agent_memory)
+        agent = load_agent(self.agent)  # a mistake in its module is found before the first attempt
+        if isolate_function and type(agent) is not FunctionAgent:
+            return agent
+        isolated = isolate(self.agent, self.agent_memory)
+        isolated.source_files = agent.source_files
+        return isolated
 
     def plan(
         self, loaded: Loaded | None = None, *, tell: Callable[[str], None] = silent
@@ -343,7 +352,11 @@ class RunSpec:
 
     def _limits(self, suite: Suite) -> AttemptLimits:
         steps = self.max_steps or suite.max_steps
-        return AttemptLimits(steps, self.step_seconds, self.attempt_seconds or 600.0)
+        return AttemptLimits(
+            steps,
+            self.step_seconds or suite.step_seconds,
+            self.attempt_seconds or suite.attempt_seconds,
+        )
 
     def _protocol(self, suite: Suite, agent: Agent, limits: AttemptLimits) -> Protocol:
         # Settings of the agent's own word, overridden by those of the run.
@@ -392,6 +405,11 @@ def _digest_of(files: Sequence[Path]) -> str:
 
 def _check_pair(suite: Suite, agent: Agent) -> None:
     """Refuse to mix a suite of another harness with other agents, or its agents with others."""
+    if suite.has_workspaces and isinstance(agent, ChatAgent):
+        raise InvalidValue(
+            f"{agent.name!r} answers with text, and {suite.name} needs an agent that edits files.",
+            hint="Name a program, as in -a 'command:claude -p {prompt}', or a Python function.",
+        )
     needs, is_for = suite.harness, agent.harness
     if needs == is_for:
         return

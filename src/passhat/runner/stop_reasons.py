@@ -15,22 +15,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from passhat._display import counted
 from passhat._plugins import shorten_detail
 from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.command import ENDED
-from passhat.errors import Hint, RunStopped
+from passhat.errors import Hint, InvalidValue, RunStopped
 from passhat.runner.budget import Budget
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.stats.outcomes.causes import VARIABLE_PARTS
 from passhat.store import AttemptRecord
+from passhat.suites.base import TaskCheck
 
 __all__ = [
     "FirstAttempts",
     "SetupMistake",
     "SilentAttempts",
+    "refuse_broken",
     "stop_on_account",
     "stop_on_unknown_use",
 ]
@@ -62,6 +65,7 @@ _BY_PROVIDER = frozenset(
 )
 """Answers that a model or its provider ended, whatever the words were."""
 _EMPTY = "empty"
+_SHOWN_BROKEN = 5
 _ABOUT_ANSWERS = frozenset(
     map(
         str,
@@ -103,6 +107,25 @@ _OWN_CODE = frozenset(
 """Ends by the code of agent or judge; a network may recover after six attempts."""
 _LONGEST_CAUSE = 240
 _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
+
+
+def refuse_broken(checks: Sequence[TaskCheck]) -> None:
+    """Stop a run whose tasks cannot be attempted, before the first attempt.
+
+    Raises
+    ------
+    InvalidValue
+        Names the tasks and their problems.
+    """
+    broken = [check for check in checks if check.problems]
+    if broken:
+        lines = [f"{check.task}: {'; '.join(check.problems)}" for check in broken[:_SHOWN_BROKEN]]
+        more = len(broken) - len(lines)
+        rest = f"; and {counted(more, 'task')} more" if more > 0 else ""
+        raise InvalidValue(
+            f"{counted(len(broken), 'task')} cannot be attempted. {'; '.join(lines)}{rest}.",
+            hint="passhat tasks --check SUITE shows every task.",
+        )
 
 
 class SetupMistake(RunStopped):

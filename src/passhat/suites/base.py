@@ -23,14 +23,17 @@ from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 
 if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
+    from passhat.suites.workspace.handle import Workspace
 
 __all__ = [
     "ANSWER_ROLES",
+    "DIFF",
     "DIFFERENCE",
     "EXPECTED",
     "GOT",
     "REMARKS",
     "RUBRIC_BY",
+    "TEST_OUTPUT",
     "CallReport",
     "Episode",
     "Judgement",
@@ -40,6 +43,7 @@ __all__ = [
     "Speaker",
     "Suite",
     "Task",
+    "TaskCheck",
     "ToolSpec",
     "Turn",
     "WorldFault",
@@ -59,6 +63,15 @@ class Task:
     id: str
     prompt: str
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCheck:
+    """Result of checking a task before any attempt; one with problems cannot be attempted."""
+
+    task: str
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,8 @@ class Settings:
     max_steps: int | None = None
     attempt_seconds: float | None = None
     temperature: float | None = None
+    keep_home: bool = False
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +265,8 @@ _PASSED = Judgement(Verdict.PASSED)
 
 EXPECTED, GOT, DIFFERENCE = "expected", "got", "difference"
 ANSWER_ROLES = (EXPECTED, GOT, DIFFERENCE)
-REMARKS = ("program", "plain judge", "split judge", *ANSWER_ROLES)
+DIFF, TEST_OUTPUT = "diff", "tests"
+REMARKS = ("program", "plain judge", "split judge", DIFF, TEST_OUTPUT, *ANSWER_ROLES)
 """Roles in a transcript that are the judge's, and no part of the conversation."""
 
 
@@ -266,11 +282,14 @@ class Episode(Contract):
         Equal for answers that the suite considers the same; by default the runner hashes the text.
     remarks : tuple of (str, str)
         Remarks that the judge adds to the transcript, each under a role of ``REMARKS``.
+    workspace : Workspace, optional
+        The folder that the agent works in, for suites that have one.
     """
 
     required_hooks: ClassVar[tuple[str, ...]] = ("open", "reply", "judge")
     answer_hash: str = ""
     remarks: tuple[tuple[str, str], ...] = ()
+    workspace: Workspace | None = None
 
     def open(self) -> Turn | Awaitable[Turn | None] | None:
         """Return the first turn; ``None`` if there is nothing to ask. Required."""
@@ -355,6 +374,10 @@ class Suite(Contract):
         Whether the agent answers once per attempt, so that calls can be counted beforehand.
     judges_programs : bool
         Whether ``judge_with`` applies.
+    has_workspaces : bool
+        Whether the agent works in a folder, in a process of its own.
+    step_seconds, attempt_seconds : float
+        The usual limits of one answer and of an attempt.
     slow_reason : MissingReason
         Why an attempt is missing when the environment does not answer in time.
     harness : str
@@ -369,6 +392,9 @@ class Suite(Contract):
     has_tools: bool | None = None
     single_turn: bool = False
     judges_programs: bool = False
+    has_workspaces: bool = False
+    step_seconds: float = 60.0
+    attempt_seconds: float = 600.0
     slow_reason: MissingReason = MissingReason.INFRASTRUCTURE
     harness: str = ""
 
@@ -412,6 +438,10 @@ class Suite(Contract):
     def judge_with(self, choice: JudgingChoice) -> None:
         """Called before the first episode with the sandbox and limits for judging programs."""
         raise InvalidValue(f"{self.name} has no programs to judge ({choice}).")
+
+    def check(self, tasks: Sequence[Task]) -> Sequence[TaskCheck] | Awaitable[Sequence[TaskCheck]]:  # noqa: ARG002
+        """Check tasks before the first attempt; a problem stops the run. Nothing by default."""
+        return ()
 
     def with_user(self, user: SimulatedUser) -> Suite:
         """Return the same suite with its user played by a model."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import seccomp
 
-__all__ = ["Confinement"]
+__all__ = ["Confinement", "FolderRules"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
@@ -390,6 +390,8 @@ class _LandlockRules:
         Files that may be read and written.
     processes : bool
         Whether what may be read may be executed, in a network of the process's own.
+    network : bool, optional
+        Whether TCP is left open; by default where there are ``processes``.
     """
 
     def __init__(
@@ -399,6 +401,7 @@ class _LandlockRules:
         devices: Iterable[str] = (),
         *,
         processes: bool = False,
+        network: bool | None = None,
     ) -> None:
         version = _landlock_version()
         if version == 0:
@@ -407,7 +410,8 @@ class _LandlockRules:
             )
         self._files = _FILES.get(version, _FILES_LATEST)
         attributes = struct.pack("Q", self._files)
-        attributes += struct.pack("Q", 0 if processes else _NETWORK) if version >= 4 else b""
+        has_network = processes if network is None else network
+        attributes += struct.pack("Q", 0 if has_network else _NETWORK) if version >= 4 else b""
         attributes += struct.pack("Q", _SCOPES) if version >= 6 else b""
         buffer = ctypes.create_string_buffer(attributes, len(attributes))
         self._rules = _call(_CREATE, buffer, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
@@ -444,3 +448,29 @@ class _LandlockRules:
         kind = ctypes.c_int(_PATH_BENEATH)
         _call(_ADD_RULE, ctypes.c_int(self._rules), kind, rule, ctypes.c_uint32(0))
         os.close(place)
+
+
+class FolderRules(_LandlockRules):
+    """Rights of a command that may run programs and write below a few folders.
+
+    ``forbids_network`` says whether it is kept from TCP as well.
+    """
+
+    def __init__(
+        self,
+        readable: Iterable[str],
+        writable: Iterable[str],
+        devices: Iterable[str],
+        *,
+        network: bool,
+    ) -> None:
+        version = _landlock_version()
+        if 0 < version < _SAFE_ABI:
+            raise seccomp.Unavailable(
+                f"Landlock is of version {version} here, and versions before {_SAFE_ABI} "
+                "(Linux 6.2) let programs truncate files"
+            )
+        self.forbids_network = version >= 4 and not network
+        super().__init__([], readable, devices, processes=True, network=network)
+        for path in writable:
+            self._allow(path, self._files)

@@ -1,0 +1,125 @@
+"""A program as a coding agent: started in a workspace, with the instruction as its prompt.
+
+``{prompt}`` among the words of its command is replaced by the instruction, ``{prompt_file}`` by the
+path of a file that holds it; a command with neither gets it on standard input. The answer is what
+it prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passhat.agents.base import AgentFault, AttemptInfo, Session
+from passhat.judging.sandbox import SandboxFault
+from passhat.judging.walls import CommandEnd, run_command
+from passhat.stats.outcomes import FailureCategory, MissingReason
+from passhat.suites.base import Turn, WorldFault
+from passhat.suites.workspace.handle import Workspace, agent_environment
+
+if TYPE_CHECKING:
+    from passhat.agents.command import CommandAgent
+
+__all__ = ["CodingSession"]
+
+_PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
+_FILE = ".passhat-prompt.md"
+_LONGEST_ERRORS = 8_000
+_KEPT_REPLY = 4 << 20
+
+
+class CodingSession(Session):
+    """One attempt of a program in a workspace; it answers once."""
+
+    def __init__(self, agent: CommandAgent, attempt: AttemptInfo) -> None:
+        self._agent = agent
+        self._attempt = attempt
+
+    async def answer(self, turn: Turn) -> str:
+        workspace = self._attempt.workspace
+        assert workspace is not None
+        assert workspace.walls is not None
+        is_function = self._agent.speaks_json
+        if is_function:
+            words, given = self._agent.own_words(), self._request(turn, workspace)
+        else:
+            words, given = self._words(turn.text, workspace)
+        # An agent in a folder that is hidden, such as /tmp, is shown by its own file.
+        files = [word for word in words if word.startswith("/") and Path(word).is_file()]
+        walls = replace(workspace.walls, visible=(*workspace.walls.visible, *files))
+        environment = agent_environment(self._agent.environment(self._attempt), workspace)
+        try:
+            end = await run_command(
+                workspace.sandbox,
+                walls,
+                words,
+                workspace.inside,
+                environment=environment,
+                limits=workspace.limits,
+                given=given,
+                kept=_KEPT_REPLY if is_function else 128 * 1024,
+            )
+        except SandboxFault as error:
+            raise WorldFault(MissingReason.SANDBOX_ERROR, str(error)) from None
+        if end.over == "time":
+            seconds = f"the agent took longer than {workspace.limits.seconds:g} s"
+            raise AgentFault(FailureCategory.TIMEOUT, seconds)
+        if end.over == "disk":
+            raise AgentFault(FailureCategory.SANDBOX_VIOLATION, "the agent filled the disk")
+        if is_function and end.output.strip():
+            return self._agent.read_line(end.output.splitlines()[0].encode(), self._attempt)
+        if end.status and not workspace.is_touched:
+            self._agent.note_early_end()
+            raise AgentFault(FailureCategory.AGENT_ERROR, _describe_end(end))
+        return _spoken(end)
+
+    def _words(self, prompt: str, workspace: Workspace) -> tuple[list[str], bytes]:
+        words = self._agent.own_words()
+        text = " ".join(words)
+        if _PROMPT_FILE in text:
+            assert workspace.walls is not None
+            # In /tmp, which is the attempt's own: a file in the workspace would be in its diff.
+            place = Path(workspace.walls.temporary, _FILE)
+            place.write_text(prompt, encoding="utf-8")
+            inside = f"/tmp/{_FILE}" if workspace.has_mounts else str(place)
+            words = [word.replace(_PROMPT_FILE, inside) for word in words]
+        if _PROMPT in text:
+            return [word.replace(_PROMPT, prompt) for word in words], b""
+        return words, b"" if _PROMPT_FILE in text else prompt.encode()
+
+    def _request(self, turn: Turn, workspace: Workspace) -> bytes:
+        """The line that a Python function in a process of its own reads."""
+        attempt = self._attempt
+        request = {
+            "text": turn.text,
+            "task": attempt.task,
+            "attempt": attempt.number,
+            "seed": attempt.seed,
+            "temperature": attempt.temperature,
+            "top_p": attempt.top_p,
+            "folder": os.getcwd(),  # noqa: PTH109 - text
+            "workspace": workspace.inside if workspace.has_mounts else str(workspace.folder),
+        }
+        return json.dumps(request).encode() + b"\n"
+
+
+def _describe_end(end: CommandEnd) -> str:
+    from passhat.agents.command import ENDED
+
+    lines = [line.strip() for line in (end.output + "\n" + end.errors).splitlines()]
+    last = next((line for line in reversed(lines) if line), "")
+    text = "".join(ch if ch.isprintable() else "\N{REPLACEMENT CHARACTER}" for ch in last)
+    return f"{ENDED} (exit {end.status})" + (f": {text}" if text else "")
+
+
+def _spoken(end: CommandEnd) -> str:
+    """Everything that a program printed, and its exit status if that is not 0."""
+    parts = [end.output.strip()]
+    if end.errors.strip():
+        parts.append(f"[standard error]\n{end.errors.strip()[-_LONGEST_ERRORS:]}")
+    if end.status or not any(parts):
+        parts.append(f"[exit status {end.status}]")
+    return "\n".join(part for part in parts if part)

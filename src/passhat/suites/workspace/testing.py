@@ -1,0 +1,265 @@
+"""Tests of a change: a clean copy of the start, allowed changes, hidden tests, a sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from passhat.errors import InvalidValue
+from passhat.judging.sandbox_kinds import Container, SandboxKind, SandboxSpec
+from passhat.judging.walls import Walls, run_command, visible_programs
+from passhat.suites.workspace.changes import (
+    Change,
+    Changes,
+    apply_changes,
+    find_changes,
+    write_entry,
+)
+from passhat.suites.workspace.definition import WorkspaceTask, digest_of_tree
+from passhat.suites.workspace.places import AttemptFolder, Base, Places, apply_patch
+from passhat.suites.workspace.results import PytestReport, TestRun, read_results
+
+__all__ = ["Tester"]
+
+_PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "JAVA_HOME")
+_PATCHES = (".patch", ".diff")
+_REPORT = "report"
+
+
+class Tester:
+    """Runs the tests of tasks, each time in a copy of its own."""
+
+    def __init__(self, kind: SandboxSpec, places: Places, secrets: Sequence[str]) -> None:
+        self.kind = kind
+        self._places = places
+        self._secrets = tuple(secrets)
+
+    def hidden_paths(self) -> tuple[str, ...]:
+        """Real paths that no code of an agent may see, its tests included."""
+        home = str(Path.home())
+        return (*([home] if home != "/" else []), str(self._places.root), *self._secrets)
+
+    async def prepare(self, task: WorkspaceTask, real: str, path: str) -> None:
+        """Run the set-up of a task in the folder that will be its start.
+
+        Raises
+        ------
+        InvalidValue
+            It failed; the message has the end of its output.
+        """
+        if not task.setup:
+            return
+        place = AttemptFolder(Path(real).parent)
+        for folder in (place.home, place.temporary):
+            Path(folder).mkdir(exist_ok=True)
+        kind = self._kind_for(task)
+        inside = task.place if isinstance(kind, Container) else path
+        walls = Walls(
+            {inside: real, place.home: place.home},
+            place.temporary,
+            hidden=self.hidden_paths(),
+            visible=visible_programs(),
+            network=True,
+        )
+        end = await run_command(
+            kind,
+            walls,
+            ["/bin/sh", "-c", task.setup],
+            inside,
+            environment=self._environment(place, kind),
+            limits=task.limits,
+        )
+        shutil.rmtree(place.home, ignore_errors=True)
+        shutil.rmtree(place.temporary, ignore_errors=True)
+        if end.status or end.over:
+            lines = (end.output + end.errors).strip().splitlines()
+            why = f"limit: {end.over}" if end.over else f"exit status {end.status}"
+            raise InvalidValue(f"the set-up failed ({why}): {lines[-1] if lines else 'no output'}")
+
+    def _kind_for(self, task: WorkspaceTask) -> SandboxSpec:
+        if not task.image:
+            return self.kind
+        engine, _, image = task.image.partition(":")
+        return (
+            Container(engine, image)
+            if engine in ("docker", "podman")
+            else Container("podman", task.image)
+        )
+
+    def _environment(self, place: AttemptFolder, kind: SandboxSpec) -> dict[str, str]:
+        if isinstance(kind, Container):
+            return {"HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+        variables = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        # A relative entry would be a folder of the workspace.
+        entries = variables.get("PATH", os.defpath).split(os.pathsep)
+        path = [str(Path(sys.executable).parent), *(e for e in entries if e.startswith("/"))]
+        return {
+            **variables,
+            "PATH": os.pathsep.join(dict.fromkeys(path)),
+            "HOME": place.home,
+            "TMPDIR": "/tmp" if kind is SandboxKind.BUBBLEWRAP else place.temporary,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTEST_ADDOPTS": "-p no:cacheprovider",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "CI": "1",
+        }
+
+    async def run_tests(
+        self, task: WorkspaceTask, base: Base, changes: Sequence[Change]
+    ) -> TestRun:
+        """Test changes of a start."""
+        place, _ = await self._places.attempt(base)
+        try:
+            work = Path(place.work)
+            await asyncio.to_thread(apply_changes, changes, place.work)
+            frozen = await asyncio.to_thread(lay_over, task, work)
+            if task.result.path:
+                (work / task.result.path).unlink(missing_ok=True)
+            return await self._run(task, base, place, frozen)
+        finally:
+            self._places.discard(place)
+
+    async def _run(
+        self, task: WorkspaceTask, base: Base, place: AttemptFolder, frozen: Sequence[str]
+    ) -> TestRun:
+        kind = self._kind_for(task)
+        work = Path(place.work)
+        inside = task.place if isinstance(kind, Container) else base.tree
+        report = PytestReport(place.path / _REPORT)
+        folders, results = {inside: place.work}, work
+        if not isinstance(kind, Container):
+            folders[place.home] = place.home
+        frozen_paths = [f"{inside}/{name}" for name in frozen]
+        if task.hidden_place:
+            # As a harness with images has them: beside the workspace, not in it.
+            assert task.hidden is not None
+            copy = place.path / "tests"
+            await asyncio.to_thread(shutil.copytree, task.hidden, copy, symlinks=True)
+            folders[task.hidden_place] = str(copy)
+            frozen_paths.append(task.hidden_place)
+            results = place.path / "results"
+            (results / task.result.path.lstrip("/")).parent.mkdir(parents=True)
+            top = task.result.path.split("/")[1]
+            folders[f"/{top}"] = str(results / top)
+        walls = Walls(
+            folders,
+            place.temporary,
+            frozen=tuple(frozen_paths),
+            hidden=self.hidden_paths(),
+            visible=visible_programs(),
+            shown=(str(report.folder),),
+            network=task.network,
+        )
+        before = digest_frozen(work, frozen)
+        try:
+            end = await run_command(
+                kind,
+                walls,
+                ["/bin/sh", "-c", task.test],
+                inside,
+                environment=self._environment(place, kind) | report.environment(str(report.folder)),
+                limits=task.limits,
+            )
+        finally:
+            await asyncio.to_thread(report.close)
+        run = await asyncio.to_thread(read_results, task, end, results, report)
+        if digest_frozen(work, frozen) != before:
+            return TestRun(end, run.outcomes, None, "the hidden tests were changed", True)
+        return run
+
+    async def reference_changes(self, task: WorkspaceTask, base: Base) -> Changes:
+        """The reference solution as changes, with the same rules as an agent's.
+
+        Raises
+        ------
+        InvalidValue
+            It cannot be applied.
+        """
+        place, snapshot = await self._places.attempt(base)
+        try:
+            work = Path(place.work)
+            if task.solution_patch:
+                await asyncio.to_thread(apply_patch, task.solution_patch, work)
+            solution = task.solution
+            if solution is None:
+                pass
+            elif solution.is_dir() and (solution / "solve.sh").is_file():
+                await self._solve(task, base, place)
+            elif solution.is_dir():
+                await asyncio.to_thread(copy_over, solution, work)
+            elif solution.name.endswith(_PATCHES):
+                await asyncio.to_thread(apply_patch, solution.read_text(encoding="utf-8"), work)
+            else:
+                raise InvalidValue("the solution should be a folder, or a .patch or .diff file")
+            return await asyncio.to_thread(find_changes, task, base.tree, place.work, snapshot)
+        finally:
+            self._places.discard(place)
+
+    async def _solve(self, task: WorkspaceTask, base: Base, place: AttemptFolder) -> None:
+        """Run a script that solves the task."""
+        assert task.solution is not None
+        kind = self._kind_for(task)
+        inside = task.place if isinstance(kind, Container) else base.tree
+        folders = {inside: place.work, place.home: place.home}
+        shown = (str(task.solution),)
+        hidden = tuple(path for path in self.hidden_paths() if path != str(task.solution))
+        walls = Walls(folders, place.temporary, (), hidden, visible_programs(), shown, network=True)
+        end = await run_command(
+            kind,
+            walls,
+            ["/bin/sh", str(task.solution / "solve.sh")],
+            inside,
+            environment=self._environment(place, kind),
+            limits=task.limits,
+        )
+        if end.status or end.over:
+            raise InvalidValue(f"solve.sh ended with exit status {end.status}")
+
+
+def lay_over(task: WorkspaceTask, work: Path) -> list[str]:
+    """Put the hidden tests into a workspace; the names at its top that they are in."""
+    if task.hidden_place:
+        return []
+    names: set[str] = set()
+    if task.hidden is not None:
+        copy_over(task.hidden, work)
+        names |= {path.name for path in task.hidden.iterdir()}
+    if task.hidden_patch:
+        apply_patch(task.hidden_patch, work)
+        paths = [row[6:] for row in task.hidden_patch.splitlines() if row.startswith("+++ b/")]
+        names |= {path.partition("/")[0].strip() for path in paths}
+    return sorted(name for name in names if (work / name).exists())
+
+
+def copy_over(source: Path, target: Path) -> None:
+    """Copy files and links over a workspace, in place of whatever is there."""
+    for root, _, names in os.walk(source):
+        for name in names:
+            path = Path(root) / name
+            inside = str(path.relative_to(source))
+            if path.is_symlink():
+                link = os.readlink(path)  # noqa: PTH115 - text as it is
+                write_entry(target, Change(inside, target=link))
+                continue
+            mode = path.stat().st_mode
+            change = Change(inside, path.read_bytes(), executable=bool(mode & stat.S_IXUSR))
+            write_entry(target, change)
+
+
+def digest_frozen(work: Path, names: Sequence[str]) -> list[str]:
+    """Digests of paths that tests must leave as they are."""
+    try:
+        return [
+            digest_of_tree(path) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in (work / name for name in names)
+        ]
+    except (OSError, InvalidValue) as error:
+        return [str(error)]
