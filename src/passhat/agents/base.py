@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from passhat.agents.prices import Price
 
 __all__ = [
+    "ENDED",
     "Agent",
     "AgentFault",
     "AttemptInfo",
@@ -239,6 +240,10 @@ class AttemptInfo:
     otlp_endpoint: str = field(default="", compare=False)
     tools: tuple[ToolSpec, ...] = field(default=(), compare=False)
     workspace: Workspace | None = field(default=None, compare=False)
+
+
+ENDED = "ended without an answer"
+"""Beginning of the detail where a program ended."""
 
 
 class AgentFault(Exception):

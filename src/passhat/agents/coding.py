@@ -11,17 +11,14 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from passhat.agents.base import AgentFault, AttemptInfo, Session
+from passhat.agents.base import ENDED, AgentFault, AttemptInfo, Session
 from passhat.judging.sandbox import SandboxFault
 from passhat.judging.walls import CommandEnd, run_command
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.workspace.handle import Workspace, agent_environment
-
-if TYPE_CHECKING:
-    from passhat.agents.command import CommandAgent
 
 __all__ = ["CodingSession"]
 
@@ -31,10 +28,24 @@ _LONGEST_ERRORS = 8_000
 _KEPT_REPLY = 4 << 20
 
 
+class Program(Protocol):
+    """The program of a command agent, as a session needs it."""
+
+    speaks_json: bool
+
+    def absolute_words(self) -> list[str]: ...
+
+    def environment(self, attempt: AttemptInfo) -> dict[str, str]: ...
+
+    def read_line(self, line: bytes, attempt: AttemptInfo) -> str: ...
+
+    def note_early_end(self) -> None: ...
+
+
 class CodingSession(Session):
     """One attempt of a program in a workspace; it answers once."""
 
-    def __init__(self, agent: CommandAgent, attempt: AttemptInfo) -> None:
+    def __init__(self, agent: Program, attempt: AttemptInfo) -> None:
         self._agent = agent
         self._attempt = attempt
 
@@ -44,7 +55,7 @@ class CodingSession(Session):
         assert workspace.walls is not None
         is_function = self._agent.speaks_json
         if is_function:
-            words, given = self._agent.own_words(), self._request(turn, workspace)
+            words, given = self._agent.absolute_words(), self._request(turn, workspace)
         else:
             words, given = self._words(turn.text, workspace)
         # An agent in a folder that is hidden, such as /tmp, is shown by its own file.
@@ -56,7 +67,7 @@ class CodingSession(Session):
                 workspace.sandbox,
                 walls,
                 words,
-                workspace.inside,
+                workspace.mount,
                 environment=environment,
                 limits=workspace.limits,
                 given=given,
@@ -77,15 +88,15 @@ class CodingSession(Session):
         return _spoken(end)
 
     def _words(self, prompt: str, workspace: Workspace) -> tuple[list[str], bytes]:
-        words = self._agent.own_words()
+        words = self._agent.absolute_words()
         text = " ".join(words)
         if _PROMPT_FILE in text:
             assert workspace.walls is not None
             # In /tmp, which is the attempt's own: a file in the workspace would be in its diff.
             place = Path(workspace.walls.temporary, _FILE)
             place.write_text(prompt, encoding="utf-8")
-            inside = f"/tmp/{_FILE}" if workspace.has_mounts else str(place)
-            words = [word.replace(_PROMPT_FILE, inside) for word in words]
+            place_inside = f"/tmp/{_FILE}" if workspace.has_mounts else str(place)
+            words = [word.replace(_PROMPT_FILE, place_inside) for word in words]
         if _PROMPT in text:
             return [word.replace(_PROMPT, prompt) for word in words], b""
         return words, b"" if _PROMPT_FILE in text else prompt.encode()
@@ -101,14 +112,12 @@ class CodingSession(Session):
             "temperature": attempt.temperature,
             "top_p": attempt.top_p,
             "folder": os.getcwd(),  # noqa: PTH109 - text
-            "workspace": workspace.inside if workspace.has_mounts else str(workspace.folder),
+            "workspace": workspace.mount if workspace.has_mounts else str(workspace.folder),
         }
         return json.dumps(request).encode() + b"\n"
 
 
 def _describe_end(end: CommandEnd) -> str:
-    from passhat.agents.command import ENDED
-
     lines = [line.strip() for line in (end.output + "\n" + end.errors).splitlines()]
     last = next((line for line in reversed(lines) if line), "")
     text = "".join(ch if ch.isprintable() else "\N{REPLACEMENT CHARACTER}" for ch in last)

@@ -29,17 +29,15 @@ from typing import Any
 
 import msgspec
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session
+from passhat.agents.base import ENDED, Agent, AgentFault, AttemptInfo, ModelCall, Session
+from passhat.agents.coding import CodingSession
 from passhat.agents.framework_answers import read_answer
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
-__all__ = ["ALL_VARIABLES", "ENDED", "CommandAgent", "pass_variables"]
-
-ENDED = "ended without an answer"
-"""Beginning of the detail where a program ended."""
+__all__ = ["ALL_VARIABLES", "CommandAgent", "pass_variables"]
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _ANSWER = ("text", "usage", "model")
@@ -139,7 +137,7 @@ class CommandAgent(Agent):
         """The variables of the program in an attempt."""
         return _environment(self._variables(), attempt)
 
-    def own_words(self) -> list[str]:
+    def absolute_words(self) -> list[str]:
         """The command for another folder: files of this one by their whole paths."""
         return [
             str(path.absolute()) if _is_own(path := Path(word)) else word for word in self._words
@@ -155,8 +153,6 @@ class CommandAgent(Agent):
 
     async def session(self, attempt: AttemptInfo) -> Session:
         if attempt.workspace is not None:
-            from passhat.agents.coding import CodingSession
-
             return CodingSession(self, attempt)
         loop = asyncio.get_running_loop()
         # The steps of create_subprocess_exec, which keeps the pipes to itself.

@@ -43,6 +43,7 @@ from passhat.runner.task_choice import (
     digest_selection,
     distribute_attempts,
     refuse_other_attempts,
+    refuse_pair,
 )
 from passhat.runner.telemetry import Telemetry, telemetry_for
 from passhat.runner.time_limits import AttemptLimits
@@ -294,7 +295,7 @@ class RunSpec:
         """The plan for all chosen tasks, with the protocol of the run."""
         loaded = loaded or self.load()
         suite, agent = loaded.suite, loaded.agent
-        _check_pair(suite, agent)
+        refuse_pair(suite, agent)
         tasks = choose_tasks(suite, self.tasks, self.random_tasks, self.seed)
         limits = self._limits(suite)
         protocol = (
@@ -401,27 +402,6 @@ def _digest_of(files: Sequence[Path]) -> str:
         with suppress(OSError), file.open("rb") as stream:  # deleted since it was imported
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()[:16]
-
-
-def _check_pair(suite: Suite, agent: Agent) -> None:
-    """Refuse to mix a suite of another harness with other agents, or its agents with others."""
-    if suite.has_workspaces and isinstance(agent, ChatAgent):
-        raise InvalidValue(
-            f"{agent.name!r} answers with text, and {suite.name} needs an agent that edits files.",
-            hint="Name a program, as in -a 'command:claude -p {prompt}', or a Python function.",
-        )
-    needs, is_for = suite.harness, agent.harness
-    if needs == is_for:
-        return
-    if needs:
-        raise InvalidValue(
-            f"{suite.name} is run by {needs} itself, so {agent.name!r} cannot attempt it.",
-            hint=f"Name a model of {needs}, as in -a {needs}:PROVIDER/MODEL.",
-        )
-    raise InvalidValue(
-        f"{agent.name!r} is a model inside {is_for}, so it cannot attempt {suite.name}.",
-        hint=f"Give it a suite that {is_for} runs, as in -s {is_for}:tasks.py@my_task.",
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,8 @@ from collections.abc import Sequence
 
 from passhat._display import counted
 from passhat._plugins import shorten_detail
-from passhat.agents.base import Agent
+from passhat.agents.base import ENDED, Agent
 from passhat.agents.chat import ChatAgent
-from passhat.agents.command import ENDED
 from passhat.errors import Hint, InvalidValue, RunStopped
 from passhat.runner.budget import Budget
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted, some
+from passhat.agents import Agent
+from passhat.agents.chat import ChatAgent
 from passhat.errors import InvalidValue
 from passhat.runner.run import RunPlan
 from passhat.stats.outcomes import Outcomes
@@ -23,6 +25,7 @@ __all__ = [
     "digest_selection",
     "distribute_attempts",
     "refuse_other_attempts",
+    "refuse_pair",
 ]
 
 
@@ -173,3 +176,24 @@ def digest_selection(suite: Suite, chosen: Sequence[Task]) -> str:
     """A digest that distinguishes a run of some tasks from one of all; empty for all."""
     ids = sorted(task.id for task in chosen)
     return "" if len(ids) == len(suite.tasks) else fingerprint(ids)
+
+
+def refuse_pair(suite: Suite, agent: Agent) -> None:
+    """Refuse to mix a suite of another harness with other agents, or its agents with others."""
+    if suite.has_workspaces and isinstance(agent, ChatAgent):
+        raise InvalidValue(
+            f"{agent.name!r} answers with text, and {suite.name} needs an agent that edits files.",
+            hint="Name a program, as in -a 'command:claude -p {prompt}', or a Python function.",
+        )
+    needs, is_for = suite.harness, agent.harness
+    if needs == is_for:
+        return
+    if needs:
+        raise InvalidValue(
+            f"{suite.name} is run by {needs} itself, so {agent.name!r} cannot attempt it.",
+            hint=f"Name a model of {needs}, as in -a {needs}:PROVIDER/MODEL.",
+        )
+    raise InvalidValue(
+        f"{agent.name!r} is a model inside {is_for}, so it cannot attempt {suite.name}.",
+        hint=f"Give it a suite that {is_for} runs, as in -s {is_for}:tasks.py@my_task.",
+    )

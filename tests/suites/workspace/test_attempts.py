@@ -140,7 +140,9 @@ def test_keeping_the_home_is_part_of_the_protocol(tasks: Path) -> None:
 
 def test_many_at_once_share_nothing(tasks: Path, tmp_path: Path, workspace_cache: Path) -> None:
     agent = tmp_path / "agent.sh"
-    agent.write_text(f"ls; ls /tmp; {FIX}; touch mine /tmp/mine ~/mine; sleep 0.2; ls ~")
+    agent.write_text(
+        f"ls; ls /tmp | grep mine; {FIX}; touch mine /tmp/mine ~/mine; sleep 0.2; ls ~"
+    )
     said = set()
     spec = RunSpec(
         agent=f"command:sh {agent}",

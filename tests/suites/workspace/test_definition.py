@@ -12,7 +12,8 @@ from tests.suites.workspace.conftest import write_task
 from passhat.errors import ReadError
 from passhat.suites import load_suite
 from passhat.suites.workspace.changes import matches
-from passhat.suites.workspace.definition import load_folder, read_size
+from passhat.suites.workspace.definition import read_size
+from passhat.suites.workspace.loading import load_folder
 from passhat.suites.workspace.places import extract_start
 
 GOOD = 'instruction = "Fix it."\ntest = "true"\n'

@@ -70,10 +70,10 @@ class Changes:
         if not self.changes and not self.refused:
             return "nothing changed"
         names = [change.path for change in self.changes]
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        shown = ", ".join(map(_printable, names[:_MOST_NAMES])) + more
+        rest = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        first = ", ".join(map(_printable, names[:_MOST_NAMES])) + rest
         files = "1 file" if len(names) == 1 else f"{len(names)} files"
-        parts = [f"{files} changed, +{self.lines[0]} -{self.lines[1]}: {shown}"] if names else []
+        parts = [f"{files} changed, +{self.lines[0]} -{self.lines[1]}: {first}"] if names else []
         if self.refused:
             parts.append(f"{len(self.refused)} left out")
         return "; ".join(parts)
@@ -96,15 +96,15 @@ def take_snapshot(folder: str) -> dict[str, tuple[int, int]]:
     }
 
 
-def _entries(folder: str, inside: str = "") -> Iterator[tuple[str, os.stat_result]]:
+def _entries(folder: str, parent: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """Every entry with its path in the workspace; folders before what they hold."""
     try:
-        with os.scandir(f"{folder}/{inside}" if inside else folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(f"{folder}/{parent}" if parent else folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
     except OSError:  # closed by the agent: nothing in it is taken
         return
     for entry in entries:
-        path = f"{inside}/{entry.name}" if inside else entry.name
+        path = f"{parent}/{entry.name}" if parent else entry.name
         try:
             state = entry.stat(follow_symlinks=False)
         except OSError:
@@ -119,7 +119,7 @@ def _entries(folder: str, inside: str = "") -> Iterator[tuple[str, os.stat_resul
 def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) -> Changes:
     """Compare a workspace with its start; only files that were touched are read."""
     changes: list[Change] = []
-    refused: list[tuple[str, str]] = []
+    rejects: list[tuple[str, str]] = []
     present = set()
     room = _LARGEST_SUM
     for path, state in _entries(work):
@@ -128,17 +128,17 @@ def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) 
         present.add(path)
         if snapshot.get(path) == (state.st_ino, state.st_ctime_ns):
             continue
-        if len(changes) + len(refused) >= _MOST_CHANGES:
-            refused.append((path, f"more than {_MOST_CHANGES:,} changes"))
+        if len(changes) + len(rejects) >= _MOST_CHANGES:
+            rejects.append((path, f"more than {_MOST_CHANGES:,} changes"))
             break
         before = _read(base, path) if path in snapshot else None
         after = _read(work, path, state, room)
         if isinstance(after, str):
-            refused.append((path, after))
+            rejects.append((path, after))
         elif after != before:
             problem = _problem(task, path)
             if problem:
-                refused.append((path, problem))
+                rejects.append((path, problem))
                 continue
             changes.append(
                 Change(path, after.content, after.target, after.executable, before is None)
@@ -147,11 +147,11 @@ def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) 
     for path in sorted(set(snapshot) - present):
         problem = _problem(task, path)
         if problem:
-            refused.append((path, problem))
+            rejects.append((path, problem))
         else:
             changes.append(Change(path))
     diff, lines = _diff(base, changes)
-    return Changes(tuple(changes), tuple(refused), diff, lines)
+    return Changes(tuple(changes), tuple(rejects), diff, lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,9 @@ def _read(
         state = state or os.lstat(full)
         if stat.S_ISLNK(state.st_mode):
             target = os.readlink(full)  # noqa: PTH115 - text as it is
-            inside = is_inside(path, target)
-            return _Entry(None, target, False) if inside else "a link that leads out of it"
+            if not is_inside(path, target):
+                return "a link that leads out of it"
+            return _Entry(None, target, False)
         if not stat.S_ISREG(state.st_mode):
             return "neither a file nor a link"
         if state.st_size > min(_LARGEST_FILE, room):
@@ -206,8 +207,8 @@ def _problem(task: WorkspaceTask, path: str) -> str:
     """Why a change of a path is left out; empty if it is taken."""
     if any(matches(path, pattern) for pattern in (".git", *task.protect)):
         return "the task protects it"
-    named = any(_is_named(path, pattern) for pattern in task.allow)
-    if not named and any(matches(path, pattern) for pattern in PROTECTED):
+    is_named = any(_is_named(path, pattern) for pattern in task.allow)
+    if not is_named and any(matches(path, pattern) for pattern in PROTECTED):
         return "it steers the tests; allow it by name if agents should change it"
     if task.allow and not any(matches(path, pattern) for pattern in task.allow):
         return "the task does not allow it"
@@ -218,7 +219,7 @@ def _is_named(path: str, pattern: str) -> bool:
     """Whether a pattern matches with a last part, or a folder, that is no wildcard alone."""
     words = [word for word in pattern.strip("/").split("/") if word not in ("*", "**")]
     return matches(path, pattern) and any(
-        matches(word, protected) for word in words for protected in PROTECTED
+        matches(word, name) for word in words for name in PROTECTED
     )
 
 
@@ -243,20 +244,20 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def _diff(base: str, changes: Sequence[Change]) -> tuple[str, tuple[int, int]]:
     """A unified diff of all changes, and how many lines were added and removed."""
     parts: list[str] = []
-    added = removed = length = 0
+    plus = minus = length = 0
     for change in changes:
         entry = _read(base, change.path) if not change.is_new else None
         before = entry.content if isinstance(entry, _Entry) else None
         rows = list(_file_diff(change, before or b""))
-        added += sum(row.startswith("+") and not row.startswith("+++") for row in rows)
-        removed += sum(row.startswith("-") and not row.startswith("---") for row in rows)
+        plus += sum(row.startswith("+") and not row.startswith("+++") for row in rows)
+        minus += sum(row.startswith("-") and not row.startswith("---") for row in rows)
         text = "\n".join(rows)
         if length <= _LONGEST_DIFF:
             parts.append(text[:_LONGEST_DIFF] + ("\n[...]" if len(text) > _LONGEST_DIFF else ""))
         length += len(text)
     if length > _LONGEST_DIFF:
         parts.append(f"[...] the whole diff has {length:,} characters")
-    return "\n".join(parts), (added, removed)
+    return "\n".join(parts), (plus, minus)
 
 
 def _file_diff(change: Change, before: bytes) -> Iterator[str]:

@@ -91,14 +91,14 @@ class Checker:
                 empty = TaskCheck(task.id, (problem.rstrip("."),))
                 return Readiness(Base(""), Expectation(), empty)
             file = await asyncio.to_thread(self._file, task, key)
-            stored = None if again else _load(file)
-            if stored is None:
-                stored = await self._check(task, base)
-                _save(file, stored)
+            record = None if again else _load(file)
+            if record is None:
+                record = await self._check(task, base)
+                _save(file, record)
         expected = Expectation(
-            frozenset(stored.required), stored.others_may_fail, stored.any_status
+            frozenset(record.required), record.others_may_fail, record.any_status
         )
-        check = TaskCheck(task.id, tuple(stored.problems), tuple(stored.notes))
+        check = TaskCheck(task.id, tuple(record.problems), tuple(record.notes))
         return Readiness(base, expected, check)
 
     def _file(self, task: WorkspaceTask, key: str) -> Path:
@@ -168,13 +168,13 @@ def fingerprint_start(task: WorkspaceTask) -> str:
 
 def expectation(task: WorkspaceTask, start: TestRun, reference: TestRun | None) -> Expectation:
     """Outcomes that a passing attempt must have, by the reference or by the task's own lists."""
-    named = frozenset((*task.must_pass, *task.must_stay))
+    names = frozenset((*task.must_pass, *task.must_stay))
     if reference is None:
         # The start's failures are for the agent to fix; none may be left.
-        return Expectation(named or start.passing, bool(named))
+        return Expectation(names or start.passing, bool(names))
     failures = FAILED in reference.outcomes.values()
     any_status = reference.end.status != 0 and bool(reference.passing)
-    return Expectation(named or reference.passing, bool(named) or failures, any_status)
+    return Expectation(names or reference.passing, bool(names) or failures, any_status)
 
 
 def _reference_problems(
@@ -202,13 +202,13 @@ def _load(file: Path) -> _Stored | None:
         return None
 
 
-def _save(file: Path, stored: _Stored) -> None:
+def _save(file: Path, record: _Stored) -> None:
     """Keep a check; a broken one is made again the next time."""
-    if stored.problems:
+    if record.problems:
         with contextlib.suppress(OSError):
             file.unlink(missing_ok=True)
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(f".{os.getpid()}")
-    new.write_bytes(msgspec.json.encode(stored))
+    new.write_bytes(msgspec.json.encode(record))
     new.rename(file)

@@ -123,7 +123,7 @@ def _read_image(
         elif word in _COPIES and not built:
             *sources, target = [part for part in shlex.split(rest) if not part.startswith("--")]
             whole = target if target.startswith("/") else f"{place.rstrip('/')}/{target}"
-            copies += [(source, _below(whole, place)) for source in sources]
+            copies += [(source, _path_below(whole, place)) for source in sources]
         elif word and not word.startswith("#") and word not in (*_HARMLESS, *_COPIES) and not built:
             raise InvalidValue(
                 f"its Dockerfile runs {word}, and no built image is named",
@@ -135,7 +135,7 @@ def _read_image(
     return f"podman:{image}", place, tuple(copies)
 
 
-def _below(target: str, place: str) -> str:
+def _path_below(target: str, place: str) -> str:
     """A target of a copy below the working folder; empty for the folder itself."""
     parts = target.removeprefix(place.rstrip("/"))
     if parts == target and target.rstrip("/") != place.rstrip("/"):

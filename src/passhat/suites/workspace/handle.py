@@ -20,7 +20,7 @@ _LONGEST_OUTPUT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command that ended: exit status, and standard output and error as one text."""
+    """A command that process: exit status, and standard output and error as one text."""
 
     status: int
     output: str
@@ -41,7 +41,7 @@ class Workspace:
 
     folder: Path
     home: str = ""
-    inside: str = ""
+    mount: str = ""
     walls: Walls | None = None
     sandbox: SandboxKind = SandboxKind.NONE
     limits: CommandLimits = field(default_factory=CommandLimits)
@@ -67,10 +67,10 @@ class Workspace:
         words = ["/bin/sh", "-c", command]
         environment: Mapping[str, str] = os.environ
         if self.walls is not None:
-            words = wrap_command(self.sandbox, self.walls, words, self.inside, self.limits)
+            words = wrap_command(self.sandbox, self.walls, words, self.mount, self.limits)
             environment = agent_environment(dict(os.environ), self)
         try:
-            ended = subprocess.run(
+            process = subprocess.run(
                 words,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -82,7 +82,7 @@ class Workspace:
         except subprocess.TimeoutExpired as error:
             return Finished(124, (error.stdout or b"").decode("utf-8", "replace"))
         return Finished(
-            ended.returncode, ended.stdout[-_LONGEST_OUTPUT:].decode("utf-8", "replace")
+            process.returncode, process.stdout[-_LONGEST_OUTPUT:].decode("utf-8", "replace")
         )
 
     def diff(self) -> str:
@@ -112,8 +112,8 @@ def agent_environment(variables: dict[str, str], workspace: Workspace) -> dict[s
             del variables[name]
         variables["HOME"] = workspace.home
     variables["TMPDIR"] = "/tmp" if workspace.has_mounts else walls.temporary
-    inside = workspace.inside
-    variables["PWD"] = inside if workspace.has_mounts else real_path(walls, inside)
+    mount = workspace.mount
+    variables["PWD"] = mount if workspace.has_mounts else real_path(walls, mount)
     for name in ("TMP", "TEMP", "OLDPWD"):
         variables.pop(name, None)
     return variables
@@ -125,6 +125,6 @@ def agent_kind(kind: SandboxKind | Container) -> SandboxKind:
 
     if not isinstance(kind, Container):
         return kind
-    chosen = choose_walls(None)
-    assert isinstance(chosen, SandboxKind)
-    return chosen
+    walls_kind = choose_walls(None)
+    assert isinstance(walls_kind, SandboxKind)
+    return walls_kind

@@ -34,8 +34,8 @@ _COPY_SECONDS = 600
 
 def cache_root() -> Path:
     """The folder of all workspaces of this user."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    root = Path(named) if named else Path.home() / ".cache"
+    setting = os.environ.get("XDG_CACHE_HOME")
+    root = Path(setting) if setting else Path.home() / ".cache"
     return root.resolve() / "passhat" / "workspaces"
 
 
@@ -252,22 +252,22 @@ def _take_from_image(start: Start, target: Path) -> None:
     engine, _, image = start.image.partition(":")
     target.mkdir()
     name = f"passhat-{os.getpid()}-{secrets.token_hex(6)}"
-    made = _engine(engine, "create", "--pull=never", "--name", name, image, "true")
-    if made.returncode:
-        lines = made.stderr.decode("utf-8", "replace").strip().splitlines() or ["no answer"]
+    answer = _engine(engine, "create", "--pull=never", "--name", name, image, "true")
+    if answer.returncode:
+        lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["no answer"]
         raise InvalidValue(f"the image {image} is not at hand: {lines[-1]}")
     # A folder that the image does not have is an empty one, as WORKDIR would make it.
     _engine(engine, "cp", f"{name}:{start.place}/.", str(target))
     _engine(engine, "rm", "--force", name)
-    for source, inside in start.copies:
+    for source, name_inside in start.copies:
         origin = (start.path / source).resolve()
         if not origin.is_relative_to(start.path.resolve()) or not origin.exists():
             raise InvalidValue(f"its Dockerfile copies {source!r}, and there is no such file")
-        goal = target / inside
+        goal = target / name_inside
         if origin.is_dir():
             shutil.copytree(origin, goal, symlinks=True, dirs_exist_ok=True)
             continue
-        place = goal / origin.name if not inside or inside.endswith("/") else goal
+        place = goal / origin.name if not name_inside or name_inside.endswith("/") else goal
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(origin, place)
     if any(origin in (".", "./") for origin, _ in start.copies):

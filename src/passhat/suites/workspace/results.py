@@ -99,12 +99,12 @@ class PytestReport:
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._acceptor.start()
 
-    def environment(self, inside: str) -> dict[str, str]:
-        """Variables for the test command; ``inside`` is the folder's path in the sandbox."""
+    def environment(self, folder: str) -> dict[str, str]:
+        """Variables for the test command; ``folder`` is its path in the sandbox."""
         return {
-            "PYTHONPATH": inside,
+            "PYTHONPATH": folder,
             "PYTEST_PLUGINS": self.module,
-            "PASSHAT_REPORT": f"{inside}/s",
+            "PASSHAT_REPORT": f"{folder}/s",
         }
 
     def _accept(self) -> None:
@@ -208,8 +208,8 @@ def read_results(
             reward, problem = read_reward(text)
     if report is not None and report.is_used:
         # Beside those of a file or an output, which the code under test can write itself.
-        reported, why = report.read()
-        return TestRun(end, {**outcomes, **reported}, reward, why or problem, bool(why))
+        reports, why = report.read()
+        return TestRun(end, {**outcomes, **reports}, reward, why or problem, bool(why))
     if kind == "pytest":
         problem = "pytest did not report to the judge"
     return TestRun(end, outcomes, reward, problem)
@@ -331,8 +331,8 @@ def decide(task: WorkspaceTask, run: TestRun, expected: Expectation) -> Judgemen
     score = None if not total else round(1 - len(wrong) / total, 6)
     if wrong:
         absent = sorted(wrong - set(run.outcomes))
-        shown = _names(sorted(wrong))
-        text = f"{len(wrong)} of {total} tests did not pass: {shown}"
+        names = _names(sorted(wrong))
+        text = f"{len(wrong)} of {total} tests did not pass: {names}"
         text += f" ({len(absent)} were not run)" if absent else ""
         return replace(Judgement.failed(FailureCategory.WRONG_ANSWER, text), score=score)
     if end.status and not expected.any_status:
@@ -354,8 +354,8 @@ def _decide_reward(task: WorkspaceTask, reward: float, wrong: Set[str]) -> Judge
 
 
 def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    rest = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + rest
 
 
 def _status_text(status: int) -> str:

@@ -30,8 +30,9 @@ from passhat.suites.base import (
 )
 from passhat.suites.workspace.changes import Changes, Snapshot, find_changes
 from passhat.suites.workspace.checking import Checker, Readiness
-from passhat.suites.workspace.definition import WorkspaceTask, load_folder
+from passhat.suites.workspace.definition import WorkspaceTask
 from passhat.suites.workspace.handle import Workspace, agent_kind
+from passhat.suites.workspace.loading import load_folder
 from passhat.suites.workspace.places import AttemptFolder, Places
 from passhat.suites.workspace.results import TestRun, decide
 from passhat.suites.workspace.testing import Tester
@@ -120,15 +121,15 @@ class WorkspaceSuite(Suite):
         return [one.check for one in ready]
 
     async def episode(self, task: Task, seed: int) -> _Attempt:  # noqa: ARG002 - nothing is random
-        own = self._by_id[task.id]
-        ready = await self.checker.ready(own)
+        definition = self._by_id[task.id]
+        ready = await self.checker.ready(definition)
         if ready.check.problems:
             raise WorldFault(MissingReason.JUDGE_ERROR, "; ".join(ready.check.problems))
         try:
             place, snapshot = await self.places.attempt(ready.base)
         except OSError as error:
             raise WorldFault(MissingReason.INFRASTRUCTURE, str(error)) from None
-        return _Attempt(self, own, ready, place, snapshot)
+        return _Attempt(self, definition, ready, place, snapshot)
 
     def workspace(
         self, task: WorkspaceTask, ready: Readiness, place: AttemptFolder, snapshot: Snapshot
@@ -139,16 +140,16 @@ class WorkspaceSuite(Suite):
         folders = {ready.base.tree: place.work}
         folder = os.getcwd()  # noqa: PTH109 - text
         visible = visible_programs(() if home.startswith(folder) else (folder,))
-        masked = self.tester.hidden_paths()
+        secrets = self.tester.hidden_paths()
         if self._keep_home:
             folders[home] = home
-            masked = tuple(path for path in masked if path != home)
+            secrets = tuple(path for path in secrets if path != home)
         own_home = place.home
         if kind is SandboxKind.BUBBLEWRAP:  # the same path in every attempt
             own_home = str(Path(ready.base.tree).with_name("home"))
         if not self._keep_home:
             folders[own_home] = place.home
-        walls = Walls(folders, place.temporary, hidden=masked, visible=visible, network=True)
+        walls = Walls(folders, place.temporary, hidden=secrets, visible=visible, network=True)
         limits = CommandLimits(task.agent_seconds, task.limits.memory, task.limits.disk)
         return Workspace(
             Path(place.work),
@@ -222,9 +223,9 @@ class _Attempt(Episode):
 
     def _judge_nothing(self, changes: Changes) -> Judgement:
         lines = self._answer.strip().splitlines()
-        said = f"; it ended with: {lines[-1][:200]}" if lines else ""
+        last_line = f"; it ended with: {lines[-1][:200]}" if lines else ""
         what = "only changes that do not count" if changes.refused else "it changed nothing"
-        judgement = Judgement.failed(FailureCategory.MISSING_OUTPUTS, f"{what}{said}")
+        judgement = Judgement.failed(FailureCategory.MISSING_OUTPUTS, f"{what}{last_line}")
         return replace(judgement, got=changes.summary, score=0.0)
 
     def _remark(self, changes: Changes, run: TestRun | None) -> None:

@@ -59,9 +59,9 @@ class Tester:
         for folder in (place.home, place.temporary):
             Path(folder).mkdir(exist_ok=True)
         kind = self._kind_for(task)
-        inside = task.place if isinstance(kind, Container) else path
+        mount = task.place if isinstance(kind, Container) else path
         walls = Walls(
-            {inside: real, place.home: place.home},
+            {mount: real, place.home: place.home},
             place.temporary,
             hidden=self.hidden_paths(),
             visible=visible_programs(),
@@ -71,7 +71,7 @@ class Tester:
             kind,
             walls,
             ["/bin/sh", "-c", task.setup],
-            inside,
+            mount,
             environment=self._environment(place, kind),
             limits=task.limits,
         )
@@ -132,12 +132,12 @@ class Tester:
     ) -> TestRun:
         kind = self._kind_for(task)
         work = Path(place.work)
-        inside = task.place if isinstance(kind, Container) else base.tree
+        mount = task.place if isinstance(kind, Container) else base.tree
         report = PytestReport(place.path / _REPORT)
-        folders, results = {inside: place.work}, work
+        folders, results = {mount: place.work}, work
         if not isinstance(kind, Container):
             folders[place.home] = place.home
-        frozen_paths = [f"{inside}/{name}" for name in frozen]
+        frozen_paths = [f"{mount}/{name}" for name in frozen]
         if task.hidden_place:
             # As a harness with images has them: beside the workspace, not in it.
             assert task.hidden is not None
@@ -164,7 +164,7 @@ class Tester:
                 kind,
                 walls,
                 ["/bin/sh", "-c", task.test],
-                inside,
+                mount,
                 environment=self._environment(place, kind) | report.environment(str(report.folder)),
                 limits=task.limits,
             )
@@ -207,16 +207,18 @@ class Tester:
         """Run a script that solves the task."""
         assert task.solution is not None
         kind = self._kind_for(task)
-        inside = task.place if isinstance(kind, Container) else base.tree
-        folders = {inside: place.work, place.home: place.home}
-        shown = (str(task.solution),)
+        mount = task.place if isinstance(kind, Container) else base.tree
+        folders = {mount: place.work, place.home: place.home}
+        scripts = (str(task.solution),)
         hidden = tuple(path for path in self.hidden_paths() if path != str(task.solution))
-        walls = Walls(folders, place.temporary, (), hidden, visible_programs(), shown, network=True)
+        walls = Walls(
+            folders, place.temporary, (), hidden, visible_programs(), scripts, network=True
+        )
         end = await run_command(
             kind,
             walls,
             ["/bin/sh", str(task.solution / "solve.sh")],
-            inside,
+            mount,
             environment=self._environment(place, kind),
             limits=task.limits,
         )
@@ -244,13 +246,13 @@ def copy_over(source: Path, target: Path) -> None:
     for root, _, names in os.walk(source):
         for name in names:
             path = Path(root) / name
-            inside = str(path.relative_to(source))
+            mount = str(path.relative_to(source))
             if path.is_symlink():
                 link = os.readlink(path)  # noqa: PTH115 - text as it is
-                write_entry(target, Change(inside, target=link))
+                write_entry(target, Change(mount, target=link))
                 continue
             mode = path.stat().st_mode
-            change = Change(inside, path.read_bytes(), executable=bool(mode & stat.S_IXUSR))
+            change = Change(mount, path.read_bytes(), executable=bool(mode & stat.S_IXUSR))
             write_entry(target, change)
 
 
