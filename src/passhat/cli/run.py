@@ -344,7 +344,6 @@ def command(
         raise click.UsageError(
             f"Missing option {option}. As in: {this_command()} {option} {example}"
         )
-    from dataclasses import replace
 
     from passhat.runner.run_spec import RunSpec
     from passhat.runner.task_choice import Shard
