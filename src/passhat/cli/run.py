@@ -164,11 +164,7 @@ def _is_typed(name: str) -> bool:
     help="End once settled, as in 'pass^4 >= 0.6'; repeatable.",
 )
 @click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
-@click.option(
-    "--keep-home",
-    is_flag=True,
-    help="Let a coding agent use your home folder, with its logins; attempts then share it.",
-)
+@click.option("--keep-home", is_flag=True, help="Give coding agents your home; attempts share it.")
 @click.option("--keep-going", is_flag=True, help="Go on when the first attempts give no answer.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option(

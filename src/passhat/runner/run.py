@@ -403,9 +403,8 @@ class _Execution:
         generation = await self._retry(partial(store.load_generation, self._run))
         claims_before = await self._retry(partial(store.list_claims, self._run))
         stored_attempts = await self._retry(partial(store.load_attempts, self._run))
-        self._others = bool(
-            claims_before or await self._retry(partial(store.list_claims, self._run))
-        )
+        claims_after = await self._retry(partial(store.list_claims, self._run))
+        self._others = bool(claims_before or claims_after)
         self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
         if self._progress.total:
             refuse_broken(await maybe_await(plan.suite.check(plan.tasks)))
