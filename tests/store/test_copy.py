@@ -87,6 +87,8 @@ def test_blocks_of_any_size_hold_every_attempt_once(
         "calls": 18,
         "origins": 18,
         "judgements": 5,
+        "labels": 0,
+        "label_draws": 0,
     }
 
 

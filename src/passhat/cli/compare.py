@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import (
     KList,
     ReadingOptions,
@@ -28,6 +30,7 @@ from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, 
 if TYPE_CHECKING:
     from passhat.protocol import Alternative
     from passhat.reporting.task_changes import TaskChange
+    from passhat.stats.labels.lifts import CorrectedLift
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
 
@@ -69,6 +72,8 @@ if TYPE_CHECKING:
 )
 @term_options("missing", "drop_short", "level", "allow", "about", "cluster")
 @source_options
+@corrected_option
+@labels_option
 @full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @output_option(
@@ -85,6 +90,8 @@ def command(
     names: tuple[str, ...],
     how: ReadingOptions,
     terms: Terms,
+    corrected: str | None,
+    label_files: tuple[str, ...],
     full: bool,
     as_json_text: bool,
     outputs: tuple[Output, ...],
@@ -103,6 +110,7 @@ def command(
     from passhat._serialize import as_json, to_data
     from passhat.readers import Needs
     from passhat.reporting.document import Level
+    from passhat.reporting.documents.judge import correct_lifts, with_corrected_lifts
     from passhat.reporting.documents.verdicts import comparison_document
     from passhat.reporting.markdown import render_markdown
     from passhat.reporting.terminal import render_terminal
@@ -112,12 +120,15 @@ def command(
     needs = Needs(attempts=look_at_order(words), answers=False)
     if any(output.form == "html" for output in outputs):
         needs = needs_of_page(words, page=True, transcripts=transcripts)
+    if label_files:
+        needs = replace(needs, attempts=True)  # labels are about single attempts
     runs = _choose_runs(how.read(sources, labels=(by, terms.cluster), needs=needs), names)
+    runs = with_labels(runs, label_files)
     comparison: Comparison | Comparisons
     if len(runs) == 2:
         comparison = compare(runs[0], runs[1], words, terms, alternative=alternative, by=by)
     else:
-        _refuse_for_many(len(runs), alternative, by)
+        _refuse_for_many(len(runs), alternative, by, corrected)
         comparison = compare_all(runs, words, terms)
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2:
@@ -125,6 +136,10 @@ def command(
 
         changes = task_changes(runs[0], runs[1], words[0], terms)
     document = comparison_document(comparison, runs, changes)
+    lifts: tuple[CorrectedLift, ...] = ()
+    if corrected is not None:
+        lifts = correct_lifts(runs[0], runs[1], words, terms, corrected)
+        document = with_corrected_lifts(document, lifts, (runs[0].name, runs[1].name))
 
     def page() -> str:
         from passhat.reporting.build import ReportOptions, build_report
@@ -135,7 +150,8 @@ def command(
         return html_report(build_report(runs, options), settings, comparison, changes)
 
     def as_json_object() -> str:
-        return as_json(to_data(comparison) | {"changes": to_data(changes)})
+        data = to_data(comparison) | {"changes": to_data(changes)}
+        return as_json(data | ({"corrected": to_data(lifts)} if lifts else {}))
 
     write_outputs(
         outputs,
@@ -163,13 +179,14 @@ def _choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     return selection
 
 
-def _refuse_for_many(runs: int, alternative: str, by: str | None) -> None:
+def _refuse_for_many(runs: int, alternative: str, by: str | None, corrected: str | None) -> None:
     """Among three or more there is neither a direction nor a B."""
     from passhat.errors import InvalidValue
 
     options = {
         "--alternative": alternative != "two-sided",
         "--by": by is not None,
+        "--corrected": corrected is not None,
     }
     for option, is_set in options.items():
         if is_set:

@@ -15,6 +15,7 @@ import click
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import (
     ReadingOptions,
     forget_standard_output,
@@ -177,6 +178,8 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     },
 )
 @source_options
+@corrected_option
+@labels_option
 @click.option("--tasks", metavar="N|FILE", help="Tasks planned, as in 40, or a file of their ids.")
 @click.option(
     "--attempts", type=click.IntRange(1), metavar="N", help="Attempts planned per task, as in 8."
@@ -210,6 +213,8 @@ def command(
     again: str | None,
     how: ReadingOptions,
     terms: Terms,
+    corrected: str | None,
+    label_files: tuple[str, ...],
     tasks: str | None,
     attempts: int | None,
     watch: float | None,
@@ -259,17 +264,21 @@ def command(
         tools=Tools(task_failures=_find_task_failures),
         max_missing=max_missing / 100,
         details=True,
+        corrected=corrected,
     )
 
     needs = Needs(
         # A watch about these tasks takes attempts in rounds, for which it needs their order.
         attempts=watch is not None
+        or bool(label_files)
         or look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
         measures=watch is None,
         answers=False,
     )
     labels = (terms.cluster,)
     base = None if against is None else how.read_one(against, base_run, "--base-run", needs, labels)
+    if watch is not None and corrected is not None:
+        raise click.UsageError("--corrected needs all labels; it cannot --watch a run that grows.")
     if watch is not None:
         from passhat.stats.gate.sequential_gate import Watcher
 
@@ -294,6 +303,8 @@ def command(
         )
     else:
         run = how.read_one(source, run_name, needs=needs, labels=labels)
+        runs = with_labels([run] if base is None else [run, base], label_files)
+        run, base = runs[0], None if base is None else runs[1]
         if base is not None and not terms.allow:
             _refuse_same_run(run, base)
         from passhat.cli.shared.fresh import Again, confirm_run, settle_run

@@ -27,7 +27,7 @@ __all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Start": ("init", "demo", "doctor"),
-        "Run an agent": ("run", "runs", "show", "view", "regrade", "rm", "store"),
+        "Run an agent": ("run", "runs", "show", "view", "label", "regrade", "rm", "store"),
         "Report and decide": (
             *("report", "compare", "gate", "history", "why", "explain", "figure", "review"),
         ),

@@ -9,6 +9,7 @@ import click
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import (
     KList,
     ReadingOptions,
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 @click.option(
     "--by", metavar="SLICE", help="Report each value of a slice apart as well, as in --by domain."
 )
+@corrected_option
+@labels_option
 @click.option("--tasks", "with_tasks", is_flag=True, help="Every task, the most unsettled first.")
 @full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
@@ -75,6 +78,8 @@ def command(
     how: ReadingOptions,
     terms: Terms,
     by: str | None,
+    corrected: str | None,
+    label_files: tuple[str, ...],
     with_tasks: bool,
     full: bool,
     as_json_text: bool,
@@ -106,11 +111,16 @@ def command(
         needs = needs_of_page(metrics, page="html" in kinds, transcripts=transcripts)
     if handed_on:
         needs = replace(needs, attempts=True)  # scores of traces need the attempts' own ids
+    if label_files:
+        needs = replace(needs, attempts=True)  # labels are about single attempts
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
+    runs = with_labels(runs, label_files)
     # A list of every task was requested, so the report may exceed one screen.
     long = full or with_tasks or by is not None
     short = not (long or with_details or outputs)
-    options = ReportOptions(ks, metrics, terms, by, with_tasks, with_details, short=short)
+    options = ReportOptions(
+        ks, metrics, terms, by, with_tasks, with_details, short=short, corrected=corrected
+    )
     # One screen has room for a few runs: the rest of a large store is not computed.
     screen_runs = runs_on_screen(runs) if short else runs
     report = build_report(screen_runs, options)

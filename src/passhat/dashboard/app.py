@@ -5,6 +5,7 @@
     /runs/RUN/attempts                  its attempts             /forecast   beyond n
     /runs/RUN/grid                      tasks by attempts
     /runs/RUN/why                       what goes with failure
+    /runs/RUN/label                     label its attempts
     /runs/RUN/task/TASK                 one of its tasks         /plan       before it is paid for
     /runs/RUN/attempt/TASK/NUMBER       one attempt              /start      with --allow-run
     /runs/RUN/attempt/TASK/NUMBER/calls its calls to models
@@ -55,6 +56,7 @@ from passhat.dashboard.views.compare import comparison
 from passhat.dashboard.views.forecast import forecast, plan_page
 from passhat.dashboard.views.grid import grid, override
 from passhat.dashboard.views.history import history
+from passhat.dashboard.views.labels import draw_labels, label_page, save_label
 from passhat.dashboard.views.run import run
 from passhat.dashboard.views.runs import regrade_command, runs, show_commands, start_command
 from passhat.dashboard.views.task_table import task
@@ -80,6 +82,7 @@ _PAGES: tuple[tuple[str, View], ...] = (
     ("/runs/{run}/attempts", attempts),
     ("/runs/{run}/grid", grid),
     ("/runs/{run}/why", why),
+    ("/runs/{run}/label", label_page),
     ("/runs/{run}/attempt/{task:path}/{number:int}/calls", calls),
     ("/runs/{run}/attempt/{task:path}/{number:int}", attempt),
     ("/runs/{run}/task/{task:path}", task),
@@ -161,6 +164,10 @@ def _routes(state: AppState, store: str, ending: Ending) -> list[BaseRoute]:
             partial(_override, state, store),
             methods=["POST"],
         ),
+        Route("/runs/{run}/label", partial(_label, state, store, save_label), methods=["POST"]),
+        Route(
+            "/runs/{run}/label/draw", partial(_label, state, store, draw_labels), methods=["POST"]
+        ),
         Route("/runs/{run}/live", partial(_live, state, ending)),
     ]
     for path, view in _PAGES:
@@ -213,6 +220,18 @@ async def _override(state: AppState, store: str, request: Request) -> Response:
     return RedirectResponse(
         address("runs", run, "attempt", path["task"], path["number"]), HTTPStatus.SEE_OTHER
     )
+
+
+async def _label(
+    state: AppState,
+    store: str,
+    act: Callable[[AppState, str, str, dict[str, str]], str],
+    request: Request,
+) -> Response:
+    """Keep a label or a draw, and show the next attempt."""
+    fields = await _fields(state, request)
+    place = await run_in_threadpool(act, state, store, request.path_params["run"], fields)
+    return RedirectResponse(place, HTTPStatus.SEE_OTHER)
 
 
 async def _fields(state: AppState, request: Request) -> dict[str, str]:

@@ -40,6 +40,13 @@ from passhat.store import (
     damage_reported,
     open_store,
 )
+from passhat.store.labels import (
+    add_labels,
+    label_texts,
+    load_label_counts,
+    parse_labels,
+    save_draw,
+)
 from passhat.store.queries import Reading
 from passhat.store.rows import unpack_transcript
 from passhat.suites.base import EXPECTED, RUBRIC_BY, Judgement, Task
@@ -104,8 +111,10 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
     wants_more = needs.details or needs.conversations
+    texts = label_texts(store._queries, store._key(stored.id)) if needs.details else {}
     extras = (
         *_KEPT,
+        *(("labels",) if texts else ()),
         *(_DETAILS if needs.details else ()),
         *(_CONVERSATIONS if needs.conversations else ()),
     )
@@ -121,6 +130,8 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
             block |= _details(block["failure"], *cells[12:15])
         if needs.conversations:
             block |= _conversations(number, *cells[14:])
+        if texts:
+            block["labels"] = [texts.get(place) for place in zip(task, number, strict=True)]
         block |= {
             SLICE_PREFIX + name: [labels_of[text].get(name) for text in label] for name in labels
         }
@@ -207,6 +218,7 @@ def _as_run(
             *_call_warnings(store.call_counts(stored.id)),
         ),
         reading=(note, *price_notes, *_vote_notes(store, stored), *reading),
+        labels=load_label_counts(store._queries, store._key(stored.id)),
     )
 
 
@@ -353,6 +365,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
             f"run {stored.id} of the store, started {stored.started}, {stored.status}",
             f"{stored.attempts:,} attempts, counted per task and not read one by one",
         ),
+        labels=load_label_counts(reading, key),
     )
 
 
@@ -377,6 +390,7 @@ def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str
     )
     new = [attempt for attempt in attempts if (attempt.task, attempt.number) in new_attempts]
     store.finish(record.id, map(attempt_record, new))
+    _import_labels(store, record.id, attempts)
     return record.id, len(new)
 
 
@@ -386,6 +400,21 @@ def _redactor() -> Redactor:
     from passhat.runner.redaction import Redactor
 
     return Redactor()
+
+
+def _import_labels(store: Store, run: str, attempts: Sequence[Attempt]) -> None:
+    """Write the labels and draws that attempts carry; those that are there already stay."""
+    labels, draws = [], dict[str, list[tuple[str, int]]]()
+    for attempt in attempts:
+        if text := attempt.extras.get("labels"):
+            found, names = parse_labels(attempt.task, attempt.number, text)
+            labels += found
+            for name in names[:1]:
+                draws.setdefault(name, []).append((attempt.task, attempt.number))
+    for name, places in draws.items():
+        save_draw(store, run, name, places)
+    if labels:
+        add_labels(store, run, labels)
 
 
 def attempt_record(attempt: Attempt) -> AttemptRecord:

@@ -12,6 +12,7 @@ import numpy as np
 from passhat._display import counted, number, percent, some
 from passhat.errors import InvalidValue
 from passhat.judging import is_code_judge
+from passhat.reporting.documents.judge import correct_run
 from passhat.reporting.documents.report import SECTIONS
 from passhat.reporting.view import CurvePoint, Report, RunReport, TaskRow, doubt_notes
 from passhat.stats.estimate import (
@@ -155,7 +156,8 @@ class ReportOptions:
     added to it. ``with_details`` adds what charts show: curves with intervals, forecasts, measures;
     ``with_forecasts=False`` leaves out the forecasts, which take longer than all the rest.
     ``short`` leaves out the intervals that one screen does not show, those about these tasks: with
-    thousands of attempts per task they take a second for each metric.
+    thousands of attempts per task they take a second for each metric. ``corrected`` is how labels
+    correct the numbers: ``whole tasks`` or ``errors``.
     """
 
     ks: tuple[int, ...] = ()
@@ -166,6 +168,7 @@ class ReportOptions:
     with_details: bool = False
     with_forecasts: bool = True
     short: bool = False
+    corrected: str | None = None
 
 
 def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> Report:
@@ -240,10 +243,18 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         ),
         weak_tests=weak,
         details=_details(run, words, ks, about_new, options) if options.with_details else None,
-        sections={
-            section.name: section.facts(run) for section in SECTIONS if section.facts is not None
-        },
+        sections=_section_facts(run, words, options),
     )
+
+
+def _section_facts(run: Run, words: list[str], options: ReportOptions) -> dict[str, object]:
+    """The facts of sections that have some; corrected numbers where they were asked for."""
+    facts = {section.name: section.facts(run) for section in SECTIONS if section.facts is not None}
+    if options.corrected is not None:
+        facts["corrected"] = correct_run(
+            run, words, options.terms, options.corrected, short=options.short
+        )
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _about_new_tasks(

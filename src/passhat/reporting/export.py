@@ -59,8 +59,9 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
         for attempt in _attempts(run):
             slices = zip((f"slice:{n}" for n in names), labels.get(attempt.task, ()), strict=False)
             row = {**blank, **shared, **attempt.to_dict(), **dict(slices)}
-            if row["extension"] is not None:
-                row["extension"] = json.loads(str(row["extension"]))
+            for name in ("extension", "labels"):
+                if row.get(name) is not None:
+                    row[name] = json.loads(str(row[name]))
             yield {name: _whole(cell) if name in _WHOLE else cell for name, cell in row.items()}
 
 
@@ -330,7 +331,10 @@ def _simulation(attempt: Attempt, run: str) -> dict[str, object]:
 
 
 def _slices(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(f"slice:{name}" for run in runs for name in run.outcomes.labels))
+    """Columns that only some runs have: labels of people, and slices."""
+    labels = ["labels"] if any(run.labels is not None for run in runs) else []
+    slices = (f"slice:{name}" for run in runs for name in run.outcomes.labels)
+    return [*labels, *dict.fromkeys(slices)]
 
 
 def _compact(data: object) -> str:
@@ -346,7 +350,7 @@ def _whole(value: object) -> object:
 
 def _cell(value: object) -> object:
     """A CSV cell: nothing for None, true and false as JSON writes them."""
-    if isinstance(value, dict):
+    if isinstance(value, dict | list):
         value = _compact(value)
     return str(value).lower() if isinstance(value, bool) else csv_cell(value)
 

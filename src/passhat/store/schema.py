@@ -190,6 +190,22 @@ _MIGRATIONS = (
     """
     ALTER TABLE runs ADD COLUMN revision TEXT;
     """,
+    # Labels: a person's verdict on an attempt (1 right, 0 wrong, -1 skipped, NULL taken back),
+    # beside the judge's and never instead of it. Rows are only added; the newest one of a person
+    # counts. ``label_draws`` has the attempts that were drawn to be labeled, in their order.
+    """
+    CREATE TABLE labels (
+        key INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE,
+        task BIGINT NOT NULL, number INTEGER NOT NULL, person TEXT NOT NULL, label SMALLINT,
+        note TEXT NOT NULL, at TEXT NOT NULL
+    );
+    CREATE INDEX labels_of ON labels (run, task, number, key);
+    CREATE TABLE label_draws (
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task BIGINT NOT NULL,
+        number INTEGER NOT NULL, draw TEXT NOT NULL, place INTEGER NOT NULL, at TEXT NOT NULL,
+        PRIMARY KEY (run, task, number, draw)
+    ) WITHOUT ROWID;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
@@ -205,13 +221,19 @@ _IN_POSTGRES_ONLY = {
 """Steps that PostgreSQL takes in another way, by the version that they lead to."""
 _LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
 _ALLOCATION_VERSION, _SCORE_VERSION, _ORIGIN_VERSION, _REVISION_VERSION = 9, 11, 12, 14
-_TEMPORARY = (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION, _ORIGIN_VERSION)
+_LABEL_VERSION = 15
+_TEMPORARY = (
+    *(_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION, _SCORE_VERSION),
+    *(_ORIGIN_VERSION, _LABEL_VERSION),
+)
 """Versions whose tables and views an older file gets in memory alone."""
 _CREATED = ("CREATE TABLE", "CREATE VIEW")
 INDEXED_VERSION = 6
 """From this version on there is an index over open attempts by owner."""
 
-PER_ATTEMPT = ("attempts", "transcripts", "calls", "origins", "judgements")
+PER_ATTEMPT = (
+    *("attempts", "transcripts", "calls", "origins", "judgements", "labels", "label_draws"),
+)
 """Tables with rows per (run, task, number): what is copied and merged with a run."""
 
 _IN_POSTGRES = (

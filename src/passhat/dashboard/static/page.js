@@ -184,8 +184,16 @@
       if (event.key === "Escape" && field.matches("input")) field.blur();
       if (!field.matches("input[type=checkbox]")) return;
     }
-    if (keys[event.key]?.()) event.preventDefault();
+    /* A page with keys of its own, such as that of labels, has them on its buttons. */
+    const button = event.repeat ? null : one(`[data-key="${CSS.escape(event.key)}"]`);
+    if (button && !button.form.dataset.sent) {
+      /* A second key before the next page is there would be about the same attempt. */
+      button.form.dataset.sent = "1";
+      button.click();
+    }
+    if (button || keys[event.key]?.()) event.preventDefault();
   });
+  addEventListener("pageshow", () => { for (const form of all("[data-sent]")) delete form.dataset.sent; });
   one("#keys")?.addEventListener("click", help);
 
   /* Values on hover and on focus. When the page scrolls or is drawn again they are looked up again:

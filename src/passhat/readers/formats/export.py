@@ -23,6 +23,7 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
+from passhat.store.labels import labels_from_attempts
 
 __all__ = [
     "EXPORT_COLUMNS",
@@ -47,7 +48,7 @@ OUTCOMES_SCHEMA = f"{_SCHEMA_NAME}2"
 """The name and version of the format; a reader refuses versions it does not know."""
 _VERSIONS = (1, 2)
 _ABOUT = ("model", "model_version", "provider", "revision")
-_EXTRAS = ("retries", "expected", "sample_hash", "extension")
+_EXTRAS = ("retries", "expected", "sample_hash", "extension", "labels")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
@@ -87,7 +88,8 @@ class ExportReader(Reader):
                 if about.setdefault(str(record.get("run")), record) is record:
                     _refuse_newer(record, source)
                 _take(log, where, record, slices)
-        return [_with_own_slices(run) for run in log.runs(lambda key: _facts(about[key]))]
+        runs = [_with_own_slices(run) for run in log.runs(lambda key: _facts(about[key]))]
+        return [replace(run, labels=labels_from_attempts(run.attempts)) for run in runs]
 
 
 def _refuse_newer(record: _Record, source: Source) -> None:

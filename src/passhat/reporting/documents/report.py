@@ -36,6 +36,7 @@ from passhat.reporting.documents.causes import (
     label_failures,
     no_answer_lines,
 )
+from passhat.reporting.documents.judge import corrected_blocks, judge_blocks, judge_facts
 from passhat.reporting.view import (
     Report,
     RunReport,
@@ -410,6 +411,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("headline", _headline),
     ReportSection("question", _question),
     ReportSection("decisions", _decisions),
+    ReportSection("corrected", corrected_blocks),
     ReportSection("estimates", _estimates),
     ReportSection("further attempts", _further_attempts),
     ReportSection("curve", _curve),
@@ -419,6 +421,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("policies", _policies),
     ReportSection("failures", _failures, summarize_failures),
     ReportSection("worst tasks", _worst_tasks),
+    ReportSection("judge", judge_blocks, judge_facts),
     ReportSection("plan", _plan),
     ReportSection("notes", _notes),
     ReportSection("method", _method),

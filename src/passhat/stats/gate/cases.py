@@ -64,7 +64,8 @@ class GateOptions:
     rule, ``unsettled`` is how a gate ends that is not settled, ``max_missing`` the share of planned
     attempts that may have no verdict. With a ``confirmation``, the gate without a rule calls only
     confirmed tasks broken. ``anytime`` judges each task so that it may be looked at again after
-    further attempts. ``details`` estimates both runs and simulates how often a drop
+    further attempts. ``corrected`` judges rules on a metric by numbers that labels correct, by
+    ``whole tasks`` or by ``errors``. ``details`` estimates both runs and simulates how often a drop
     would have been caught.
     """
 
@@ -79,6 +80,7 @@ class GateOptions:
     confirmation: Confirmation | None = None
     anytime: bool = False
     details: bool = False
+    corrected: str | None = None
 
     def __post_init__(self) -> None:
         if not 0.5 < self.terms.level < 1:

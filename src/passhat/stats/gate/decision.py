@@ -26,6 +26,8 @@ from passhat.stats.gate.cases import (
     pair_names,
 )
 from passhat.stats.gate.confirm import Suspects, choose_suspects
+from passhat.stats.gate.corrected_rules import judge_corrected
+from passhat.stats.gate.each_task import EachTaskRule
 from passhat.stats.gate.gate_result import (
     Advice,
     DroppedTask,
@@ -70,6 +72,7 @@ def gate(
     unsettled: Unsettled | None = None,
     max_missing: float = MAX_MISSING,
     details: bool = True,
+    corrected: str | None = None,
     **options: Unpack[TermOptions],
 ) -> GateResult:
     """Judge a run by rules, or, without a rule, against its baseline.
@@ -109,6 +112,8 @@ def gate(
     details : bool
         Simulate how often a drop would have been caught, and estimate each run by itself; takes
         some tenths of a second.
+    corrected : {"whole tasks", "errors"}, optional
+        Judge rules on a metric by numbers that the labels of the runs correct.
     allow : bool
         Compare with ``against`` although the protocols differ; the differences are listed.
 
@@ -128,6 +133,7 @@ def gate(
         unsettled,
         max_missing=max_missing,
         details=details,
+        corrected=corrected,
     )
     return judge(run, rules, against, how)
 
@@ -165,7 +171,9 @@ def judge(
         confirmation=options.confirmation,
         failures=failures if failures.groups else None,
         power=None if parsed_rules or not options.details else _simulate(case),
-        rule_powers=_simulate_rules(case, results) if options.details else (),
+        rule_powers=_simulate_rules(case, results)
+        if options.details and options.corrected is None
+        else (),
         sides=() if parsed_rules or not options.details else _estimate_sides(case),
         no_answer=no_answer_text(named_run),
         dropped=() if parsed_rules else _find_dropped(case, results[0]),
@@ -195,7 +203,10 @@ def _find_dropped(case: Case, result: RuleResult) -> tuple[DroppedTask, ...]:
 
 def _judge_rule(rule: Rule, case: Case) -> RuleResult:
     """Judge a rule; where no attempt was judged or none gave an answer, without a number."""
-    result = rule.judge(case)
+    if case.options.corrected is not None and isinstance(rule, MetricRule | LiftRule):
+        result = judge_corrected(rule, case)
+    else:
+        result = rule.judge(case)
     if rule.metric is None:
         return result
     runs = [case.run, case.baseline(rule)] if rule.relative else [case.run]
@@ -288,6 +299,18 @@ def _refuse_useless(rules: list[Rule], base: Run | None, options: GateOptions) -
         raise InvalidValue(
             "a gate needs a rule, or a baseline to compare with.",
             hint=Hint("For example 'pass^4 >= 0.6', or {against}.", against="BASELINE"),
+        )
+    if options.corrected is not None and not any(
+        isinstance(rule, MetricRule | LiftRule) for rule in rules
+    ):
+        raise InvalidValue(
+            "labels correct a metric of the whole suite, and no rule here is about one.",
+            hint="State a rule such as 'pass^4 >= 0.6' or 'pass^4 >= base - 0.05'.",
+        )
+    if options.corrected is not None and any(isinstance(rule, EachTaskRule) for rule in rules):
+        raise InvalidValue(
+            "a rule on each task cannot be corrected by labels.",
+            hint="Judge it in a gate of its own, without a correction.",
         )
     if rules and options.margin is not None:
         raise InvalidValue(

@@ -17,6 +17,7 @@ from passhat.stats.outcomes.causes import (
     summarize_task_failures,
 )
 from passhat.stats.outcomes.histogram import Histogram
+from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import ScoreRange
 from passhat.stats.outcomes.run import Loss, Run, Tally, served_change
@@ -39,6 +40,7 @@ __all__ = [
     "FailureKind",
     "Failures",
     "Histogram",
+    "LabelCounts",
     "Loss",
     "MeasureColumns",
     "MeasureSum",

@@ -13,6 +13,7 @@ from passhat._serialize import Plain
 from passhat.protocol import Protocol
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, MeasureColumns, MeasureSum
+from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.outcomes.table import Outcomes
 from passhat.stats.outcomes.vocabulary import (
     MissingReason,
@@ -147,6 +148,8 @@ class Run(Plain):
         How often each message came with a category of failure, where the source counts them.
     missing_details : mapping of str to mapping of str to int
         The same for the reasons of missing attempts.
+    labels : LabelCounts, optional
+        Labels of some attempts against the judge's verdicts.
     """
 
     name: str
@@ -177,6 +180,7 @@ class Run(Plain):
     missing_details: Mapping[str, Mapping[str, int]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    labels: LabelCounts | None = None
 
     @property
     def losses(self) -> tuple[Loss, ...]:

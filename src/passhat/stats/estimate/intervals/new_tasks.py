@@ -197,12 +197,22 @@ def gaffke_clusters(
         As in `gaffke`.
     """
     tasks = scale_values(values, lowest, highest)
-    groups = group_by_cluster(tasks, clusters)
+    interval = gaffke_groups(
+        group_by_cluster(tasks, clusters), level=level, sides=sides, unseen=unseen
+    )
+    parts = interval.points, interval.lows, interval.highs
+    return containing(*(lowest + (highest - lowest) * part for part in parts))
+
+
+def gaffke_groups(
+    groups: Clusters, *, level: float = 0.95, sides: Sides = "two", unseen: float = UNSEEN
+) -> Intervals:
+    """The same for values on [0, 1] that are grouped already; sizes may be weights."""
     means, size = groups.means, groups.sizes
     points = means @ size / size.sum()
     shapes = np.ones(size.size)
     lows, highs = _ends(means, shapes, level, sides, unseen, sizes=size, unseen_size=groups.typical)
-    return containing(*(lowest + (highest - lowest) * part for part in (points, lows, highs)))
+    return containing(points, lows, highs)
 
 
 def _ends(

@@ -1,0 +1,137 @@
+"""The options of labels, and labels from a table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from passhat.stats.outcomes import Run
+    from passhat.store.labels import StoredLabel
+
+__all__ = ["CORRECTIONS", "corrected_option", "labels_option", "read_label_table", "with_labels"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+CORRECTIONS = {"whole-tasks": "whole tasks", "errors": "errors"}
+
+
+class _CorrectionType(click.ParamType[str]):
+    """Whole tasks or errors; a source after the bare flag is told what to do."""
+
+    name = "correction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in CORRECTIONS.values():
+            return str(value)
+        if value not in CORRECTIONS:
+            self.fail(
+                f"{value!r} is neither whole-tasks nor errors. A source comes before it: "
+                f"passhat report {value} --corrected",
+                param,
+                ctx,
+            )
+        return CORRECTIONS[str(value)]
+
+
+def corrected_option(function: F) -> F:
+    """``--corrected``, with the method as an optional value."""
+    return click.option(
+        "--corrected",
+        type=_CorrectionType(),
+        is_flag=False,
+        flag_value="whole tasks",
+        metavar="[errors]",
+        help="Correct by labels of whole tasks; or by the judge's error rates, as in "
+        "--corrected errors.",
+    )(function)
+
+
+def labels_option(function: F) -> F:
+    """``--labels``: labels from a table, for runs outside of a store."""
+    return click.option(
+        "--labels",
+        "label_files",
+        multiple=True,
+        metavar="FILE",
+        help="Labels of the runs: CSV with task, attempt, label (and run), as in labels.csv.",
+    )(function)
+
+
+def read_label_table(path: str, person: str = "") -> list[tuple[str, StoredLabel]]:
+    """The rows of a CSV with their run (empty where none is named); rows without a label are not.
+
+    Columns: task, attempt, label; run, person, note and at if there are.
+    """
+    from passhat._display import csv_text
+    from passhat.errors import PasshatError, ReadError
+    from passhat.store.labels import Label, StoredLabel
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ReadError(f"cannot be read: {why}.", source=path) from None
+    rows = csv.DictReader(text.splitlines(keepends=True))
+    names = rows.fieldnames or []
+    lacking = [name for name in ("task", "attempt", "label") if name not in names]
+    if lacking:
+        raise ReadError(
+            f"has no column {' and '.join(lacking)}.",
+            source=path,
+            hint="passhat label RUN -o labels.csv writes a table to fill in.",
+        )
+    labels = []
+    for row in rows:
+        cells = {name: csv_text(cell or "").strip() for name, cell in row.items() if name}
+        if not cells["label"]:
+            continue
+        where = rows.line_num
+        try:
+            number = int(cells["attempt"].rpartition("#")[2])
+            label = Label.of(cells["label"])
+        except PasshatError as error:
+            raise ReadError(error.message, source=path, line=where) from None
+        except ValueError:
+            raise ReadError(
+                f"has the attempt {cells['attempt']!r}; a whole number is needed.",
+                source=path,
+                line=where,
+            ) from None
+        name = cells.get("person") or person or "table"
+        note, at = cells.get("note", ""), cells.get("at", "")
+        labels.append(
+            (cells.get("run", ""), StoredLabel(cells["task"], number, name, label, note, at))
+        )
+    return labels
+
+
+def with_labels(runs: Sequence[Run], files: Iterable[str]) -> list[Run]:
+    """The runs with the labels of tables; a row without a run is about every run that has it."""
+    from passhat.errors import InvalidValue
+    from passhat.store.labels import count_labels
+
+    rows = [row for path in files for row in read_label_table(path)]
+    if not rows:
+        return list(runs)
+    labeled = []
+    for run in runs:
+        if run.attempts is None:
+            raise InvalidValue(
+                f"{run.name} is known by its counts only, so labels of attempts cannot be matched."
+            )
+        verdicts = {(attempt.task, attempt.number): attempt.verdict for attempt in run.attempts}
+        ours = [label for name, label in rows if name in ("", run.name, run.id)]
+        matches = [label for label in ours if (label.task, label.number) in verdicts]
+        counts = count_labels(matches, verdicts) if matches else None
+        labeled.append(replace(run, labels=counts or run.labels))
+    if all(run.labels is None for run in labeled):
+        raise InvalidValue(
+            "none of the labels is about an attempt of these runs.",
+            hint="The columns task and attempt should name them as passhat export does.",
+        )
+    return labeled

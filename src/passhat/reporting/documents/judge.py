@@ -1,0 +1,246 @@
+"""The judge of a run: its error from labels, and numbers that are corrected for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from passhat._display import counted, percent, percent_range
+from passhat._serialize import Plain
+from passhat.reporting.document import (
+    Block,
+    Document,
+    Facts,
+    Level,
+    Note,
+    Section,
+    Sentence,
+    Table,
+)
+from passhat.reporting.view import RunReport, estimate_text
+from passhat.stats.estimate import metric
+from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat, Rate
+from passhat.stats.labels import Corrected, ErrorRate, JudgeError, correct, judge_error
+from passhat.stats.labels.correction import Correction
+from passhat.stats.labels.lifts import (
+    CorrectedLift,
+    LabeledSide,
+    correct_lift,
+    require_labels,
+)
+from passhat.stats.outcomes import Run
+from passhat.stats.terms import Population, Terms
+
+__all__ = [
+    "CorrectedReport",
+    "correct_lifts",
+    "correct_run",
+    "corrected_blocks",
+    "judge_blocks",
+    "judge_facts",
+    "meaning_text",
+    "with_corrected_lifts",
+]
+
+_METHOD_WORDS = {
+    Correction.WHOLE_TASKS: "labels of whole tasks, nothing assumed about the errors",
+    Correction.ERRORS: "the judge's error rates, if errors strike attempts of all tasks alike",
+}
+
+
+def judge_facts(run: Run) -> JudgeError | None:
+    """The judge's error; ``None`` for a run without labels."""
+    if run.labels is None or not run.labels.attempts:
+        return None
+    return judge_error(run.outcomes, run.labels)
+
+
+def judge_blocks(run: RunReport) -> Iterator[Block]:
+    """The judge's error in one line and what it does to pass^k; all of it in the full form."""
+    error = run.sections.get("judge")
+    if not isinstance(error, JudgeError):
+        return
+    labels = error.labels
+    yield Sentence(f"Judge: {_rates_text(error)}. {meaning_text(error, run.top_k)}")
+    entries = [
+        ("Judge", f"{counted(labels.attempts, 'label')} at {counted(len(labels.tasks), 'task')}")
+    ]
+    entries += [("Judge", f"drawn: {draw}") for draw in labels.draws]
+    if labels.people > 1:
+        alpha = (
+            "no attempt labeled twice" if labels.agreement is None else f"{labels.agreement:.2f}"
+        )
+        entries.append(("Judge", f"{labels.people} people, Krippendorff's alpha {alpha}"))
+    entries.append(("Judge", _alike_text(error)))
+    if error.weighted:
+        entries.append(("Judge", "weighted: passes and failures were labeled in other shares"))
+    yield Facts(tuple(entries), level=Level.FULL)
+    for name, parts in error.groups.items():
+        rows = tuple(
+            (value, _rate_text(passes), _rate_text(failures))
+            for value, (passes, failures) in parts.items()
+        )
+        header = (name, "false passes", "false failures")
+        yield Table(header, rows, f"The judge's errors by {name}", level=Level.FULL)
+
+
+def _rates_text(error: JudgeError) -> str:
+    parts = [
+        f"fails {_rate_text(error.false_failures)} of right attempts",
+        f"passes {_rate_text(error.false_passes)} of wrong ones",
+    ]
+    return ", ".join(parts)
+
+
+def _rate_text(rate: ErrorRate) -> str:
+    if rate.rate is None:
+        return "an unknown share (none labeled)"
+    ends = percent_range(rate.low, rate.high)
+    return f"{percent(rate.rate, 1)} ({ends}; {rate.errors} of {rate.labeled})"
+
+
+def meaning_text(error: JudgeError, k: int) -> str:
+    """A sentence on pass^k of an agent that is always right, as this judge reads it."""
+    rate = error.false_failures
+    if rate.rate is None:
+        return "No right attempt is labeled, so what that does to pass^k is unknown."
+    read = (1 - rate.rate) ** k
+    worst = (1 - rate.high) ** k
+    return (
+        f"An agent that is always right would read pass^{k} = {percent(read, 0)} "
+        f"(down to {percent(worst, 0)}) by this judge, if its errors strike all tasks alike."
+    )
+
+
+def _alike_text(error: JudgeError) -> str:
+    test = error.alike
+    if test.p_value is None:
+        return "too few errors are labeled to test whether they depend on the task"
+    found = (
+        f"{counted(test.pairs, 'pair')} of errors at the same task, {test.expected_pairs:.1f} "
+        f"expected at random, p = {test.p_value:.3f}"
+    )
+    if test.is_rejected:
+        return f"errors depend on the task ({found})"
+    if test.is_doubtful:
+        return f"errors may depend on the task ({found})"
+    return f"errors look alike over tasks ({found})"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedReport(Plain):
+    """Corrected estimates of a run, each beside the judge's."""
+
+    correction: Correction
+    estimates: tuple[Corrected, ...]
+
+
+def correct_run(
+    run: Run, words: Iterable[str | Metric], terms: Terms, correction: str, *, short: bool = False
+) -> CorrectedReport:
+    """Correct every metric of a report that labels can correct, about both populations."""
+    kinds = (PassHat, PassAt, Rate, Delta)
+    metrics = [parsed for word in words if isinstance(parsed := metric(word), kinds)]
+    populations = [Population.NEW_TASKS] if short else list(Population)[:2]
+    labels = require_labels(run)
+    return CorrectedReport(
+        Correction.of(correction),
+        tuple(
+            correct(run.outcomes, labels, one, terms, correction=correction, about=about)
+            for about in populations
+            for one in metrics
+            if not (isinstance(one, Delta) and one.k == 1)
+        ),
+    )
+
+
+def corrected_blocks(run: RunReport) -> Iterator[Block]:
+    """The corrected numbers, with the judge's beside them."""
+    report = run.sections.get("corrected")
+    if isinstance(report, CorrectedReport):
+        yield from corrected_tables(report)
+
+
+def corrected_tables(report: CorrectedReport) -> Iterator[Block]:
+    """A table of corrected numbers for each population, and what they rest on."""
+    first = report.estimates[0]
+    for population in dict.fromkeys(one.estimate.population for one in report.estimates):
+        part = [one for one in report.estimates if one.estimate.population is population]
+        level = f"{100 * (part[0].estimate.level or 0):g}%"
+        yield Table(
+            ("metric", "corrected", "by the judge alone"),
+            tuple(
+                (str(one.estimate.metric), estimate_text(one.estimate), estimate_text(one.judged))
+                for one in part
+            ),
+            f"Corrected by labels: {level} interval for {population}",
+            level=Level.BOTH if population is Population.NEW_TASKS else Level.FULL,
+        )
+    yield Note(f"Corrected by {_METHOD_WORDS[report.correction]}: {rests_text(first)}.")
+    for note in warnings_of(report.estimates):
+        yield Sentence(f"{note[:1].upper()}{note[1:]}.", level=Level.BOTH)
+
+
+def rests_text(corrected: Corrected) -> str:
+    """The labels that a corrected number rests on."""
+    if corrected.correction is Correction.WHOLE_TASKS:
+        return (
+            f"{counted(corrected.labeled_tasks, 'task')} of {corrected.estimate.tasks:,} labeled "
+            f"whole ({counted(corrected.labels, 'label')})"
+        )
+    errors = corrected.errors
+    assert errors is not None
+    return (
+        f"{counted(corrected.labels, 'label')}, false passes {percent(errors.best.a, 1)}, false "
+        f"failures {percent(errors.best.b, 1)}"
+    )
+
+
+def warnings_of(estimates: Sequence[Corrected]) -> tuple[str, ...]:
+    """Notes of the correction itself, each once."""
+    return tuple(
+        dict.fromkeys(
+            note for one in estimates for note in one.estimate.notes if note not in one.judged.notes
+        )
+    )
+
+
+def correct_lifts(
+    a: Run, b: Run, words: Iterable[str], terms: Terms, correction: str
+) -> tuple[CorrectedLift, ...]:
+    """Correct the lift of every metric, about the population of the terms."""
+    sides = LabeledSide.of(a), LabeledSide.of(b)
+    return tuple(correct_lift(*sides, word, terms, correction) for word in words)
+
+
+def with_corrected_lifts(
+    document: Document, lifts: Sequence[CorrectedLift], names: tuple[str, str]
+) -> Document:
+    """The document of a comparison, with the corrected lifts at its end."""
+    return Document(
+        document.title,
+        (*document.sections, Section("corrected", tuple(_lift_blocks(lifts, names)))),
+    )
+
+
+def _lift_blocks(lifts: Sequence[CorrectedLift], names: tuple[str, str]) -> Iterator[Block]:
+    for lift in lifts:
+        low, high = (f"{100 * end:+.1f}" for end in (lift.low, lift.high))
+        yield Sentence(
+            f"Corrected by labels: {_lift_claim(lift, names)} {lift.metric} "
+            f"{100 * lift.lift:+.1f} points ({low} to {high}; {100 * lift.level:g}%, "
+            f"{lift.population}). By the judge alone: {100 * lift.judged:+.1f}.",
+            "lead",
+        )
+        yield Note(f"{_METHOD_WORDS[lift.correction]}: {lift.basis}.".capitalize())
+        for note in lift.notes:
+            yield Sentence(f"{note[:1].upper()}{note[1:]}.")
+
+
+def _lift_claim(lift: CorrectedLift, names: tuple[str, str]) -> str:
+    a, b = names
+    if lift.low > 0:
+        return f"{b} is better than {a}."
+    if lift.high < 0:
+        return f"{b} is worse than {a}."
+    return f"no difference between {a} and {b} is shown."

@@ -1,0 +1,280 @@
+"""Numbers corrected by labels: exact cases, refusals, and a small study with a known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passhat.errors import InvalidValue
+from passhat.stats.estimate import estimate, metric
+from passhat.stats.labels import LabelCounts, alikeness, correct, judge_error
+from passhat.stats.labels.agreement import cohen_kappa, krippendorff_alpha
+from passhat.stats.labels.drawing import draw_attempts, draw_whole_tasks
+from passhat.stats.labels.error_rates import ErrorPair, corrected_values
+from passhat.stats.outcomes import Outcomes
+
+Matrix = list[list[bool]]
+
+
+def simulate(
+    seed: int, error: float = 0.05, tasks: int = 50, n: int = 8, *, by_task: bool = False
+) -> tuple[Outcomes, Matrix, Matrix]:
+    """Outcomes by a judge, the truth, and the verdicts."""
+    rng = np.random.default_rng(seed)
+    rates = np.where(rng.random(tasks) < 0.8, 0.98, rng.random(tasks))
+    true = rng.random((tasks, n)) < rates[:, None]
+    mistakes = rng.random((tasks, n)) < error
+    if by_task:
+        mistakes = np.repeat(rng.random((tasks, 1)) < error, n, axis=1)
+    judged = true ^ mistakes
+    return Outcomes.from_matrix(judged.astype(int)), true.tolist(), judged.tolist()
+
+
+def label(tasks: int, true: Matrix, judged: Matrix, first: int = 0, **more: object) -> LabelCounts:
+    """Labels of all attempts at some tasks, which outcomes call by their places."""
+    rows = [
+        (str(i), passed, right)
+        for i in range(first, first + tasks)
+        for passed, right in zip(judged[i], true[i], strict=True)
+    ]
+    return LabelCounts.from_rows(rows, **{"draws": ("drawn",), **more})
+
+
+def test_with_every_task_labeled_it_is_the_estimate_of_the_labels() -> None:
+    outcomes, true, judged = simulate(1)
+    labels = label(50, true, judged)
+    truth = Outcomes.from_matrix(np.array(true).astype(int))
+    for word in ("pass^1", "pass^4", "pass@2", "delta^4"):
+        found = correct(outcomes, labels, word)
+        assert found.estimate.value == pytest.approx(estimate(truth, word).value)
+        assert found.weight == 0 or word.startswith("delta")
+        again = correct(outcomes, labels, word, about="these tasks").estimate
+        wanted = estimate(truth, word, about="these tasks")
+        assert (again.low, again.high) == pytest.approx((wanted.low, wanted.high), abs=1e-4)
+
+
+def test_a_judge_without_error_gets_a_weight_and_moves_nothing() -> None:
+    outcomes, true, _ = simulate(2, error=0.0)
+    found = correct(outcomes, label(25, true, true), "pass^4")
+    assert found.weight == pytest.approx(0.5)
+    assert found.estimate.value == pytest.approx(found.judged.value)
+
+
+def test_a_judge_that_is_always_wrong_has_no_weight() -> None:
+    _, true, _ = simulate(3)
+    reversed_verdicts = (~np.array(true)).tolist()
+    outcomes = Outcomes.from_matrix(np.array(reversed_verdicts).astype(int))
+    found = correct(outcomes, label(25, true, reversed_verdicts), "pass^1")
+    assert found.weight == 0
+    assert found.estimate.value == pytest.approx(np.mean(true[:25]))
+
+
+def test_the_order_of_tasks_leaves_no_trace() -> None:
+    outcomes, true, judged = simulate(4)
+    labels = label(20, true, judged)
+    turned = Outcomes.from_counts(
+        outcomes.n[::-1].tolist(), outcomes.c[::-1].tolist(), list(outcomes.tasks)[::-1]
+    )
+    for word in ("pass^4", "delta^2"):
+        one, other = correct(outcomes, labels, word), correct(turned, labels, word)
+        assert one.estimate.low == other.estimate.low
+        assert one.estimate.high == other.estimate.high
+
+
+@pytest.mark.parametrize(
+    ("word", "by_task", "least"), [("pass^8", False, 37), ("pass^4", True, 37), ("rate", False, 37)]
+)
+def test_whole_tasks_hold_the_truth(word: str, by_task: bool, least: int) -> None:
+    """40 suites; with a chance of .93 each, fewer than 34 would be rare."""
+    rng = np.random.default_rng(0)
+    rates = np.where(rng.random(200_000) < 0.8, 0.98, rng.random(200_000))
+    truth = float(np.mean(metric(word).value_at_rate(rates)))
+    hits, ratio = 0, []
+    for seed in range(40):
+        outcomes, true, judged = simulate(100 + seed, by_task=by_task)
+        found = correct(outcomes, label(25, true, judged), word)
+        low, high = found.estimate.low, found.estimate.high
+        assert low is not None
+        assert high is not None
+        hits += low <= truth <= high
+        assert found.judged.low is not None
+        assert found.judged.high is not None
+        ratio.append((high - low) / (found.judged.high - found.judged.low))
+    assert hits >= least
+    assert np.mean(ratio) < 1.5
+
+
+def test_error_rates_hold_the_truth_where_errors_are_alike() -> None:
+    truth = 0.8 * 0.98**8 + 0.2 / 9
+    hits = count = 0
+    for seed in range(30):
+        outcomes, true, judged = simulate(200 + seed)
+        labels = label(25, true, judged)
+        try:
+            found = correct(outcomes, labels, "pass^8", correction="errors")
+        except InvalidValue:
+            continue
+        count += 1
+        assert found.estimate.low is not None
+        assert found.estimate.high is not None
+        hits += found.estimate.low <= truth <= found.estimate.high
+        assert any("alike" in note for note in found.estimate.notes)
+    assert count >= 20
+    assert hits >= count - 2
+
+
+def test_error_rates_are_refused_where_errors_belong_to_tasks() -> None:
+    outcomes, true, judged = simulate(5, error=0.1, by_task=True)
+    with pytest.raises(InvalidValue, match="depend on the task"):
+        correct(outcomes, label(30, true, judged), "pass^8", correction="errors")
+
+
+def test_corrected_values_are_unbiased() -> None:
+    """Over the binomial distribution of judged passes the mean is the metric at the true rate."""
+    from scipy.stats import binom
+
+    pair, n, p = ErrorPair(0.04, 0.1), 8, 0.7
+    q = pair.a + (1 - pair.a - pair.b) * p
+    c = np.arange(n + 1)
+    for word in ("pass^4", "pass@3", "rate"):
+        parsed = metric(word)
+        values = corrected_values(parsed, np.full(n + 1, n), c, pair)  # type: ignore[arg-type]
+        wanted = float(parsed.value_at_rate(np.array([p]))[0])
+        assert float(values @ binom.pmf(c, n, q)) == pytest.approx(wanted)
+
+
+def test_refusals_say_what_to_do() -> None:
+    outcomes, true, judged = simulate(6)
+    with pytest.raises(InvalidValue, match="4 tasks have a label on every attempt"):
+        correct(outcomes, label(4, true, judged), "pass^2")
+    single = LabelCounts.from_rows([(str(i), judged[i][0], true[i][0]) for i in range(20)])
+    with pytest.raises(InvalidValue, match="0 tasks have"):
+        correct(outcomes, single, "pass^2")
+    with pytest.raises(InvalidValue, match="order of attempts"):
+        correct(outcomes, label(10, true, judged), "first@2")
+    few = LabelCounts.from_rows([("0", True, True), ("1", True, True), ("2", False, False)])
+    with pytest.raises(InvalidValue, match="1 wrong attempt is labeled, and at least 8"):
+        correct(outcomes, few, "pass^2", correction="errors")
+    poor = [(str(i), j < 4, i % 2 == 0) for i in range(20) for j in range(8)]
+    coin = Outcomes.from_counts([8] * 20, [4] * 20)
+    with pytest.raises(InvalidValue, match="too near to a coin"):
+        correct(coin, LabelCounts.from_rows(poor), "pass^2", correction="errors")
+    passes_only = LabelCounts.from_rows([("0", True, True)] * 5)
+    with pytest.raises(InvalidValue, match="no attempt that the judge failed"):
+        correct(outcomes, passes_only, "pass^2", correction="errors")
+    too_many = LabelCounts.from_rows([("0", True, True)] * 9)
+    with pytest.raises(InvalidValue, match="more labels than attempts"):
+        correct(outcomes, too_many, "pass^2")
+
+
+def test_skipped_labels_and_missing_attempts_widen() -> None:
+    outcomes, true, judged = simulate(7)
+    plain = correct(outcomes, label(20, true, judged), "pass^2").estimate
+    rows = [(str(i), judged[i][j], true[i][j]) for i in range(20) for j in range(8)]
+    with_gaps = [(*row[:2], None if j % 9 == 0 else row[2]) for j, row in enumerate(rows)]
+    found = correct(outcomes, LabelCounts.from_rows(with_gaps), "pass^2").estimate
+    assert found.value < plain.value < (found.value_if_passed or 0)
+    assert found.low is not None
+    assert plain.low is not None
+    assert found.low < plain.low
+    counts = (outcomes.n.tolist(), outcomes.c.tolist())
+    missing = Outcomes.from_counts(*counts, list(outcomes.tasks), missing=[1] * 50)
+    wider = correct(missing, label(20, true, judged), "pass^2").estimate
+    assert wider.low is not None
+    assert wider.high is not None
+    assert wider.low < plain.low
+    assert wider.value < (wider.value_if_passed or 0)
+
+
+def test_unequal_attempts_and_clusters() -> None:
+    rng = np.random.default_rng(8)
+    n = rng.integers(3, 9, 40)
+    rows, labels = [], []
+    for i, size in enumerate(n.tolist()):
+        right = (rng.random(size) < 0.8).tolist()
+        verdicts = [(not r) if rng.random() < 0.05 else r for r in right]
+        rows.append(sum(verdicts))
+        if i < 20:
+            labels += [(str(i), v, r) for v, r in zip(verdicts, right, strict=True)]
+    slices = {"part": [str(i % 20) for i in range(40)]}
+    outcomes = Outcomes.from_counts(n.tolist(), rows, labels=slices)
+    counts = LabelCounts.from_rows(labels)
+    for correction in ("whole tasks", "errors"):
+        plain = correct(outcomes, counts, "pass^3", correction=correction).estimate
+        clustered = correct(
+            outcomes, counts, "pass^3", correction=correction, cluster="part"
+        ).estimate
+        for found in (plain, clustered):
+            assert found.low is not None
+            assert found.high is not None
+            assert 0 <= found.low <= found.value <= found.high <= 1
+        assert plain.value == clustered.value
+
+
+def test_the_error_of_a_judge() -> None:
+    rows = [("a", True, True)] * 8 + [("b", False, True)] * 2 + [("c", False, False)] * 9
+    labels = LabelCounts.from_rows([*rows, ("d", True, False)])
+    slices = {"kind": ["x", "x", "y", "y"]}
+    outcomes = Outcomes.from_counts([10] * 4, [10, 0, 0, 8], list("abcd"), labels=slices)
+    error = judge_error(outcomes, labels)
+    assert error.false_failures.rate == pytest.approx(0.2)
+    assert error.false_passes.rate == pytest.approx(0.1)
+    assert (error.false_failures.errors, error.false_failures.labeled) == (2, 10)
+    assert error.false_failures.low < 0.2 < error.false_failures.high
+    assert set(error.groups["kind"]) == {"x", "y"}
+    assert error.groups["kind"]["x"][0].rate is None
+
+
+def test_single_labels_give_the_exact_interval_of_a_share() -> None:
+    """One attempt per task: Clopper and Pearson's interval, 2 of 40."""
+    labels = LabelCounts.from_rows([(str(i), i >= 2, True) for i in range(40)])
+    outcomes = Outcomes.from_counts([1] * 40, [0] * 2 + [1] * 38)
+    rate = judge_error(outcomes, labels).false_failures
+    assert (rate.low, rate.high) == pytest.approx((0.0061, 0.1692), abs=1e-4)
+
+
+def test_failures_that_were_labeled_more_often_are_weighted() -> None:
+    """100 of 900 passes and all of 100 failures: a tenth of the passes is worth as much."""
+    rows = [(str(i), True, i >= 10) for i in range(100)]
+    rows += [(str(900 + i), False, i < 20) for i in range(100)]
+    outcomes = Outcomes.from_counts([1] * 1000, [1] * 900 + [0] * 100)
+    error = judge_error(outcomes, LabelCounts.from_rows(rows))
+    assert error.weighted
+    assert error.false_passes.rate == pytest.approx(90 / (90 + 80))
+    assert error.false_failures.rate == pytest.approx(20 / (20 + 810))
+
+
+def test_alikeness() -> None:
+    spread = LabelCounts.from_rows(
+        [(str(i), not (i < 10 and j == 0), True) for i in range(20) for j in range(4)]
+    )
+    gathered = LabelCounts.from_rows([(str(i), i >= 3, True) for i in range(20) for _ in range(4)])
+    none = LabelCounts.from_rows([(str(i), True, True) for i in range(5)])
+    assert not alikeness(spread).is_doubtful
+    assert alikeness(gathered).is_rejected
+    assert alikeness(none).p_value is None
+
+
+def test_agreement() -> None:
+    assert krippendorff_alpha([[1, 1], [0, 0]]) == 1
+    assert krippendorff_alpha([[1], [0]]) is None
+    assert krippendorff_alpha([[1, 1], [1, 1]]) is None
+    assert cohen_kappa([]) is None
+    assert cohen_kappa([(1, 1), (0, 0)]) == 1
+    assert cohen_kappa([(1, 0), (0, 1)]) == -1
+
+
+def test_draws_are_random_repeatable_and_as_asked() -> None:
+    attempts = [(f"t{i}", j) for i in range(20) for j in range(1, 5)]
+    one, again = (draw_whole_tasks(attempts, 5, seed=3) for _ in range(2))
+    assert one == again != draw_whole_tasks(attempts, 5, seed=4)
+    assert len(one.attempts) == 20
+    assert len({task for task, _ in one.attempts}) == 5
+    passed, failed = attempts[:60], attempts[60:]
+    drawn = draw_attempts(passed, failed, 30, seed=1, failures=15)
+    assert len(set(drawn.attempts) & set(failed)) == 15
+    assert len(draw_attempts(passed, failed, 500, seed=1).attempts) == 80
+    with pytest.raises(InvalidValue, match="cannot be failures"):
+        draw_attempts(passed, failed, 10, seed=1, failures=11)
+    with pytest.raises(InvalidValue, match="no attempt with a verdict"):
+        draw_attempts([], [], 10, seed=1)
