@@ -29,6 +29,8 @@ from passhat.stats.gate import (
     find_suspects,
     judge,
 )
+from passhat.stats.labels import LabelCounts, correct, judge_error
+from passhat.stats.labels.lifts import LabeledSide, correct_lift
 from passhat.stats.outcomes import Attempts, FailureGroup, FailureKind, Failures
 from passhat.stats.plan import Allocation
 from passhat.stats.sequential import ConfidenceSequence
@@ -141,7 +143,28 @@ def _results() -> Mapping[str, object]:
             "attempt": next(iter(a.attempts or ())),
             "histogram": a.outcomes.histogram(),
             "why": _why(),
+            "labels": _labels(a, b),
         }
+    )
+
+
+def _labels(a: Run, b: Run) -> tuple[object, ...]:
+    """The judge's error, a corrected estimate and a corrected lift."""
+    sides = [
+        LabeledSide(
+            run.outcomes,
+            LabelCounts.from_rows(
+                (task, place < int(c), place < int(c))
+                for task, c in zip(run.outcomes.tasks, run.outcomes.c, strict=True)
+                for place in range(4)
+            ),
+        )
+        for run in (a, b)
+    ]
+    return (
+        judge_error(a.outcomes, sides[0].labels),
+        correct(a.outcomes, sides[0].labels, "pass^2"),
+        correct_lift(*sides, "pass^2"),
     )
 
 
