@@ -164,7 +164,7 @@ def _labels(a: Run, b: Run) -> tuple[object, ...]:
     return (
         judge_error(a.outcomes, sides[0].labels),
         correct(a.outcomes, sides[0].labels, "pass^2"),
-        correct_lift(*sides, "pass^2"),
+        correct_lift(sides[0], sides[1], "pass^2"),
     )
 
 
