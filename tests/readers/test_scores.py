@@ -16,6 +16,7 @@ from passhat.errors import InvalidValue, ReadError
 from passhat.readers import Needs
 from passhat.readers.store import import_run, run_from_store
 from passhat.reporting.export import as_csv_rows, as_every_eval, as_json_lines, write_parquet
+from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import open_store
 from passhat.suites.base import Judgement
@@ -282,3 +283,19 @@ def test_judges_of_a_suite_give_scores() -> None:
     assert Judgement.from_result(False).why == FailureCategory.WRONG_ANSWER
     with pytest.raises(InvalidValue, match="a score lies between 0 and 1"):
         Judgement.from_result(40.0)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_metric_mean_is_the_mean_that_the_tool_prints(name: str, tmp_path: Path) -> None:
+    """Tools average over attempts; with one attempt at each task that is the mean over tasks."""
+    (run,) = read(_write(tmp_path, *LOGS[name]))
+    assert estimate(run.outcomes, "mean").value == pytest.approx(sum(SCORES) / 3)
+
+
+def test_a_range_that_was_not_stated_is_said_and_not_guessed(tmp_path: Path) -> None:
+    path = _write(tmp_path, "a.csv", "task,passed,score\na,1,5\na,0,2\nb,1,4\nb,0,1\n")
+    (run,) = read(path)
+    with pytest.raises(InvalidValue, match="scores from 1 to 5 are not kept"):
+        estimate(run.outcomes, "mean")
+    (scaled,) = read(path, score_range="1..5")
+    assert estimate(scaled.outcomes, "mean").value == pytest.approx(0.5)

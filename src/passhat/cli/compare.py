@@ -17,7 +17,7 @@ from passhat.cli.shared.options import (
     choose_runs,
     exit_code,
     full_option,
-    look_at_order,
+    look_at_attempts,
     needs_of_page,
     source_options,
     sources_argument,
@@ -117,7 +117,7 @@ def command(
     from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
-    needs = Needs(attempts=look_at_order(words), answers=False)
+    needs = Needs(attempts=look_at_attempts(words), answers=False)
     if any(output.form == "html" for output in outputs):
         needs = needs_of_page(words, page=True, transcripts=transcripts)
     if label_files:

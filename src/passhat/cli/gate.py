@@ -19,7 +19,7 @@ from passhat.cli.shared.labels import corrected_option, labels_option, with_labe
 from passhat.cli.shared.options import (
     ReadingOptions,
     forget_standard_output,
-    look_at_order,
+    look_at_attempts,
     source_options,
     sources_or_latest,
     term_options,
@@ -271,7 +271,7 @@ def command(
         # A watch about these tasks takes attempts in rounds, for which it needs their order.
         attempts=watch is not None
         or bool(label_files)
-        or look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
+        or look_at_attempts([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
         measures=watch is None,
         answers=False,
     )

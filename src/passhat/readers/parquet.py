@@ -148,7 +148,8 @@ class CountedParquet:
         names = names.take(order)
         for name, values_of_slice in slices.items():
             slices[name] = [values_of_slice[i] for i in whole_numbers_of(order)]
-        return OutcomeColumns(names, n, c, m, labels=slices)
+        unscored = "attempts were counted, not read one by one"
+        return OutcomeColumns(names, n, c, m, labels=slices, unscored=unscored)
 
     def vary(self, names: Sequence[str]) -> bool:
         """Whether rows of one task and run differ in one of these columns."""

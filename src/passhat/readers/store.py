@@ -106,6 +106,7 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     needs = _with_programs(store, stored, needs or Needs())
     if is_counted(stored.attempts, needs):
         outcomes, aggregates = outcomes_from(store, stored.id, stored.attempts, needs)
+        outcomes = replace(outcomes, unscored="attempts were counted, not read one by one")
         run = _as_run(store, stored, outcomes, (note_counted(stored.attempts),))
         return replace(run, aggregates=aggregates)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))

@@ -24,7 +24,7 @@ from passhat.stats.estimate import (
     metric,
     missing_effect,
 )
-from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
+from passhat.stats.estimate.metrics import BestOf, Delta, Mean, Metric, PassAt, PassHat, WorstOf
 from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
 from passhat.stats.terms import Population, Terms
@@ -309,6 +309,9 @@ def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
     metrics: list[Metric] = [PassHat(k) for k in dict.fromkeys((1, *ks))]
     metrics += [PassAt(k) for k in ks]
     metrics += [Delta(k) for k in ks if k > 1]
+    if outcomes.scores is not None:
+        # At one k besides the mean: about these tasks each takes a solution per level of the score.
+        metrics += [Mean(), *(kind(max(ks)) for kind in (WorstOf, BestOf) if max(ks) > 1)]
     metrics += [metric(word) for word in options.metrics]
     return list(dict.fromkeys(map(str, metrics)))
 

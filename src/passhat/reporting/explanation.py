@@ -10,7 +10,7 @@ from typing import Unpack
 from passhat._display import counted
 from passhat.stats.estimate import Estimate, estimate, metric
 from passhat.stats.estimate.intervals.frontier import Calibration
-from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
+from passhat.stats.estimate.metrics import CountMetric, Mean, Metric, OrderedMetric, ScoreMetric
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
@@ -100,7 +100,8 @@ def explain(
         result,
         inputs,
         python,
-        _interval_python(parsed_metric, outcomes.histogram(completion), terms),
+        _score_interval_python(parsed_metric, outcomes, terms)
+        or _interval_python(parsed_metric, outcomes.histogram(completion), terms),
     )
 
 
@@ -109,12 +110,32 @@ def _python(
 ) -> str:
     if isinstance(chosen, OrderedMetric):
         data = _rows(outcomes, completion)
+    elif isinstance(chosen, ScoreMetric):
+        data = _score_rows(outcomes, completion)
     else:
         cells = outcomes.histogram(completion)
         triples = zip(cells.n.tolist(), cells.c.tolist(), cells.tasks.tolist(), strict=True)
         triples_text = ", ".join(map(str, triples))
         data = f"# (attempts n, passed c, how many tasks have that)\ncells = [{triples_text}]"
     return f"{data}\n{chosen.python()}\nprint(value)"
+
+
+def _score_rows(outcomes: Outcomes, completion: Completion) -> str:
+    if len(outcomes) > _MOST_ROWS:
+        return "rows = ...  # one list of scores per task"
+    scores = outcomes.graded(completion)
+    rows = [scores.of(index).tolist() for index in range(len(outcomes))]
+    return f"# the scores of each task\nrows = {rows}"
+
+
+def _score_interval_python(chosen: Metric, outcomes: Outcomes, terms: Terms) -> str:
+    """Lines for the interval of a metric of scores about new tasks, where its rows are printed."""
+    is_printed = isinstance(chosen, ScoreMetric) and len(outcomes) <= _MOST_ROWS
+    if not is_printed or terms.about() is not Population.NEW_TASKS:
+        return ""
+    tail = (1 - terms.level) / 2
+    value = "sum(row) / len(row)" if isinstance(chosen, Mean) else "task_value(row)"
+    return _GAFFKE_ROWS.format(value=value, tail=f"{tail:.6g}", rest=f"{1 - tail:.6g}")
 
 
 def _interval_python(chosen: Metric, cells: Histogram, terms: Terms) -> str:
@@ -159,6 +180,17 @@ low = np.quantile(seen @ u / total, {tail})
 high = np.quantile((seen @ u + unseen) / total, {rest})
 print(low, high)"""
 
+_GAFFKE_ROWS = """\
+import numpy as np
+u = np.array([{value} for row in rows])
+rng = np.random.default_rng(0)
+lows, highs = [], []
+for _ in range(50_000):                       # a weight for every task, one for an unseen task
+    seen, unseen = rng.exponential(size=len(u)), rng.exponential()
+    lows.append(seen @ u / (seen.sum() + unseen))
+    highs.append((seen @ u + unseen) / (seen.sum() + unseen))
+print(np.quantile(lows, {tail}), np.quantile(highs, {rest}))"""
+
 # The truth at a rate p is the mean of u over n attempts: u is unbiased.
 _FRONTIER = """\
 import numpy as np
@@ -202,6 +234,9 @@ def _rows(outcomes: Outcomes, completion: Completion) -> str:
 def _example_outcomes(chosen: Metric) -> Outcomes:
     """Three tasks with k + 2 attempts: one passes always, one half of the time, one never."""
     n = chosen.k + 2
+    if isinstance(chosen, ScoreMetric):
+        thirds = [0.25, 1.0, 0.5] * n
+        return Outcomes.from_scores([[1.0] * n, thirds[:n], [0.0] * n])
     half = [1, 0] * n
     return Outcomes.from_matrix([[1] * n, half[:n], [0] * n])
 

@@ -83,7 +83,7 @@ def test_runs_and_outcomes_pass_as_they_are() -> None:
         ([[1, 0], [1, 0], []], "row 2 of the matrix has 0 entries"),
         ([[1, 0], 1], "row 1 of the matrix has no list"),
         ([[1, 2]], r"entry \[0, 1\] is 2"),
-        ([[0.5, 1]], r"entry \[0, 0\] is 0.5"),
+        ([[1.5, 1]], r"entry \[0, 0\] is 1.5"),
         ([["yes", "no"]], "must hold 1, 0"),
         ([1, 0, 1], r"not one of shape \(3,\)"),
         ([], r"not one of shape \(0,\)"),

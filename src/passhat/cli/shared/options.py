@@ -33,7 +33,7 @@ __all__ = [
     "exit_code",
     "forget_standard_output",
     "full_option",
-    "look_at_order",
+    "look_at_attempts",
     "needs_of_page",
     "runs_called",
     "source_options",
@@ -415,15 +415,15 @@ def suite_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     return cast("Callable[..., Any]", with_settings)
 
 
-def look_at_order(words: Iterable[str]) -> bool:
-    """Whether a metric among these looks at attempts in their order."""
+def look_at_attempts(words: Iterable[str]) -> bool:
+    """Whether a metric among these looks at single attempts: their order, or their scores."""
     from passhat.errors import PasshatError
     from passhat.stats.estimate import metric
-    from passhat.stats.estimate.metrics import OrderedMetric
+    from passhat.stats.estimate.metrics import OrderedMetric, ScoreMetric
 
     for word in words:
         with suppress(PasshatError):  # an invalid metric is refused where it is used
-            if isinstance(metric(word), OrderedMetric):
+            if isinstance(metric(word), OrderedMetric | ScoreMetric):
                 return True
     return False
 
@@ -433,7 +433,7 @@ def needs_of_page(words: Iterable[str], *, page: bool, transcripts: bool | None)
     from passhat.readers import Needs
     from passhat.readers.base import PAGE_ATTEMPTS
 
-    order = look_at_order(words)
+    order = look_at_attempts(words)
     up_to = None if order or transcripts else PAGE_ATTEMPTS
     return Needs(attempts=page or order, spread=True, attempts_up_to=up_to)
 

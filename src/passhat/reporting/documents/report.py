@@ -37,6 +37,7 @@ from passhat.reporting.documents.causes import (
     no_answer_lines,
 )
 from passhat.reporting.documents.judge import corrected_blocks, judge_blocks, judge_facts
+from passhat.reporting.scores import ScoreFacts, summarize_scores
 from passhat.reporting.view import (
     Report,
     RunReport,
@@ -300,6 +301,32 @@ def _curve(run: RunReport) -> Iterator[Block]:
         yield Figure("Capability and reliability over k", points, level=Level.FULL)
 
 
+def _scores(run: RunReport) -> Iterator[Block]:
+    """The worst and best of k by score, and how far the verdict depends on its threshold."""
+    facts = run.sections.get("scores")
+    if not isinstance(facts, ScoreFacts):
+        return
+    yield Sentence(f"{upper_first(facts.sensitivity)}.", one_line=True, level=Level.SHORT)
+    if facts.worst:
+        rows = tuple(
+            (str(worst.metric.k), estimate_text(worst), estimate_text(best))
+            for worst, best in zip(facts.worst, facts.best, strict=True)
+        )
+        caption = "Scores: worst and best of k attempts, interval for new tasks"
+        yield Table(("k", "worst@k", "best@k"), rows, caption, left=(), level=Level.FULL)
+    if len(facts.cuts) < 2:
+        return
+    last = f"pass^{facts.k}"
+    rows = tuple(
+        (f"{cut.threshold:g}", percent(cut.pass_one, 1), percent(cut.pass_all, 1))
+        for cut in facts.cuts
+    )
+    judged = ("as judged", percent(facts.judged.pass_one, 1), percent(facts.judged.pass_all, 1))
+    caption = "The verdict over its threshold; missing attempts as failed"
+    header = ("passes from", "pass^1", last)
+    yield Table(header, (*rows, judged), caption, left=(), level=Level.FULL)
+
+
 def _slices(run: RunReport) -> Iterator[Block]:
     for value, estimates in run.slices.items():
         new = [estimate for estimate in estimates if estimate.population is Population.NEW_TASKS]
@@ -415,6 +442,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("estimates", _estimates),
     ReportSection("further attempts", _further_attempts),
     ReportSection("curve", _curve),
+    ReportSection("scores", _scores, summarize_scores),
     ReportSection("slices", _slices),
     ReportSection("tasks", _tasks),
     ReportSection("missing", _missing),

@@ -49,7 +49,7 @@ MOST_ON_CARDS = 3
 """Runs on one card; more become a table."""
 _WITH_TWO = ("forest", "flips", "lift")
 _CHARTS = (
-    *("curves", "delta", "flips", "lift", "forest", "forecast", "width"),
+    *("curves", "scores", "thresholds", "delta", "flips", "lift", "forest", "forecast", "width"),
     *("failures", "distributions", "heatmap"),
 )
 

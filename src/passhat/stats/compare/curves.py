@@ -23,7 +23,7 @@ from passhat.stats.compare.lift import (
     simultaneous_tail,
 )
 from passhat.stats.compare.pairing import Differences, Pairing
-from passhat.stats.estimate.metrics import Metric, PassHat, Rate
+from passhat.stats.estimate.metrics import Mean, Metric, PassHat, Rate, WorstOf
 from passhat.stats.outcomes import MissingPolicy
 
 __all__ = ["CurvePoint", "Flip", "LiftCurve", "family", "lift_curve"]
@@ -118,6 +118,7 @@ def lift_curve(
         return None
     ks = sorted({round(k) for k in np.linspace(1, top, min(top, _MOST_POINTS)).tolist()})
     start = PassHat(1) if isinstance(metric, Rate) else metric
+    start = WorstOf(1) if isinstance(metric, Mean) else start
     members = [start.with_k(k) for k in ks]
     # Computed twice rather than kept: of a million tasks that would be a gigabyte.
     tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")

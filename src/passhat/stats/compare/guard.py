@@ -9,7 +9,14 @@ from passhat._display import counted
 from passhat.errors import Hint, NotComparable
 from passhat.protocol import Difference, Protocol
 from passhat.stats.compare.pairing import Pairing
-from passhat.stats.estimate.metrics import Metric, OrderedMetric, PassAt, PassHat, Rate
+from passhat.stats.estimate.metrics import (
+    Metric,
+    OrderedMetric,
+    PassAt,
+    PassHat,
+    Rate,
+    ScoreMetric,
+)
 from passhat.stats.outcomes import Completion, Outcomes
 
 __all__ = ["Agreement", "agree", "same_metric"]
@@ -101,7 +108,7 @@ def _per_task(outcomes: Outcomes) -> str:
 
 def same_metric(a: Metric, b: Metric) -> None:
     """Refuse to compare two different quantities, with a suggestion."""
-    if a.name == b.name or (_is_rate(a) and _is_rate(b)):
+    if a.name == b.name or (_is_rate(a) and _is_rate(b)) or (_is_mean(a) and _is_mean(b)):
         return
     tries = (
         f"{b.k} against {a.k} attempts per task"
@@ -121,3 +128,7 @@ def same_metric(a: Metric, b: Metric) -> None:
 
 def _is_rate(metric: Metric) -> bool:
     return metric.k == 1 and isinstance(metric, PassAt | PassHat | Rate)
+
+
+def _is_mean(metric: Metric) -> bool:
+    return metric.k == 1 and isinstance(metric, ScoreMetric)

@@ -27,7 +27,7 @@ from passhat.stats.compare.guard import Agreement, agree, same_metric
 from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks
-from passhat.stats.compare.these_tasks import find_count_twin
+from passhat.stats.compare.these_tasks import can_bound_lift
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import gap_notes
@@ -360,7 +360,7 @@ def compare(
     changes = _task_changes(pairing, terms)
     results = _results(pairing, metrics, terms, agreement, population, changes)
     these_results: tuple[Result, ...] = ()
-    if terms.population is None and all(find_count_twin(word, pairing, terms) for word in metrics):
+    if terms.population is None and all(can_bound_lift(word, pairing, terms) for word in metrics):
         these_results = _results(
             pairing, metrics, terms, agreement, Population.THESE_TASKS, changes
         )

@@ -19,7 +19,8 @@ import numpy as np
 
 from passhat._serialize import Plain
 from passhat.stats.arrays import BoolArray, FloatArray, IntArray
-from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
+from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.terms import Population
 
@@ -191,6 +192,8 @@ def _draw_population(
     """Means over all tasks like these, the spread of one task, and a normal score, per draw."""
     attempts = int(min(side.counts(Completion.AS_FAILED)[0].min() for side in sides))
     groups = len(sides[0]) if clusters is None else len(set(clusters))
+    if isinstance(metric, ScoreMetric):
+        return None if groups < _FEWEST_TASKS else _draw_scored(sides, metric, clusters)
     twin = metric.as_count_metric(attempts) if attempts >= metric.k else None
     rates = None if twin is None or groups < _FEWEST_TASKS else _draw_rates(sides)
     if twin is None or rates is None:
@@ -203,6 +206,25 @@ def _draw_population(
     means = (weights * values).sum(axis=1)
     spread = np.sqrt(np.maximum((weights * (values**2 + noise)).sum(axis=1) - means**2, 0.0))
     return means, spread, rng.standard_normal(len(means))
+
+
+def _draw_scored(
+    sides: Sequence[Outcomes], metric: ScoreMetric, clusters: Sequence[str] | None
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """The same for a metric of scores, from the values of the tasks as they are.
+
+    They differ by chance as well as by task, so that the sizes are a little on the safe side.
+    """
+    draws = min(_DRAWS, _MOST_CELLS // max(len(sides[0]), 1))
+    if draws < 20 or any(int(side.n.min()) < metric.k for side in sides):
+        return None
+    rng = np.random.default_rng(_SEED)
+    worths = [values_by_task(side, metric) for side in sides]
+    values = worths[-1] - worths[0] if len(worths) > 1 else worths[0]
+    weights = _draw_weights(rng, draws, len(values), clusters)
+    means = weights @ values
+    spread = np.sqrt(np.maximum(weights @ values**2 - means**2, 0.0))
+    return means, spread, rng.standard_normal(draws)
 
 
 def _share(cases: BoolArray) -> float:

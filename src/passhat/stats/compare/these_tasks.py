@@ -39,19 +39,20 @@ import numpy as np
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.lift import Interval, LiftSample, hull
-from passhat.stats.compare.pairing import Pairing, mean_lift
+from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import pair_drop_p_value, pair_rise_p_value
 from passhat.stats.digits import DECIMALS, STEP
 from passhat.stats.estimate.intervals.frontier import Calibration
-from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.intervals.score_levels import cells_at, choose_thresholds
+from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
 from passhat.stats.estimate.task_values import TaskValues
-from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
+from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Scores
 from passhat.stats.terms import Terms
 
 SparseMatrix = Any
 """A csr_array; the stubs of SciPy's linprog know dense matrices only."""
 
-__all__ = ["METHOD", "bound_lift", "end_below_zero", "find_count_twin", "lift_on_these_tasks"]
+__all__ = ["METHOD", "bound_lift", "can_bound_lift", "end_below_zero", "lift_on_these_tasks"]
 
 METHOD = "frontier of task rates by linear programs"
 
@@ -297,7 +298,9 @@ def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> I
     passes is compared, zero is left out if the exact test within tasks rejects it: the interval is
     the set of lifts that their tests do not reject, and zero has a sharper test than the others.
     """
-    twin = find_count_twin(metric, pairing, terms)
+    if isinstance(metric, ScoreMetric):
+        return _bound_score_lift(pairing, metric, terms, tail)
+    twin = _find_count_twin(metric, pairing, terms)
     if twin is None:
         raise InvalidValue(
             f"the lift of {metric} on these tasks has no interval.",
@@ -321,9 +324,48 @@ def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> I
         ends = Interval(low, high)
     else:
         ends = lift_on_these_tasks(a, b, twin, tail, sign=sign)
+    return _leave_out_zero(_holding_lifts(ends, differences), pairing, metric, terms, tail)
+
+
+def _holding_lifts(ends: Interval, differences: Differences) -> Interval:
+    """The interval, widened to hold the lift for every way to fill in missing attempts."""
     lifts = [mean_lift(d) for d in differences.fills]
-    whole = hull([ends, *(Interval(lift, lift) for lift in lifts)])
-    return _leave_out_zero(whole, pairing, metric, terms, tail)
+    return hull([ends, *(Interval(lift, lift) for lift in lifts)])
+
+
+def _bound_score_lift(pairing: Pairing, metric: ScoreMetric, terms: Terms, tail: float) -> Interval:
+    """The interval of the lift in a metric of scores: the average over thresholds.
+
+    Where one attempt is made at each task, the bound on new tasks holds here, too.
+    """
+    differences = pairing.differences(metric, terms.missing)
+    plain = terms.missing.completion
+    is_open = terms.missing is MissingPolicy.BOUND and differences.open > 0
+    if max(int(side.counts(plain)[0].max()) for side in (pairing.a, pairing.b)) == 1:
+        return hull(LiftSample.of(d).interval(tail, terms.alternative) for d in differences.fills)
+    passed = Completion.AS_PASSED if is_open else plain
+    low = high = None
+    if terms.alternative != "less":
+        ways = pairing.a.graded(passed), pairing.b.graded(plain)
+        low = mean_lift(differences.lowest) - _score_reach(*ways, metric, tail, 1)
+    if terms.alternative != "greater":
+        ways = pairing.a.graded(plain), pairing.b.graded(passed)
+        high = mean_lift(differences.highest) + _score_reach(*ways, metric, tail, -1)
+    ends = Interval(
+        -1.0 if low is None else max(low, -1.0), 1.0 if high is None else min(high, 1.0)
+    )
+    return _holding_lifts(ends, differences)
+
+
+def _score_reach(a: Scores, b: Scores, metric: ScoreMetric, tail: float, sign: int) -> float:
+    """How far the lower end (sign 1) or the upper end (-1) lies from the lift."""
+    verdict_metric, reach = metric.verdict_metric, 0.0
+    for threshold in choose_thresholds(a, b):
+        cells_a, cells_b = cells_at(a, threshold), cells_at(b, threshold)
+        lift = _mean(cells_b, verdict_metric) - _mean(cells_a, verdict_metric)
+        ends = lift_on_these_tasks(cells_a, cells_b, verdict_metric, tail, sign=sign)
+        reach += threshold.weight * (lift - ends.low if sign > 0 else ends.high - lift)
+    return reach
 
 
 def _leave_out_zero(
@@ -353,7 +395,12 @@ def _half_step(pairing: Pairing) -> float:
     return max(round(1 / (pairing.a.attempts + pairing.b.attempts), DECIMALS), STEP)
 
 
-def find_count_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
+def can_bound_lift(metric: Metric, pairing: Pairing, terms: Terms) -> bool:
+    """Whether the lift of a metric has an interval about these tasks."""
+    return isinstance(metric, ScoreMetric) or _find_count_twin(metric, pairing, terms) is not None
+
+
+def _find_count_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
     """The metric itself if it depends on counts only, or a count metric of equal truth."""
     attempts, _ = pairing.a.counts(terms.missing.completion)
     return metric.as_count_metric(int(attempts.max()))

@@ -16,7 +16,7 @@ from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.exchangeability import position_warnings
 from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import Delta, Metric, OrderedMetric, PassHat
+from passhat.stats.estimate.metrics import Delta, Metric, OrderedMetric, PassHat, ScoreMetric
 from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
@@ -328,6 +328,8 @@ def _as_estimate(
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
     if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
         notes.append("delta^k may lie outside both ends when only some missing attempts passed")
+    if isinstance(metric, ScoreMetric) and view.outcomes.scores is None:
+        notes.append(f"no attempt has a score besides its verdict: it is {metric.verdict_metric}")
     notes += gap_notes(view.outcomes, metric)
     if isinstance(metric, OrderedMetric):
         notes += position_warnings(

@@ -10,26 +10,36 @@ from types import MappingProxyType
 from passhat.errors import InvalidValue, MetricError, shorten
 from passhat.stats.estimate.counting import as_share
 from passhat.stats.estimate.metrics import (
+    BestOf,
     Delta,
     FirstAll,
     FirstAny,
     GPass,
+    Mean,
     Metric,
     PassAt,
     PassHat,
     Rate,
     Window,
+    WorstOf,
 )
 
 __all__ = ["GRAMMAR", "metric"]
 
 GRAMMAR: Mapping[str, type[Metric]] = MappingProxyType(
-    {kind.word: kind for kind in (PassAt, PassHat, Delta, GPass, FirstAny, FirstAll, Window)}
+    {
+        kind.word: kind
+        for kind in (PassAt, PassHat, Delta, GPass, FirstAny, FirstAll, Window, BestOf, WorstOf)
+    }
 )
-"""The words that take a k; ``rate`` takes none and ``gpass@k`` also takes ``:t``."""
+"""The words that take a k; ``gpass@k`` also takes ``:t``."""
+
+_WITHOUT_K: Mapping[str, type[Rate | Mean]] = MappingProxyType({"rate": Rate, "mean": Mean})
 
 _WORD = re.compile(r"(?P<family>[a-z]+[@^])(?P<k>[0-9]+)(?::(?P<t>[0-9./]+))?")
-_EXAMPLES = "pass@4, pass^4, delta^4, gpass@4:0.5, first@4, first^4, window^2, rate"
+_EXAMPLES = (
+    "pass@4, pass^4, delta^4, gpass@4:0.5, first@4, first^4, window^2, rate, mean, best@4, worst@4"
+)
 
 
 def metric(word: str | Metric) -> Metric:
@@ -48,8 +58,8 @@ def metric(word: str | Metric) -> Metric:
     if not isinstance(word, str):
         raise MetricError(f"a metric is a word such as pass^4, not {shorten(word)}.")
     text = word.strip().lower()
-    if text == "rate":
-        return Rate()
+    if text in _WITHOUT_K:
+        return _WITHOUT_K[text]()
     match = _WORD.fullmatch(text)
     if match is None or match["family"] not in GRAMMAR:
         raise MetricError(f"{shorten(word)} is not a metric.", hint=_suggestion(text))
@@ -79,8 +89,9 @@ def _g_pass(word: str, k: int, share: str | None) -> Metric:
 def _suggestion(text: str) -> str:
     """The nearest word of the grammar, with the requested number."""
     digits = re.search(r"[0-9]+", text)
-    if digits is None and difflib.get_close_matches(text, ["rate", "mean", "accuracy"], 1, 0.7):
-        return "Did you mean rate?"
+    near = [] if digits else difflib.get_close_matches(text, [*_WITHOUT_K, "accuracy"], 1, 0.7)
+    if near:
+        return f"Did you mean {near[0] if near[0] in _WITHOUT_K else 'rate'}?"
     k = digits.group() if digits else "4"
     letters = re.sub(r"[\W\d_]+", "", text)
     sign = "@" if re.search(r"@|at|any", text) else "^"

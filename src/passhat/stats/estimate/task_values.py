@@ -12,9 +12,9 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import Hint, InvalidValue, OrderUnknown, TooFewAttempts, UnequalAttempts
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
+from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric, ScoreMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes
-from passhat.stats.outcomes.order import Sequences
+from passhat.stats.outcomes.order import Scores, Sequences
 
 __all__ = ["FilledOutcomes", "TaskValues", "gap_notes", "values_by_task"]
 
@@ -41,6 +41,7 @@ class FilledOutcomes:
     completion: Completion
     _histogram: Histogram | None = field(default=None, init=False)
     _sequences: Sequences | None = field(default=None, init=False)
+    _scores: Scores | None = field(default=None, init=False)
 
     @property
     def histogram(self) -> Histogram:
@@ -70,8 +71,27 @@ class FilledOutcomes:
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences
 
+    @property
+    def scores(self) -> Scores:
+        """The scores of all attempts; refused where the source has scores that were not kept."""
+        if self.outcomes.scores is None and self.outcomes.unscored:
+            raise InvalidValue(
+                f"the scores were not kept: {self.outcomes.unscored}.",
+                hint=Hint(
+                    "State the range of the scores ({score_range}), read a large source attempt by "
+                    "attempt ({one_by_one}), or ask for pass@k and pass^k.",
+                    score_range="LOWEST..HIGHEST",
+                    one_by_one=True,
+                ),
+            )
+        if self._scores is None:
+            self._scores = self.outcomes.graded(self.completion)
+        return self._scores
+
     def per_task(self, metric: Metric) -> FloatArray:
         """The value of a metric for every task, in the order of the tasks."""
+        if isinstance(metric, ScoreMetric):
+            return metric.values(self.scores)
         if isinstance(metric, OrderedMetric):
             return metric.values(self.sequences)
         if not isinstance(metric, CountMetric):
@@ -102,6 +122,8 @@ class FilledOutcomes:
         if isinstance(metric, CountMetric):
             cells = self.histogram
             return TaskValues(metric.values(cells.n, cells.c), cells.tasks)
+        if isinstance(metric, ScoreMetric):
+            return TaskValues(*np.unique(metric.values(self.scores), return_counts=True))
         if isinstance(metric, OrderedMetric):
             sequences = self.sequences
             if metric.needs_equal_n:

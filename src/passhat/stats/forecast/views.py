@@ -11,7 +11,16 @@ from passhat.errors import Hint, InvalidValue
 from passhat.stats.clusters import task_clusters
 from passhat.stats.digits import round_outward
 from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import CountMetric, Delta, FirstAny, Metric, PassAt, PassHat
+from passhat.stats.estimate.metrics import (
+    BestOf,
+    CountMetric,
+    Delta,
+    FirstAny,
+    Metric,
+    PassAt,
+    PassHat,
+    ScoreMetric,
+)
 from passhat.stats.forecast.band import Admissible, cutoff_for, rare_tasks
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import OptionName, Terms
@@ -33,16 +42,13 @@ def countable(word: str | Metric) -> CountMetric:
     """The metric of a word, if it is a function of a task's success rate."""
     count_metric = parse(word)
     if not isinstance(count_metric, CountMetric):
-        twin = (
-            PassAt(count_metric.k)
-            if isinstance(count_metric, FirstAny)
-            else PassHat(count_metric.k)
-        )
-        why = (
-            "it is made of two averages"
-            if isinstance(count_metric, Delta)
-            else "it depends on the order of attempts"
-        )
+        looks_for_any = isinstance(count_metric, FirstAny | BestOf)
+        twin = PassAt(count_metric.k) if looks_for_any else PassHat(count_metric.k)
+        why = "it depends on the order of attempts"
+        if isinstance(count_metric, Delta):
+            why = "it is made of two averages"
+        elif isinstance(count_metric, ScoreMetric):
+            why = "it depends on the scores of attempts"
         raise InvalidValue(
             f"{count_metric} cannot be forecast: {why}.", hint=f"Forecast {twin} instead."
         )

@@ -20,8 +20,9 @@ Data: TypeAlias = "Run | Outcomes | Sequence[Sequence[Any]] | np.ndarray[Any, An
 
 _TAKES = (
     "a Run (from passhat.run or passhat.read), Outcomes, a matrix of 0 and 1 with a row per task "
-    "and a column per attempt (a list of lists or a NumPy array; None or NaN is a missing "
-    "attempt), or a pandas or polars frame with the columns task and success, or task, n and c"
+    "and a column per attempt, or of scores from 0 to 1 (a list of lists or a NumPy array; None "
+    "or NaN is a missing attempt), or a pandas or polars frame with the columns task and success, "
+    "or task, n and c"
 )
 
 
@@ -62,7 +63,20 @@ def _from_matrix(data: Any) -> Outcomes:
         )
     if len(data) and all(isinstance(item, Mapping) for item in data):
         return Outcomes.from_records(data)
+    if _holds_scores(data):
+        return Outcomes.from_scores(data)
     return Outcomes.from_matrix(data)
+
+
+def _holds_scores(data: Any) -> bool:
+    """Whether a matrix has fractions, all of them between 0 and 1."""
+    try:
+        numbers = np.asarray(data, np.float64)
+    except (TypeError, ValueError):
+        return False
+    numbers = numbers[~np.isnan(numbers)]
+    has_fractions = bool(((numbers > 0) & (numbers < 1)).any())
+    return has_fractions and bool(((numbers >= 0) & (numbers <= 1)).all())
 
 
 def _is_frame(data: object) -> bool:

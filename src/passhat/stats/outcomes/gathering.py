@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -95,6 +95,7 @@ class OutcomeColumns:
     order: Order | None = None
     labels: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
     scores: Scores | None = None
+    unscored: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -371,6 +372,8 @@ class AttemptGatherer(_Rows):
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
             columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
+            if scores is None and remarks:
+                columns = replace(columns, unscored=remarks[0])
             notes = (*id_notes, *judgement.notes, *blame_notes(_failure_words(attempts)))
             parts.append(as_gathered(key, columns, attempts, notes, remarks=remarks))
         return parts

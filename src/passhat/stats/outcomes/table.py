@@ -21,6 +21,7 @@ from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
 from passhat.stats.outcomes.histogram import Histogram, cells_of
 from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.order import Order, Scores
+from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
 __all__ = ["Outcomes", "TaskNumbers", "columns_from_records"]
@@ -103,6 +104,8 @@ class Outcomes(Plain):
         Slices: for each label name one value per task.
     scores : Scores or None
         Graded results of the attempts; ``None`` where each would be the verdict itself.
+    unscored : str
+        Why scores that the source has are not here; empty where none are lost.
     """
 
     tasks: Sequence[str]
@@ -113,6 +116,7 @@ class Outcomes(Plain):
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     _cells: Histogram | None = None
     scores: Scores | None = None
+    unscored: str = ""
 
     # -- making ------------------------------------------------------------------------------
 
@@ -198,6 +202,40 @@ class Outcomes(Plain):
         )
 
     @classmethod
+    def from_scores(
+        cls,
+        matrix: npt.ArrayLike,
+        tasks: Sequence[str] | None = None,
+        *,
+        pass_at: float = 1.0,
+        labels: Mapping[str, Sequence[str]] | None = None,
+    ) -> Outcomes:
+        """Outcomes from tasks x attempts of scores between 0 and 1; NaN is missing.
+
+        An attempt passes from a score of ``pass_at``.
+
+        Examples
+        --------
+        >>> Outcomes.from_scores([[0.5, 1.0], [0.0, 0.25]])
+        <Outcomes: 2 tasks x 2 attempts, 1 passed, order known, scores kept>
+        """
+        try:
+            scores = _as_array(matrix).astype(np.float64)
+        except (TypeError, ValueError):
+            raise InvalidValue("the matrix must hold scores, and NaN for missing.") from None
+        if not bool((np.isnan(scores) | ((scores >= 0) & (scores <= 1))).all()):
+            raise InvalidValue(
+                f"scores lie between 0 and 1; here they go from {np.nanmin(scores):g} to "
+                f"{np.nanmax(scores):g}.",
+                hint="Scale them: (scores - lowest) / (highest - lowest).",
+            )
+        with np.errstate(invalid="ignore"):
+            verdicts = np.where(np.isnan(scores), np.nan, scores >= pass_at - REWARD_TOLERANCE)
+        outcomes = cls.from_matrix(verdicts, tasks, labels=labels)
+        starts = np.arange(0, scores.size + 1, scores.shape[1], dtype=np.int64)
+        return replace(outcomes, scores=Scores(scores.reshape(-1), starts))
+
+    @classmethod
     def from_records(cls, records: Iterable[Mapping[str, object] | Attempt]) -> Outcomes:
         """Outcomes from one record per attempt.
 
@@ -220,7 +258,7 @@ class Outcomes(Plain):
             outcomes = cls.from_counts(
                 columns.n, columns.c, columns.tasks, missing=columns.m, labels=columns.labels
             )
-            return outcomes if columns.scores is None else replace(outcomes, scores=columns.scores)
+            return replace(outcomes, scores=columns.scores, unscored=columns.unscored)
         labels = MappingProxyType({name: tuple(v) for name, v in columns.labels.items()})
         return cls(
             columns.tasks,
@@ -230,6 +268,7 @@ class Outcomes(Plain):
             columns.order,
             labels,
             scores=columns.scores,
+            unscored=columns.unscored,
         )
 
     # -- looking -----------------------------------------------------------------------------
@@ -280,6 +319,25 @@ class Outcomes(Plain):
         low, high = int(per_task.min()), int(per_task.max())
         return counted(low, "attempt") if low == high else f"{low:,} to {high:,} attempts"
 
+    def graded(self, completion: Completion = Completion.AS_FAILED) -> Scores:
+        """The scores with missing attempts filled in; verdicts where there are no scores.
+
+        Those of a task are not in the order of its attempts.
+        """
+        n, c = self.n, self.c
+        if self.scores is None:
+            rank = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+            recorded = (rank < np.repeat(c, n)).astype(np.float64)
+        else:
+            recorded = self.scores.values[~np.isnan(self.scores.values)]
+        if self.m is None or completion is Completion.DROPPED:
+            return Scores(recorded, np.concatenate(([0], np.cumsum(n))))
+        starts = np.concatenate(([0], np.cumsum(n + self.m)))
+        values = np.full(int(starts[-1]), float(completion is Completion.AS_PASSED))
+        place = np.arange(len(recorded)) + np.repeat(starts[:-1] - (np.cumsum(n) - n), n)
+        values[place] = recorded
+        return Scores(values, starts)
+
     # -- choosing ----------------------------------------------------------------------------
 
     def take(self, keep: IntArray | BoolArray) -> Outcomes:
@@ -304,6 +362,7 @@ class Outcomes(Plain):
                 {name: tuple(values[i] for i in indices) for name, values in self.labels.items()}
             ),
             scores=None if self.scores is None else self.scores.take(indices),
+            unscored=self.unscored,
         )
 
     def by(self, label: str) -> Iterator[tuple[str, Outcomes]]:
@@ -334,6 +393,8 @@ class Outcomes(Plain):
             parts.append(f"{self.total_missing:,} missing")
         if self.order is not None:
             parts.append("order known")
+        if self.scores is not None:
+            parts.append("scores kept")
         return ", ".join(parts)
 
     def __repr__(self) -> str:

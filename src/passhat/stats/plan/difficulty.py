@@ -14,30 +14,36 @@ the distribution of p is known, which is the purpose of a pilot.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.compare.prospects import fit_weights, rate_grid
 from passhat.stats.estimate.estimator import missing_effect
-from passhat.stats.estimate.metrics import CountMetric, PassHat
+from passhat.stats.estimate.metrics import CountMetric, PassHat, ScoreMetric
 from passhat.stats.estimate.task_values import values_by_task
-from passhat.stats.outcomes import Completion, Outcomes
+from passhat.stats.outcomes import Completion, Outcomes, Scores
 
 __all__ = [
     "Components",
     "Difficulty",
     "PilotVariance",
+    "PlannedMetric",
+    "ScoreSpread",
+    "TaskSpread",
     "VarianceByAttempts",
     "binomial_chances",
+    "find_spread",
     "median_attempts",
     "missing_note",
+    "pilot_basis",
     "pilot_values",
 ]
 
@@ -45,6 +51,11 @@ _POINTS = 200
 _MOST_ATTEMPTS = 2_000
 _ALIKE = 1e-6
 """An ICC this near to 0 or 1 is one: the Beta distribution there is too narrow to invert."""
+
+_MOST_DRAWN = 32
+_TASK_DRAWS = 200
+_MOST_TASKS_DRAWN = 60
+"""Attempts, draws and tasks with which the variance within tasks of scores is found."""
 
 _REDRAWS = 400
 _FEWEST_REDRAWN = 3
@@ -64,8 +75,48 @@ class Components:
         return self.between + self.within
 
 
+PlannedMetric = CountMetric | ScoreMetric
+"""What a plan can be made for."""
+
+
+class TaskSpread(ABC):
+    """How far the values of tasks differ, and those of attempts at one task."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def mean(self, metric: PlannedMetric) -> float:
+        """The metric's mean over tasks like these."""
+
+    @abstractmethod
+    def components(self, metric: PlannedMetric, n: int) -> Components:
+        """The variance of one task's value from n attempts, in its two parts."""
+
+    def lift_variance(
+        self, pilot: Outcomes, other: TaskSpread, against: Outcomes, metric: PlannedMetric
+    ) -> float:
+        """How far the lift truly differs from task to task.
+
+        The attempts of the two agents are independent, so their noise does not enter the
+        covariance of their values: Var(a) + Var(b) - 2 Cov(a, b) of the true values.
+        """
+        places = {task: i for i, task in enumerate(against.tasks)}
+        pairs = [(i, places[task]) for i, task in enumerate(pilot.tasks) if task in places]
+        if len(pairs) < _FEWEST_REDRAWN:
+            raise InvalidValue(
+                f"the two pilots share {counted(len(pairs), 'task')}; at least 3 are needed."
+            )
+        rows, other_rows = (np.array(side) for side in zip(*pairs, strict=True))
+        x = values_by_task(pilot.take(rows), metric, Completion.AS_FAILED)
+        y = values_by_task(against.take(other_rows), metric, Completion.AS_FAILED)
+        covariance = float(np.cov(x, y)[0, 1])
+        k = metric.k
+        spread = self.components(metric, k).between + other.components(metric, k).between
+        return max(spread - 2 * covariance, 0.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Difficulty:
+class Difficulty(TaskSpread):
     """Success rates and how often each occurs among tasks."""
 
     rates: FloatArray
@@ -115,12 +166,11 @@ class Difficulty:
         rates = betaincinv(mean * size, (1 - mean) * size, middles)
         return cls(np.asarray(rates, np.float64), np.full(_POINTS, 1 / _POINTS))
 
-    def mean(self, metric: CountMetric) -> float:
-        """The metric's mean over tasks like these."""
+    def mean(self, metric: PlannedMetric) -> float:
         return float(self.weights @ metric.value_at_rate(self.rates))
 
-    def components(self, metric: CountMetric, n: int) -> Components:
-        """The variance of one task's value from n attempts, in its two parts."""
+    def components(self, metric: PlannedMetric, n: int) -> Components:
+        metric = metric.verdict_metric if isinstance(metric, ScoreMetric) else metric
         if n < metric.k:
             need_text = counted(metric.k, "attempt")
             raise InvalidValue(f"{metric} needs at least {need_text} per task, not {n}.")
@@ -134,27 +184,109 @@ class Difficulty:
         within = float(self.weights @ np.maximum(chance @ value**2 - (chance @ value) ** 2, 0))
         return Components(between, within * size / n)
 
-    def lift_variance(
-        self, pilot: Outcomes, other: Difficulty, against: Outcomes, metric: CountMetric
-    ) -> float:
-        """How far the lift truly differs from task to task.
 
-        The attempts of the two agents are independent, so their noise does not enter the
-        covariance of their values: Var(a) + Var(b) - 2 Cov(a, b) of the true values.
-        """
-        places = {task: i for i, task in enumerate(against.tasks)}
-        pairs = [(i, places[task]) for i, task in enumerate(pilot.tasks) if task in places]
-        if len(pairs) < _FEWEST_REDRAWN:
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreSpread(TaskSpread):
+    """The scores of a pilot, task by task."""
+
+    scores: Scores
+    _variances: dict[tuple[ScoreMetric, int], float] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_outcomes(cls, outcomes: Outcomes) -> ScoreSpread:
+        """The scores of all attempts that have one; two or more at every task."""
+        if int(outcomes.n.min()) < 2:
             raise InvalidValue(
-                f"the two pilots share {counted(len(pairs), 'task')}; at least 3 are needed."
+                "the pilot has a task with fewer than two scored attempts, so what differs between "
+                "tasks and what differs between attempts cannot be told apart.",
+                hint="Make two or more attempts per task.",
             )
-        rows, other_rows = (np.array(side) for side in zip(*pairs, strict=True))
-        x = values_by_task(pilot.take(rows), metric, Completion.AS_FAILED)
-        y = values_by_task(against.take(other_rows), metric, Completion.AS_FAILED)
-        covariance = float(np.cov(x, y)[0, 1])
-        k = metric.k
-        spread = self.components(metric, k).between + other.components(metric, k).between
-        return max(spread - 2 * covariance, 0.0)
+        return cls(outcomes.graded(Completion.DROPPED))
+
+    def mean(self, metric: PlannedMetric) -> float:
+        return float(self._values(metric).mean())
+
+    def _values(self, metric: PlannedMetric) -> FloatArray:
+        assert isinstance(metric, ScoreMetric)
+        fewest = int(np.diff(self.scores.starts).min())
+        if fewest < metric.k:
+            raise InvalidValue(
+                f"{metric} needs a pilot with {counted(metric.k, 'attempt')} at every task; one "
+                f"has {fewest}.",
+                hint=f"Plan for {metric.with_k(fewest)}, or make more attempts.",
+            )
+        return metric.values(self.scores)
+
+    def components(self, metric: PlannedMetric, n: int) -> Components:
+        """The variance of a task's value from n attempts; attempts are drawn from those it has.
+
+        One imaginary task of unknown value is added, as for verdicts: a pilot whose tasks are all
+        alike does not prove that others are.
+        """
+        values = self._values(metric)
+        tasks, mean = len(values), float(values.mean())
+        sizes = np.diff(self.scores.starts)
+        distinct, counts = np.unique(sizes, return_counts=True)
+        noises = [self._within(metric, size) for size in distinct.tolist()]
+        noise = float(np.average(noises, weights=counts))
+        spread = max(float(values.var()) * tasks / max(tasks - 1, 1) - noise, 0.0)
+        between = (tasks * spread + 1 / 12 + (mean - 0.5) ** 2) / (tasks + 1)
+        return Components(between, self._within(metric, n))
+
+    def _within(self, metric: PlannedMetric, n: int) -> float:
+        """The mean variance of a task's value from n attempts, by drawing them."""
+        assert isinstance(metric, ScoreMetric)
+        size = min(n, max(8 * metric.k, _MOST_DRAWN))
+        if (metric, size) not in self._variances:
+            self._variances[metric, size] = self._draw_variance(metric, size)
+        return self._variances[metric, size] * size / n
+
+    def _draw_variance(self, metric: ScoreMetric, size: int) -> float:
+        rng = np.random.default_rng(_SEED)
+        places = np.linspace(0, len(self.scores.starts) - 2, _MOST_TASKS_DRAWN).round()
+        variances = []
+        for place in np.unique(places.astype(np.int64)).tolist():
+            row = self.scores.of(place)
+            rows = rng.choice(row, (_TASK_DRAWS, size))
+            starts = np.arange(0, rows.size + 1, size)
+            drawn = metric.values(Scores(rows.reshape(-1), starts))
+            # Draws from m attempts have (m - 1) / m of the variance of the attempts.
+            variances.append(float(drawn.var()) * len(row) / (len(row) - 1))
+        return float(np.mean(variances))
+
+
+def pilot_basis(outcomes: Outcomes) -> str:
+    """The assumption that a plan from a pilot rests on."""
+    return f"difficulty as in the pilot ({outcomes}), plus one imaginary task of unknown difficulty"
+
+
+def find_spread(
+    outcomes: Outcomes | None,
+    metric: PlannedMetric,
+    mean: float | None = None,
+    icc: float | None = None,
+) -> tuple[TaskSpread, tuple[str, ...]]:
+    """How tasks differ, from a pilot or from what is stated, and the assumptions behind it."""
+    if outcomes is not None:
+        if mean is not None or icc is not None:
+            raise InvalidValue(
+                "mean and icc are assumptions for when there is no pilot; here there is one."
+            )
+        if isinstance(metric, ScoreMetric) and outcomes.scores is not None:
+            return ScoreSpread.from_outcomes(outcomes), pilot_basis(outcomes, metric)
+        return Difficulty.from_outcomes(outcomes), pilot_basis(outcomes, metric)
+    if mean is None or icc is None:
+        raise InvalidValue(
+            "without a pilot the plan needs the mean and the ICC you expect.",
+            hint=Hint(
+                "For example {mean} {icc}: 70% of attempts pass, and 40% of the variance "
+                "between attempts is the task's.",
+                mean=0.7,
+                icc=0.4,
+            ),
+        )
+    basis = f"no pilot: {percent(mean, 0)} of attempts pass, ICC {icc:g}"
+    return Difficulty.from_mean(mean, icc), (f"{basis}, success rates follow a Beta",)
 
 
 VarianceByAttempts = Callable[[int], Components]
@@ -179,7 +311,7 @@ class PilotVariance:
         variance: VarianceByAttempts,
         pilot: Outcomes | None,
         against: Outcomes | None,
-        metric: CountMetric,
+        metric: PlannedMetric,
         cluster: str | None,
     ) -> PilotVariance:
         """Draw the pilot's tasks, or clusters of them, again with Dirichlet weights."""
@@ -228,7 +360,7 @@ def median_attempts(outcomes: Outcomes) -> int:
     return int(np.median(outcomes.n))
 
 
-def missing_note(pilot: Outcomes, metric: CountMetric) -> Iterator[str]:
+def missing_note(pilot: Outcomes, metric: PlannedMetric) -> Iterator[str]:
     """Yield the cost of missing attempts: bounds that more attempts do not bring together."""
     ends = missing_effect(pilot, metric)
     low, high = ends["as failed"], ends["as passed"]
@@ -243,7 +375,7 @@ def missing_note(pilot: Outcomes, metric: CountMetric) -> Iterator[str]:
 
 
 def pilot_values(
-    pilot: Outcomes, against: Outcomes | None, metric: CountMetric, cluster: str | None
+    pilot: Outcomes, against: Outcomes | None, metric: PlannedMetric, cluster: str | None
 ) -> tuple[FloatArray, tuple[str, ...] | None]:
     """Values task by task, or differences of two pilots, and the clusters of these tasks.
 

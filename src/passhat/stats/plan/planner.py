@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from passhat._display import counted, percent
+from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.grammar import metric as parse_metric
-from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes
 from passhat.stats.plan.allocation import Allocation, Allocator
@@ -29,9 +29,12 @@ from passhat.stats.plan.difficulty import (
     Components,
     Difficulty,
     PilotVariance,
+    PlannedMetric,
+    TaskSpread,
     VarianceByAttempts,
+    find_spread,
     median_attempts,
-    missing_note,
+    pilot_basis,
 )
 from passhat.stats.plan.plan_result import Detect, Goal, HalfWidth, Plan, PlanRow
 from passhat.stats.terms import Population
@@ -74,7 +77,7 @@ def plan_tasks(
     pilot : Run, Outcomes, matrix or data frame, optional
         A run with two or more attempts per task. Without it, state ``mean`` and ``icc``.
     metric : str
-        A metric of counts, such as ``pass^4``.
+        A metric of counts or scores, such as ``pass^4`` or ``mean``.
     detect : float
         The lift to be seen between two agents that attempt the same tasks.
     half_width : float
@@ -101,23 +104,23 @@ def plan_tasks(
     >>> plan_tasks(metric="pass^4", half_width=0.05, mean=0.7, icc=0.4).cheapest
     PlanRow(attempts=4, tasks=383, total_attempts=1532, cost=None, seconds=None)
     """
-    count_metric = _count_metric(metric)
+    planned_metric = _planned_metric(metric)
     goal = _goal(detect, half_width, power, level)
-    _check_attempts(count_metric, attempts)
+    _check_attempts(planned_metric, attempts)
     source = None if pilot is None else as_run_or_outcomes(pilot)
     outcomes = None if source is None else as_outcomes(source)
     other = None if against is None else as_outcomes(against)
     if outcomes is None and cluster is not None:
         raise InvalidValue("clusters are a label of a pilot's tasks; there is no pilot.")
-    difficulty, basis = _difficulty(outcomes, count_metric, mean, icc)
-    variance = _variance(difficulty, count_metric, goal, outcomes, other, correlation)
+    difficulty, basis = find_spread(outcomes, planned_metric, mean, icc)
+    variance = _variance(difficulty, planned_metric, goal, outcomes, other, correlation)
     other_side = other if goal.agents == 2 else None
-    spread = PilotVariance.redraw(variance, outcomes, other_side, count_metric, cluster)
+    spread = PilotVariance.redraw(variance, outcomes, other_side, planned_metric, cluster)
     price = _price_per_attempt(source)
-    sizes = {math.ceil(count_metric.k * step) for step in _STEPS}
+    sizes = {math.ceil(planned_metric.k * step) for step in _STEPS}
     sizes |= set() if outcomes is None else {median_attempts(outcomes)}
     sizes |= set() if attempts is None else {attempts}
-    attempt_counts = sorted(n for n in sizes if n >= count_metric.k)
+    attempt_counts = sorted(n for n in sizes if n >= planned_metric.k)
     caution = None if pilot is None else _CAUTION
     rows = tuple(
         _row(goal.tasks(spread.total(n, caution)), n, goal.agents, price) for n in attempt_counts
@@ -125,8 +128,8 @@ def plan_tasks(
     first = variance(attempt_counts[0])
     plan = Plan(
         **_goal_fields(goal),
-        metric=count_metric.name,
-        value=difficulty.mean(count_metric),
+        metric=planned_metric.name,
+        value=difficulty.mean(planned_metric),
         between=first.between,
         within=first.within,
         rows=rows,
@@ -140,7 +143,7 @@ def plan_tasks(
             *_price_notes(price, goal),
         ),
     )
-    if outcomes is not None and median_attempts(outcomes) >= count_metric.k:
+    if outcomes is not None and median_attempts(outcomes) >= planned_metric.k:
         variance_now = spread.total(median_attempts(outcomes), _CAUTION)
         plan = replace(plan, pilot_reaches=goal.reach(variance_now, len(outcomes)))
     if not spread.has_redraws:
@@ -183,20 +186,20 @@ def plan_attempts(
         every task or allocated, whichever needs fewer.
     """
     source = as_run_or_outcomes(pilot)
-    count_metric = _count_metric(metric)
+    planned_metric = _planned_metric(metric)
     if gate and detect is None and half_width is None:
-        detect = _detectable_drop(as_outcomes(source), count_metric, level, power)
+        detect = _detectable_drop(as_outcomes(source), planned_metric, level, power)
     goal = _goal(detect, half_width, power, level)
-    _check_attempts(count_metric, attempts)
+    _check_attempts(planned_metric, attempts)
     if gate and isinstance(goal, HalfWidth):
         raise InvalidValue(
             "a gate is planned for a drop.",
             hint=Hint("For example {gate} {detect}.", gate=True, detect=0.05),
         )
-    plan = _equal_attempts(source, count_metric, goal, attempts, gate=gate)
-    if not gate:
+    plan = _equal_attempts(source, planned_metric, goal, attempts, gate=gate)
+    if not gate or isinstance(planned_metric, ScoreMetric):
         return plan
-    allocator = Allocator(source, count_metric, level)
+    allocator = Allocator(source, planned_metric, level)
     total = plan.cheapest.attempts * plan.cheapest.tasks
     allocation = _allocate_for_goal(allocator, goal, total, gate=True)
     return plan if allocation.total >= total else replace(plan, allocation=allocation)
@@ -252,7 +255,7 @@ def allocate(
             row = _row(len(outcomes), round(total / len(outcomes)), 1, _price_per_attempt(source))
             plan = replace(plan, rows=(row,))
         return replace(plan, allocation=_allocate_for_goal(allocator, goal, total, gate=gate))
-    difficulty, basis = _difficulty(outcomes, count_metric)
+    difficulty = Difficulty.from_outcomes(outcomes)
     allocator = Allocator(source, count_metric, level, most, difficulty)
     total = budget if budget is not None else int(outcomes.attempts)
     price = _price_per_attempt(source)
@@ -265,7 +268,7 @@ def allocate(
         power=None,
         rows=(row,),
         fewest_tasks=len(outcomes),
-        assumptions=(*basis, *_price_notes(price, None)),
+        assumptions=(*pilot_basis(outcomes, count_metric), *_price_notes(price, None)),
         allocation=allocator.allocation(total),
     )
 
@@ -288,9 +291,9 @@ def half_widths(
 # -- arguments and their parts -----------------------------------------------------------------
 
 
-def _count_metric(word: str | Metric) -> CountMetric:
+def _planned_metric(word: str | Metric) -> PlannedMetric:
     metric = parse_metric(word)
-    if not isinstance(metric, CountMetric):
+    if not isinstance(metric, CountMetric | ScoreMetric):
         raise InvalidValue(
             f"{metric} cannot be planned for: its value depends on more than n and c of each task.",
             hint=f"Plan for pass^{metric.k} or pass@{metric.k}.",
@@ -298,7 +301,17 @@ def _count_metric(word: str | Metric) -> CountMetric:
     return metric
 
 
-def _check_attempts(metric: CountMetric, attempts: int | None) -> None:
+def _count_metric(word: str | Metric) -> CountMetric:
+    metric = _planned_metric(word)
+    if isinstance(metric, ScoreMetric):
+        raise InvalidValue(
+            f"attempts are not allocated by {metric}, which looks at scores.",
+            hint=f"Allocate them by {metric.verdict_metric}.",
+        )
+    return metric
+
+
+def _check_attempts(metric: PlannedMetric, attempts: int | None) -> None:
     if attempts is not None and attempts < metric.k:
         raise InvalidValue(
             f"{metric} needs at least {counted(metric.k, 'attempt')} per task, not {attempts}."
@@ -322,38 +335,9 @@ def _goal(detect: float | None, half_width: float | None, power: float, level: f
     return Detect(detect, level, power)
 
 
-def _difficulty(
-    outcomes: Outcomes | None,
-    metric: CountMetric,
-    mean: float | None = None,
-    icc: float | None = None,
-) -> tuple[Difficulty, tuple[str, ...]]:
-    """The distribution of success rates, and the assumptions it rests on."""
-    if outcomes is not None:
-        if mean is not None or icc is not None:
-            raise InvalidValue(
-                "mean and icc are assumptions for when there is no pilot; here there is one."
-            )
-        basis = f"difficulty as in the pilot ({outcomes}), plus one imaginary task of unknown "
-        notes = (*missing_note(outcomes, metric), f"{basis}difficulty")
-        return Difficulty.from_outcomes(outcomes), notes
-    if mean is None or icc is None:
-        raise InvalidValue(
-            "without a pilot the plan needs the mean and the ICC you expect.",
-            hint=Hint(
-                "For example {mean} {icc}: 70% of attempts pass, and 40% of the variance "
-                "between attempts is the task's.",
-                mean=0.7,
-                icc=0.4,
-            ),
-        )
-    basis = f"no pilot: {percent(mean, 0)} of attempts pass, ICC {icc:g}"
-    return Difficulty.from_mean(mean, icc), (f"{basis}, success rates follow a Beta",)
-
-
 def _variance(
-    difficulty: Difficulty,
-    metric: CountMetric,
+    difficulty: TaskSpread,
+    metric: PlannedMetric,
     goal: Goal,
     pilot: Outcomes | None,
     against: Outcomes | None,
@@ -373,7 +357,7 @@ def _variance(
         return share_correlation
     if pilot is None:
         raise InvalidValue("against needs a pilot to be paired with.")
-    other = Difficulty.from_outcomes(against)
+    other, _ = find_spread(against, metric)
     between = difficulty.lift_variance(pilot, other, against, metric)
 
     def measure_difference(n: int) -> Components:
@@ -403,7 +387,7 @@ def _goal_fields(goal: Goal) -> dict[str, Any]:
     return {"goal": goal.kind, "target": goal.target, "level": goal.level, "power": goal.power}
 
 
-def _these_tasks_fields(difficulty: Difficulty, metric: CountMetric, n: int) -> dict[str, Any]:
+def _these_tasks_fields(difficulty: TaskSpread, metric: PlannedMetric, n: int) -> dict[str, Any]:
     parts = difficulty.components(metric, n)
     return {
         "metric": metric.name,
@@ -483,12 +467,12 @@ def _tail(goal: Goal, *, gate: bool) -> float:
 
 
 def _equal_attempts(
-    pilot: Run | Outcomes, metric: CountMetric, goal: Goal, attempts: int | None, *, gate: bool
+    pilot: Run | Outcomes, metric: PlannedMetric, goal: Goal, attempts: int | None, *, gate: bool
 ) -> Plan:
     """Attempts per task, the same at each, at which the goal is reached on the pilot's tasks."""
     outcomes = as_outcomes(pilot)
     tasks = len(outcomes)
-    difficulty, basis = _difficulty(outcomes, metric)
+    difficulty, basis = find_spread(outcomes, metric)
     price = _price_per_attempt(pilot)
 
     def reach(n: int) -> float:
@@ -524,14 +508,14 @@ def _attempt_counts(k: int) -> Iterator[int]:
 
 
 def _detectable_drop(
-    outcomes: Outcomes, metric: CountMetric, level: float, power: float
+    outcomes: Outcomes, metric: PlannedMetric, level: float, power: float
 ) -> float | None:
     """The drop that a run of the pilot's size shows with the wanted power."""
     n = median_attempts(outcomes)
     if n < metric.k:
         return None
     goal = Detect(0.5, level, power)
-    within = Difficulty.from_outcomes(outcomes).components(metric, n).within
+    within = find_spread(outcomes, metric)[0].components(metric, n).within
     noise = math.sqrt(2 * within / len(outcomes))
     drop = goal.reach_with_noise(noise, _tail(goal, gate=True), _LIMITS_COST)
     return min(math.ceil(drop * 1000) / 1000, 0.999)

@@ -15,6 +15,7 @@ from passhat.stats.estimate.intervals.new_tasks_delta import (
     gaffke_delta,
     gaffke_delta_clusters,
 )
+from passhat.stats.estimate.intervals.score_levels import ScoreLevels
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import (
     CountMetric,
@@ -22,6 +23,7 @@ from passhat.stats.estimate.metrics import (
     Metric,
     OrderedMetric,
     PassHat,
+    ScoreMetric,
 )
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.terms import Population, Terms
@@ -86,6 +88,11 @@ def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
 def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms) -> _Named:
     cells = view.histogram
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
+    for metric in averages:
+        if isinstance(metric, ScoreMetric):
+            task_values = view.of(metric)
+            ends = gaffke(task_values.values, task_values.tasks, level=asked.terms.level)
+            yield from _label_intervals([metric], ends, _HISTOGRAM)
     if int(cells.n.max()) == 1 and not asked.terms.equal_tails:
         # One attempt per task is a binomial sample of tasks, and has no order; Gaffke's bound would
         # be Clopper-Pearson's interval, which is 4 to 9% wider.
@@ -156,8 +163,13 @@ def _for_these_tasks(
 ) -> _Named:
     """A frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
     tasks = TheseTasks(view.histogram, asked.terms)
+    levels: ScoreLevels | None = None
     n = int(view.histogram.n.max())
-    for metric in points:
+    for metric, point in points.items():
+        if isinstance(metric, ScoreMetric):
+            levels = levels or ScoreLevels(view.scores, asked.terms)
+            yield metric, Interval(*levels.interval(metric, point), levels.method)
+            continue
         count_metric = metric if isinstance(metric, Delta) else metric.as_count_metric(n)
         ends = None if count_metric is None else tasks.interval(count_metric)
         if ends is not None:

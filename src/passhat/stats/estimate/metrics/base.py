@@ -1,9 +1,10 @@
 """The base classes of all metrics.
 
-A metric is one of three kinds, by its input:
+A metric is one of four kinds, by its input:
 
 - :class:`CountMetric`: a value per task that depends on n and c alone, averaged over tasks;
 - :class:`OrderedMetric`: a value per task that depends on the order of its attempts;
+- :class:`~passhat.stats.estimate.metrics.ScoreMetric`: one that depends on their scores;
 - ``delta^k``, the one that is a function of two task averages.
 """
 

@@ -1,0 +1,101 @@
+"""Scores of a run: worst and best of k attempts, and what depends on the threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat._display import percent
+from passhat._serialize import Plain
+from passhat.stats.estimate import Estimate, estimate_all
+from passhat.stats.estimate.metrics import BestOf, PassHat, WorstOf
+from passhat.stats.estimate.task_values import FilledOutcomes
+from passhat.stats.outcomes import Completion, Outcomes, Run
+
+__all__ = ["Cut", "ScoreFacts", "summarize_scores"]
+
+_MOST_CUTS = 21
+_MOST_KS = 12
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Plain):
+    """pass^1 and pass^k if a score of ``threshold`` or more passed."""
+
+    threshold: float
+    pass_one: float
+    pass_all: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFacts(Plain):
+    """What the scores of a run say besides its verdicts.
+
+    Attributes
+    ----------
+    k : int
+        The largest number of attempts that every task has.
+    cuts : tuple of Cut
+        The verdict metrics over the threshold, the highest threshold first.
+    judged : Cut
+        The same by the verdicts; its threshold is that of the protocol.
+    worst, best : tuple of Estimate
+        worst@k and best@k over k, about new tasks.
+    """
+
+    k: int
+    cuts: tuple[Cut, ...]
+    judged: Cut
+    worst: tuple[Estimate, ...]
+    best: tuple[Estimate, ...]
+
+    @property
+    def sensitivity(self) -> str:
+        """pass^1 at a few thresholds, in words."""
+        places = np.unique(np.linspace(0, len(self.cuts) - 1, 4).round().astype(int)).tolist()
+        cuts = [self.cuts[place] for place in places]
+        shares = ", ".join(f"{percent(cut.pass_one, 0)} at {cut.threshold:g}" for cut in cuts)
+        return f"if a score passes from a threshold, pass^1 is {shares}"
+
+
+def summarize_scores(run: Run) -> ScoreFacts | None:
+    """The scores of a run; ``None`` where its attempts have none, or no verdict at all."""
+    outcomes = run.outcomes
+    if outcomes.scores is None or not outcomes.scored:
+        return None
+    k = int(outcomes.counts(Completion.AS_FAILED)[0].min())
+    places = np.linspace(1, k, min(k, _MOST_KS))
+    ks = [] if k < 2 else np.unique(places.round().astype(int)).tolist()
+    estimates = estimate_all(outcomes, [kind(size) for kind in (WorstOf, BestOf) for size in ks])
+    return ScoreFacts(
+        k,
+        tuple(_cut(outcomes, threshold, k) for threshold in _thresholds(outcomes)),
+        _values(outcomes, run.protocol.pass_at, k),
+        estimates[: len(ks)],
+        estimates[len(ks) :],
+    )
+
+
+def _thresholds(outcomes: Outcomes) -> list[float]:
+    """The levels of the score from the highest on; of many, even steps."""
+    values = outcomes.graded(Completion.DROPPED).values
+    levels = np.unique(np.round(values[values > 0], _DIGITS))
+    if len(levels) > _MOST_CUTS or not len(levels):
+        levels = np.linspace(0.05, 1, 20).round(2)
+    return [float(level) for level in levels[::-1]]
+
+
+def _cut(outcomes: Outcomes, threshold: float, k: int) -> Cut:
+    scores = outcomes.graded(Completion.AS_FAILED)
+    lengths = np.diff(scores.starts)
+    task = np.repeat(np.arange(len(lengths)), lengths)
+    is_above = np.round(scores.values, _DIGITS) >= threshold
+    passed = np.bincount(task[is_above], minlength=len(lengths))
+    return _values(Outcomes.from_counts(lengths, passed), threshold, k)
+
+
+def _values(outcomes: Outcomes, threshold: float, k: int) -> Cut:
+    view = FilledOutcomes(outcomes, Completion.AS_FAILED)
+    return Cut(threshold, view.of(PassHat(1)).mean, view.of(PassHat(k)).mean)
