@@ -144,7 +144,7 @@ def page(repetitions: int, draw: Callable[..., Iterator[str]] = study) -> Iterat
         f"{NEW_TASKS_TIMES * repetitions:,}. Scores have five levels, or any value where said."
     )
     yield ""
-    yield "| about | tasks | metric | truth | coverage | larger miss of an end | width | bootstrap |"
+    yield "| about | tasks | metric | truth | coverage | larger miss | width | bootstrap |"
     yield "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"
     for seed, cell in enumerate(CELLS):
         yield from draw(cell, repetitions, seed, about="these tasks")

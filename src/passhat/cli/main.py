@@ -29,7 +29,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Start": ("init", "demo", "doctor"),
         "Run an agent": ("run", "runs", "show", "view", "label", "regrade", "rm", "store"),
         "Report and decide": (
-            *("report", "compare", "gate", "history", "why", "explain", "figure", "review"),
+            *("report", "compare", "leaderboard", "gate", "history"),
+            *("why", "explain", "figure", "review"),
         ),
         "Look ahead": ("plan", "forecast", "temperature"),
         "Read and write logs": ("read", "import", "export", "validate"),

@@ -178,7 +178,7 @@ def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
             "sample_id": row["task"],
             "sample_hash": row["sample_hash"],
             "interaction_type": "single_turn",
-            "input": {"raw": "", "reference": []},
+            "input": {"raw": "", "reference": [row["expected"]] if row["expected"] else []},
             "output": {"raw": [] if row["answer"] is None else [row["answer"]]},
             "answer_attribution": [],
             "evaluation": {

@@ -31,7 +31,7 @@ class Cut(Plain):
 
 @dataclass(frozen=True, slots=True)
 class ScoreFacts(Plain):
-    """What the scores of a run say besides its verdicts.
+    """The scores of a run, beside its verdicts.
 
     Attributes
     ----------

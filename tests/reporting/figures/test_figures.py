@@ -47,6 +47,13 @@ def test_a_misspelled_word_would_be_noticed(vega_lite: Any) -> None:
 
 
 OF_TEMPERATURES = ("temperature", "best-temperature", "heatmap")
+OF_SCORES = ("scores", "thresholds")
+
+
+@pytest.fixture(scope="module")
+def graded() -> Material:
+    outcomes = Outcomes.from_scores([[0.0, 0.5, 1.0], [1.0, 1.0, 0.25], [0.5, 0.5, 0.75]])
+    return Material(build_report([Run("a", "a", outcomes)], ReportOptions(short=True)))
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +77,9 @@ def test_figures_of_a_temperature_fit(name: str, temperatures: Material, vega_li
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name not in OF_TEMPERATURES])
 def test_every_figure_has_words_numbers_and_a_named_picture(
-    name: str, material: Material, vega_lite: Any
+    name: str, material: Material, graded: Material, vega_lite: Any
 ) -> None:
-    figure = make_figure(name, material)
+    figure = make_figure(name, graded if name in OF_SCORES else material)
     assert figure is not None
     assert vega_lite.is_valid(json.loads(json.dumps(specification(figure))))
     assert figure.sentence.endswith(".")

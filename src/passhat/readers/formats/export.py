@@ -51,6 +51,7 @@ _ABOUT = ("model", "model_version", "provider", "revision")
 _EXTRAS = ("retries", "expected", "sample_hash", "extension", "labels")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
+_REQUIRED = ("run", "agent", "task", "attempt", "passed", "schema")
 _WORDS = {"true": True, "false": False}
 _PARQUET = b"PAR1"
 _SLICE = "slice:"
@@ -73,7 +74,9 @@ class ExportReader(Reader):
             except ReadError:
                 return False
         if source.outline.opens == "{":
-            return set(_SIGNS) <= source.outline.keys
+            # A writer may leave out what is empty; the name of the schema is required.
+            names_schema = _SCHEMA_NAME.encode() in source.head
+            return set(_REQUIRED if names_schema else _SIGNS) <= source.outline.keys
         first = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
         return first.startswith(",".join(_SIGNS).encode())
 

@@ -273,7 +273,7 @@ def template(name: str) -> Template:
     return environment.get_template(name)
 
 
-_SCRIPTS = ("scheme.js", "page.js", "script.js")
+_SCRIPTS = ("scheme.js", "page.js", "script.js", "board.js")
 
 
 def _inline_script(name: str) -> Markup:

@@ -123,13 +123,20 @@ class LiftSample:
         high = 1.0 if alternative == "greater" else -self._bound(tail, -1.0)
         return Interval(min(low, self.mean), max(high, self.mean))
 
+    @property
+    def typical_size(self) -> float:
+        """The size that a task finds its cluster to have on average."""
+        return float(self.counts @ self.sizes**2) / self.tasks
+
     def _bound(self, tail: float, sign: float) -> float:
         """The lower bound of the mean of ``sign`` times the differences."""
         share = (1 + sign * self.values[None]) / 2
-        # The unseen cluster has the size that a task finds its cluster to have on average.
-        typical = float(self.counts @ self.sizes**2) / self.tasks
         quantile = lower_quantile(
-            share, self.counts[None], min(tail, 0.5), sizes=self.sizes[None], unseen_size=typical
+            share,
+            self.counts[None],
+            min(tail, 0.5),
+            sizes=self.sizes[None],
+            unseen_size=self.typical_size,
         )
         return 2 * float(quantile[0]) - 1
 

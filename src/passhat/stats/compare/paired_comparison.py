@@ -47,6 +47,7 @@ __all__ = [
     "compare",
     "deployment",
     "deployment_line",
+    "measure_use",
     "parse_metrics",
 ]
 
@@ -84,7 +85,7 @@ class Value:
 
 def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
     """Usage of both on the paired tasks, for every measure that at least one recorded."""
-    uses = [_measure_use(run, tasks) for run in (a, b)]
+    uses = [measure_use(run, tasks) for run in (a, b)]
     return tuple(
         Value(measure, uses[0].get(measure), uses[1].get(measure))
         for measure in _ORDER
@@ -99,7 +100,8 @@ def deployment_line(values: Sequence[Value]) -> str:
     return "; ".join(map(str, values)) + " (A against B)"
 
 
-def _measure_use(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
+def measure_use(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
+    """Usage of a run on some of its tasks, by measure."""
     attempts = run.attempts
     if attempts is None:
         # Sums are over all tasks of a run: valid for the pair only if it shares all of them.

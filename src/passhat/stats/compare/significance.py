@@ -269,8 +269,12 @@ _MOST_EXACT_STEPS = 5_000
 """Beyond so many steps of the sum its variance is over 600, and the normal distribution will do."""
 
 
-def drop_p_value(n: int, c_a: IntArray, c_b: IntArray) -> float:
+def drop_p_value(
+    n: int, c_a: IntArray, c_b: IntArray, *, most_steps: int = _MOST_EXACT_STEPS
+) -> float:
     """The chance that B has so few passes in all, had no task changed; n attempts on each side.
+
+    Beyond ``most_steps`` of the sum it is that of a normal distribution.
 
     Examples
     --------
@@ -290,7 +294,7 @@ def unequal_drop_p_value(n_a: IntArray, c_a: IntArray, n_b: IntArray, c_b: IntAr
     least = np.maximum(passes - n_a, 0)
     steps = np.minimum(passes, n_b) - least
     observed = int(c_b.sum() - least.sum())
-    if int(steps.sum()) > _MOST_EXACT_STEPS:
+    if int(steps.sum()) > most_steps:
         from scipy.special import ndtr
 
         total = n_a + n_b

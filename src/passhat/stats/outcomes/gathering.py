@@ -357,8 +357,7 @@ class AttemptGatherer(_Rows):
             if self._trial is None
             else _Trials(self._trial, gives_order=self.columns.trial_gives_order)
         )
-        parts = []
-        id_notes = self._note_ids()
+        parts, id_notes = [], self._note_ids()
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
@@ -372,8 +371,7 @@ class AttemptGatherer(_Rows):
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
             columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
-            if scores is None and remarks:
-                columns = replace(columns, unscored=remarks[0])
+            columns = replace(columns, unscored=remarks[0] if scores is None and remarks else "")
             notes = (*id_notes, *judgement.notes, *blame_notes(_failure_words(attempts)))
             parts.append(as_gathered(key, columns, attempts, notes, remarks=remarks))
         return parts

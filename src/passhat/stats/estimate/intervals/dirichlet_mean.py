@@ -21,6 +21,7 @@ H. E. Daniels (1954), Saddlepoint approximations in statistics, Ann. Math. Stati
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,22 +81,55 @@ def lower_quantile(
         The quantiles, (B,). Exactly 0 where every observed value is 0.
     """
     shapes = np.broadcast_to(shapes, values.shape)
-    sizes = np.ones_like(values) if sizes is None else np.broadcast_to(sizes, values.shape)
-    column = np.ones((len(values), 1))
     # With the largest value scaled to 1 nothing over- or underflows, however small the values.
     top = np.max(values, axis=1, initial=0.0, where=shapes > 0)
-    problem = _Combination(
-        values=np.hstack([0.0 * column, values / np.where(top > 0, top, 1.0)[:, None]]),
+    scaled = values / np.where(top > 0, top, 1.0)[:, None]
+    problem = _combine(scaled, shapes, unseen, sizes, unseen_size)
+    result = np.zeros(len(values))
+    for rows in _chunks(np.flatnonzero(top > 0), problem):
+        result[rows] = top[rows] * _solve(problem.take(rows), tail)
+    return result
+
+
+def lower_probability(
+    values: FloatArray,
+    shapes: FloatArray,
+    x: float,
+    *,
+    sizes: FloatArray | None = None,
+    unseen_size: float | FloatArray = 1.0,
+) -> FloatArray:
+    """Probability that the weighted mean is at most x, for 0 < x < 1: the inverse of the quantile.
+
+    It is the tail at which the lower bound of the mean reaches x: a p-value of "not above x".
+    """
+    problem = _combine(values, np.broadcast_to(shapes, values.shape), 1.0, sizes, unseen_size)
+    result = np.zeros(len(values))
+    for rows in _chunks(np.arange(len(values)), problem):
+        result[rows] = np.exp(_log_cdf(problem.take(rows), np.full(len(rows), x))[0])
+    return np.clip(result, 0.0, 1.0)
+
+
+def _combine(
+    values: FloatArray,
+    shapes: FloatArray,
+    unseen: float,
+    sizes: FloatArray | None,
+    unseen_size: float | FloatArray,
+) -> _Combination:
+    sizes = np.ones_like(values) if sizes is None else np.broadcast_to(sizes, values.shape)
+    column = np.ones((len(values), 1))
+    return _Combination(
+        values=np.hstack([0.0 * column, values]),
         shapes=np.hstack([unseen * column, shapes]),
         slopes=np.hstack([np.reshape(unseen_size, (-1, 1)) * column, sizes]),
     )
-    result = np.zeros(len(values))
-    positive = np.flatnonzero(top > 0)
-    chunk = max(1, _ELEMENTS_PER_CHUNK // (40 * problem.values.shape[1]))
-    for start in range(0, len(positive), chunk):
-        rows = positive[start : start + chunk]
-        result[rows] = top[rows] * _solve(problem.take(rows), tail)
-    return result
+
+
+def _chunks(rows: NDArray[np.intp], problem: _Combination) -> Iterator[NDArray[np.intp]]:
+    size = max(1, _ELEMENTS_PER_CHUNK // (40 * problem.values.shape[1]))
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
 
 
 def _solve(problem: _Combination, tail: float) -> FloatArray:
