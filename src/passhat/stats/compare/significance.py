@@ -282,10 +282,17 @@ def drop_p_value(
     0.1875
     """
     size = np.full(len(c_a), n)
-    return unequal_drop_p_value(size, c_a, size, c_b)
+    return unequal_drop_p_value(size, c_a, size, c_b, most_steps=most_steps)
 
 
-def unequal_drop_p_value(n_a: IntArray, c_a: IntArray, n_b: IntArray, c_b: IntArray) -> float:
+def unequal_drop_p_value(
+    n_a: IntArray,
+    c_a: IntArray,
+    n_b: IntArray,
+    c_b: IntArray,
+    *,
+    most_steps: int = _MOST_EXACT_STEPS,
+) -> float:
     """The same where both sides, and tasks, have different numbers of attempts.
 
     Given what a task passed on both sides, B's passes are hypergeometric if it did not change.

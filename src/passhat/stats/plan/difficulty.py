@@ -255,9 +255,12 @@ class ScoreSpread(TaskSpread):
         return float(np.mean(variances))
 
 
-def pilot_basis(outcomes: Outcomes) -> str:
-    """The assumption that a plan from a pilot rests on."""
-    return f"difficulty as in the pilot ({outcomes}), plus one imaginary task of unknown difficulty"
+def pilot_basis(outcomes: Outcomes, metric: PlannedMetric) -> tuple[str, ...]:
+    """The assumptions that a plan from a pilot rests on."""
+    return (
+        *missing_note(outcomes, metric),
+        f"difficulty as in the pilot ({outcomes}), plus one imaginary task of unknown difficulty",
+    )
 
 
 def find_spread(
