@@ -23,7 +23,9 @@ OPTIONAL = {
     "decoding": OBJECT, "protocol": OBJECT, "extension": OBJECT,
 }  # fmt: skip
 REQUIRED = {"schema", "run", "agent", "task", "attempt", "passed"}
-SECOND = {"score": NUMBER, "expected": TEXT}
+SECOND = {
+    "score": NUMBER, "expected": TEXT, "revision": TEXT, "started": TEXT, "labels": (list, str),
+}  # fmt: skip
 """Fields that version 2 added."""
 
 

@@ -32,7 +32,7 @@ _MOST = 20
     cls=Command,
     examples=(
         "passhat leaderboard example:helpdesk -o site",
-        "passhat leaderboard submissions/*.jsonl --check new.jsonl",
+        "passhat leaderboard example:helpdesk --metric pass^4 --about these-tasks",
     ),
 )
 @sources_argument
