@@ -57,10 +57,11 @@ class Cell:
         """The mean over tasks of the area under P(S > t)^k, or under 1 - P(S <= t)^k."""
         if self.levels:
             top = self.levels - 1
-            above = binom.sf(np.arange(top)[:, None], top, quality)
+            above = np.asarray(binom.sf(np.arange(top)[:, None], top, quality), np.float64)
         else:
             t = (np.arange(400) + 0.5) / 400
-            above = beta.sf(t[:, None], 6 * quality + 0.2, 6 * (1 - quality) + 0.2)
+            tails = beta.sf(t[:, None], 6 * quality + 0.2, 6 * (1 - quality) + 0.2)
+            above = np.asarray(tails, np.float64)
         k = METRICS[word].k
         values = 1 - (1 - above) ** k if word.startswith("best") else above**k
         return float(values.mean())
