@@ -3,8 +3,8 @@
     python benchmarks/gate_confirm.py --pairs 200
 
 No agent runs: attempts are drawn from rates, fresh ones too, and judged as `passhat gate --confirm`
-judges them. `plain` is the gate without --confirm, `both` makes fresh attempts on both sides,
-`kept` uses the baseline's first attempts with a correction over all tasks.
+judges them. `plain` is the gate without --confirm, `both` makes fresh attempts at the suspects on
+both sides, `kept` uses the baseline's first attempts with a correction over all tasks.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from itertools import product
 import numpy as np
 
 from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate import metric
 from passhat.stats.gate import (
     FreshRun,
     GateOptions,
@@ -25,6 +26,7 @@ from passhat.stats.gate import (
     find_suspects,
     judge,
 )
+from passhat.stats.gate.confirm import count_mean_attempts
 from passhat.stats.outcomes import Outcomes, Run
 
 DIFFICULTIES: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
@@ -54,10 +56,10 @@ class Cell:
 
 
 CELLS = (
-    Cell("none", 30, 8, "none"),
-    Cell("none", 60, 4, "none"),
-    Cell("one task always to never", 60, 4, "one task"),
     Cell("all rates lowered, 10 points", 30, 8, "10 points"),
+    Cell("none", 30, 8, "none"),
+    Cell("one task always to never", 60, 4, "one task"),
+    Cell("none", 60, 4, "none"),
 )
 BASELINES = ("plain", "kept", "both")
 
@@ -76,8 +78,8 @@ def gate_pair(
     new = Run("new", "new", draw(rng, after, cell.attempts, names))
     confirmation = None
     spent = 0
-    suspects = find_suspects(new, base, GateOptions())
-    if baseline != "plain" and suspects.tasks:
+    suspects = find_suspects(new, base, GateOptions()) if baseline != "plain" else None
+    if suspects is not None and suspects.tasks:
         places = [names.index(name) for name in suspects.names]
         n = 8 if baseline == "both" else suspects.attempts_to_confirm()
         sides = [
@@ -85,7 +87,10 @@ def gate_pair(
             for side, rates in (("new", after), ("baseline", before))
         ]
         fresh_base = sides[1] if baseline == "both" else None
-        confirmation = confirm_suspects(suspects, sides[0], fresh_base)
+        everywhere = None
+        if more := count_mean_attempts(suspects.pairing, metric("pass^1"), suspects.policy, 0.05):
+            everywhere = FreshRun("fresh", "new", draw(rng, after, more, names))
+        confirmation = confirm_suspects(suspects, sides[0], fresh_base, everywhere=everywhere)
         spent = confirmation.attempts
     result = judge(new, (), base, GateOptions(confirmation=confirmation))
     broken = [task.task for task in result.results[0].broken]

@@ -12,8 +12,10 @@ from scipy.stats import binom, hypergeom
 from passhat.stats.compare.pairing import pair
 from passhat.stats.compare.significance import (
     drop_p_value,
+    longer_drop_p_value,
     pair_drop_p_value,
     pair_rise_p_value,
+    unequal_drop_p_value,
 )
 from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
@@ -108,3 +110,26 @@ def test_the_interval_ends_before_zero_where_the_test_shows_a_change() -> None:
     p = pair_drop_p_value(pair(a, a), PassHat(1), BOUND)
     assert p is not None
     assert p > 0.5
+
+
+def test_more_attempts_on_one_side_are_dealt_by_the_hypergeometric_distribution() -> None:
+    a, b = np.array([7]), np.array([6])
+    expected = hypergeom(24, 13, 16).cdf(6)
+    eight, sixteen = np.array([8]), np.array([16])
+    assert unequal_drop_p_value(eight, a, sixteen, b) == pytest.approx(expected)
+
+
+def test_a_longer_side_does_not_make_changes_that_cancel_a_drop() -> None:
+    """The side with few attempts spreads more than both together: its own variance counts."""
+    rng = np.random.default_rng(4)
+    rates = np.repeat([0.5, 0.5], 10), np.repeat([1.0, 0.0], 10)
+    reds = [0, 0]
+    for _ in range(1_000):
+        c_a, c_b = rng.binomial(4, rates[0]), rng.binomial(16, rates[1])
+        pairing = pair(Outcomes.from_counts(4, c_a), Outcomes.from_counts(16, c_b))
+        p = longer_drop_p_value(pairing, PassHat(1), BOUND)
+        assert p is not None
+        few, many = np.full(20, 4), np.full(20, 16)
+        reds[0] += unequal_drop_p_value(few, c_a, many, c_b) <= 0.05
+        reds[1] += p <= 0.05
+    assert reds[0] > 60 > reds[1]

@@ -6,10 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from passhat.stats.compare.pairing import pair
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.gate import FreshRun, GateOptions, GateVerdict, confirm_suspects, judge
-from passhat.stats.gate.confirm import _combined_limit, add_attempts, choose_suspects, pick_tasks
+from passhat.stats.gate.confirm import (
+    _second_limit,
+    add_attempts,
+    choose_suspects,
+    count_mean_attempts,
+    pick_tasks,
+)
 from passhat.stats.gate.decision import find_suspects
 from passhat.stats.gate.each_task import EachTaskRule, judge_tasks
 from passhat.stats.gate.rules import parse_rule
@@ -101,27 +109,49 @@ def test_a_baseline_that_no_longer_passes_is_not_the_baseline() -> None:
     assert "its agent is not what it was, t9 (8 of 8 passed, now 0 of 8)" in confirmation.kept
 
 
-def test_fresh_attempts_of_both_sides_count_for_the_mean_as_well() -> None:
-    """A drop spread over all tasks: neither the first nor the fresh attempts show it alone."""
+def test_a_mean_that_the_first_attempts_leave_open_gets_a_second_look() -> None:
+    """A drop spread over all tasks: as many attempts again show it, or clear it."""
     base, new = outcomes([7] * 6 + [5] * 4, 8), outcomes([6] * 6 + [4] * 4, 8)
     assert judge(new, (), base, GateOptions()).verdict is not GateVerdict.REFUTED
     suspects = find_suspects(run_of(new, "new"), run_of(base, "old"), GateOptions())
+    more = count_mean_attempts(suspects.pairing, PassHat(1), MissingPolicy.BOUND, 0.05)
+    assert more == 8
     results = {}
-    for passed in (3, 6):
-        sides = fresh(suspects.names, [passed] * 5), fresh(suspects.names, [6] * 5)
-        confirmation = confirm_suspects(suspects, *sides)
+    for passed in (4, 6):
+        again = fresh(new.tasks, [passed] * 10)
+        confirmation = confirm_suspects(
+            suspects, fresh(suspects.names, [6] * 5), None, "gone.", again
+        )
         assert confirmation.confirmed == ()
         results[passed] = judge(new, (), base, GateOptions(confirmation=confirmation))
     assert results[6].verdict is not GateVerdict.REFUTED
-    assert results[3].verdict is GateVerdict.REFUTED
-    assert results[3].headline.startswith("Regression: pass^1 dropped by ")
-    assert results[3].results[0].broken == ()
+    assert results[4].verdict is GateVerdict.REFUTED
+    assert results[4].headline.startswith("Regression: pass^1 dropped by ")
+    assert results[4].results[0].broken == ()
+    text = " ".join(results[4].remarks)
+    assert "all 10 tasks were attempted again: 50% of these attempts passed" in text
+    assert "took 120 fresh attempts" in text
+    assert results[4].to_dict()["confirmation"]["everywhere"]["attempts"] == 80
 
 
-def test_the_mean_and_its_combination_share_their_error() -> None:
-    limit = _combined_limit(0.025, 0.035, 0.85)
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        ([7] * 10, [2] * 10),  # shown already
+        ([7] * 10, [7] * 9 + [6]),  # nothing to look for
+    ],
+)
+def test_no_second_look_where_the_mean_is_settled(base: list[int], new: list[int]) -> None:
+    pairing = pair(outcomes(base, 8), outcomes(new, 8))
+    assert count_mean_attempts(pairing, PassHat(1), MissingPolicy.BOUND, 0.05) == 0
+    assert count_mean_attempts(pairing, PassHat(2), MissingPolicy.BOUND, 0.05) == 0
+
+
+def test_both_looks_at_the_mean_share_their_error() -> None:
+    limit = _second_limit(0.025, 0.035, 0.75)
     z = np.random.default_rng(2).standard_normal((200_000, 2))
-    red = (z[:, 0] > 1.95996) | (np.sqrt(0.85) * z[:, 0] + np.sqrt(0.15) * z[:, 1] > limit)
+    second = ndtr(-np.sqrt(0.75) * z[:, 0] - np.sqrt(0.25) * z[:, 1])
+    red = (ndtr(-z[:, 0]) < 0.025) | (second < limit)
     assert red.mean() == pytest.approx(0.035, abs=0.002)
 
 

@@ -169,8 +169,9 @@ def confirm_run(
     again: Again, run: Run, base: Run, options: GateOptions, attempts: int | None
 ) -> GateResult:
     """Judge a run against its baseline, with fresh attempts at the tasks that look broken."""
+    from passhat.stats.estimate import metric as parse_metric
     from passhat.stats.gate import Confirmation, confirm_suspects, find_suspects, judge
-    from passhat.stats.gate.confirm import FRESH_ATTEMPTS
+    from passhat.stats.gate.confirm import FRESH_ATTEMPTS, count_mean_attempts
 
     result = judge(run, (), base, options)
     if result.incomplete:
@@ -184,7 +185,11 @@ def confirm_run(
     fresh_base, kept = _repeat_baseline(again, run, base, suspects, attempts or FRESH_ATTEMPTS)
     needed = FRESH_ATTEMPTS if fresh_base is not None else suspects.attempts_to_confirm()
     fresh = again.make(run, suspects.names, attempts or needed, "confirm")
-    confirmation = confirm_suspects(suspects, fresh, fresh_base, kept)
+    metric, terms = parse_metric(options.metric), options.terms
+    pairing, everywhere = suspects.pairing, None
+    if more := count_mean_attempts(pairing, metric, terms.missing, 1 - terms.level):
+        everywhere = again.make(run, pairing.b.tasks, more, "confirm-mean")
+    confirmation = confirm_suspects(suspects, fresh, fresh_base, kept, everywhere)
     return judge(run, (), base, replace(options, confirmation=confirmation))
 
 

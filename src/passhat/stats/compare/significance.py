@@ -13,7 +13,9 @@ distribution, whatever the rates are (the exact test of Mantel and Haenszel, wit
 Where tasks did change and their rises and drops cancel, the test still holds. With n attempts on
 each side and a change d of a task's rate, the variance it reckons with is on average the true one
 plus n d^2 (1 + 1 / (2n - 1)) / 2 per task: never less. That needs the same n on both sides and at
-all tasks, and a metric that is the share of passes; elsewhere there is no such test.
+all tasks, and a metric that is the share of passes; elsewhere there is no such test. With one n for
+A and another for B the reckoned variance can be less than the true one where changes cancel; then
+the test of the means with each side's own variance must agree.
 
 References
 ----------
@@ -44,6 +46,7 @@ __all__ = [
     "drop_p_value",
     "holm",
     "lift_deviation",
+    "longer_drop_p_value",
     "max_t",
     "pair_drop_p_value",
     "pair_rise_p_value",
@@ -302,18 +305,22 @@ def unequal_drop_p_value(
     steps = np.minimum(passes, n_b) - least
     observed = int(c_b.sum() - least.sum())
     if int(steps.sum()) > most_steps:
-        from scipy.special import ndtr
-
         total = n_a + n_b
         shares = passes / total
         variance = float((n_a * n_b * shares * (1 - shares) / np.maximum(total - 1, 1)).sum())
         mean = float((n_b * shares - least).sum())
-        return float(ndtr((observed + 0.5 - mean) / np.sqrt(variance)))
+        return _normal_tail((observed + 0.5 - mean) / np.sqrt(variance))
     chances = np.ones(1)
     cells = np.stack([n_a, n_b, passes])[:, steps > 0]
     for first, second, total_passes in cells.T.tolist():
         chances = np.convolve(chances, _share_chances(first, second, total_passes))
     return min(1.0, float(chances[: observed + 1].sum()))
+
+
+def _normal_tail(score: float) -> float:
+    from scipy.special import ndtr
+
+    return float(ndtr(score))
 
 
 def _share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
@@ -325,6 +332,15 @@ def _share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
     logs = -(gammaln(x + 1) + gammaln(n_b - x + 1) + gammaln(y + 1) + gammaln(n_a - y + 1))
     chances = np.exp(logs - logs.max())
     return np.asarray(chances / chances.sum(), np.float64)
+
+
+def _unpooled_drop_p(n_a: int, n_b: int, c_a: IntArray, c_b: IntArray) -> float:
+    """The p-value of a drop of the mean, each side with the variance of its own attempts."""
+    variance = sum(
+        float((c * (n - c)).sum()) / (n * n * (n - 1)) for n, c in ((n_a, c_a), (n_b, c_b))
+    )
+    drop = float((c_b / n_b - c_a / n_a).sum())
+    return float(drop >= 0) if variance == 0 else _normal_tail(drop / np.sqrt(variance))
 
 
 def pair_drop_p_value(pairing: Pairing, metric: CountMetric, policy: MissingPolicy) -> float | None:
@@ -340,37 +356,51 @@ def pair_rise_p_value(pairing: Pairing, metric: CountMetric, policy: MissingPoli
 def lift_deviation(pairing: Pairing, metric: CountMetric, policy: MissingPolicy) -> float | None:
     """The standard deviation of the lift that the test reckons with; ``None`` without a test."""
     counts = _equal_counts(pairing, metric, policy, drop=True)
-    if counts is None:
+    if counts is None or counts[0] != counts[1]:
         return None
-    n, c_a, c_b = counts
+    n, _, c_a, c_b = counts
     passes = c_a + c_b
     variance = float((passes * (2 * n - passes)).sum()) / (4 * (2 * n - 1))
     return 2 * float(np.sqrt(variance)) / (n * len(pairing))
+
+
+def longer_drop_p_value(
+    pairing: Pairing, metric: CountMetric, policy: MissingPolicy
+) -> float | None:
+    """As :func:`pair_drop_p_value`, where B has more attempts at every task than A."""
+    counts = _equal_counts(pairing, metric, policy, drop=True)
+    if counts is None or min(counts[:2]) < 2:
+        return None
+    n_a, n_b, c_a, c_b = counts
+    size_a, size_b = (np.full(len(pairing), n) for n in (n_a, n_b))
+    exact = unequal_drop_p_value(size_a, c_a, size_b, c_b)
+    return max(exact, _unpooled_drop_p(n_a, n_b, c_a, c_b))
 
 
 def _p_value(
     pairing: Pairing, metric: CountMetric, policy: MissingPolicy, *, drop: bool
 ) -> float | None:
     counts = _equal_counts(pairing, metric, policy, drop=drop)
-    if counts is None:
+    if counts is None or counts[0] != counts[1]:
         return None
-    n, c_a, c_b = counts
+    n, _, c_a, c_b = counts
     return drop_p_value(n, c_a, c_b) if drop else drop_p_value(n, n - c_a, n - c_b)
 
 
 def _equal_counts(
     pairing: Pairing, metric: CountMetric, policy: MissingPolicy, *, drop: bool
-) -> tuple[int, IntArray, IntArray] | None:
+) -> tuple[int, int, IntArray, IntArray] | None:
     """Attempts per task and the passes of both sides, missing ones counted against the change."""
     pessimist = optimist = policy.completion
     if policy is MissingPolicy.BOUND:
         pessimist, optimist = Completion.AS_FAILED, Completion.AS_PASSED
     n_a, c_a = pairing.a.counts(pessimist if drop else optimist)
     n_b, c_b = pairing.b.counts(optimist if drop else pessimist)
-    n = int(n_a[0])
-    if not (bool((n_a == n).all()) and bool((n_b == n).all())):
+    sizes = int(n_a[0]), int(n_b[0])
+    if not (bool((n_a == sizes[0]).all()) and bool((n_b == sizes[1]).all())):
         return None
-    counts = np.arange(n + 1)
-    if n < metric.k or not np.allclose(metric.values(np.full(n + 1, n), counts), counts / n):
-        return None
-    return n, c_a, c_b
+    for n in sizes:
+        counts = np.arange(n + 1)
+        if n < metric.k or not np.allclose(metric.values(np.full(n + 1, n), counts), counts / n):
+            return None
+    return *sizes, c_a, c_b

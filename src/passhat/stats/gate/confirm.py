@@ -10,15 +10,17 @@ the baseline are tested against all attempts of the new side, first and fresh, w
 correction over *all* tasks. That is valid: every task could have been a suspect, and one that was
 not is treated as if its p-value were 1.
 
-Fresh attempts on both sides also tell of the mean: their exact test (:mod:`.significance`) is
-independent of the first attempts', and both are combined with weights that the numbers of attempts
-fix beforehand (the inverse normal method). A drop that the first attempts show stays shown; the
-combination gets what is left of the mean's error.
+**The mean.** A drop that is spread over all tasks has no suspects to convict. Where the first
+attempts leave it open (p-value between the mean's first share and .2), the new agent attempts all
+tasks again, as often as in its run, and the exact test (:mod:`.significance`) is repeated with all
+of its attempts against the baseline's. It is a second look at a test that grows: both looks share
+the mean's error, with their correlation reckoned in, which the numbers of attempts fix beforehand.
+30 tasks x 8, a drop of 10 points: red in .87 of pairs instead of .79, without a change in .02.
 
 References
 ----------
-W. Lehmacher and G. Wassmer (1999), Adaptive sample size calculations in group sequential trials,
-    Biometrics 55.
+S. J. Pocock (1977), Group sequential methods in the design and analysis of clinical trials,
+    Biometrika 64.
 """
 
 from __future__ import annotations
@@ -28,14 +30,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat._display import counted, money, some
+from passhat._display import counted, money, percent, some
 from passhat._serialize import Plain
-from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
-from passhat.stats.compare.significance import holm, pair_drop_p_value
+from passhat.stats.compare.significance import holm, longer_drop_p_value, pair_drop_p_value
 from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, fisher_tests
-from passhat.stats.estimate.metrics import CountMetric, Metric, PassHat
+from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.outcomes import MissingPolicy, Outcomes
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "add_attempts",
     "choose_suspects",
     "confirm_suspects",
+    "count_mean_attempts",
 ]
 
 MOST_SUSPECTS = 5
@@ -55,6 +57,8 @@ _MOST_FRESH_ATTEMPTS = 32
 CONFIRMED_MEAN_SHARE = 0.7
 """The share of a gate's error for the mean where suspects are confirmed: a task that went from
 always to never needs far less than the rest, a drop spread over all tasks needs all it can get."""
+_OPEN_MEAN = 0.2
+"""Beyond this p-value of the first attempts more of them rarely show a drop."""
 _DRIFT = 0.001
 """Suspects passed more often than usual in the baseline; so small a p-value is no such luck."""
 
@@ -151,19 +155,21 @@ class Confirmation(Plain):
         A task is confirmed up to this corrected p-value.
     kept : str
         Why the baseline's first attempts were used, where they were; else empty.
-    drop_p : float or None
-        The p-value of a drop of all suspects together on the fresh attempts of both sides;
-        ``None`` where there are none.
+    everywhere : FreshRun or None
+        Fresh attempts of the new agent at all tasks, where the first ones left the mean open.
     """
 
-    WRITTEN = ("suspects", "confirmed", "unconfirmed", "runs", "attempts", "cost", "kept")
+    WRITTEN = (
+        *("suspects", "confirmed", "unconfirmed", "runs", "attempts", "cost", "kept"),
+        "everywhere",
+    )
 
     suspects: tuple[TaskChange, ...]
     tests: tuple[TaskChange, ...]
     runs: tuple[FreshRun, ...]
     alpha: float
     kept: str = ""
-    drop_p: float | None = None
+    everywhere: FreshRun | None = None
 
     @property
     def confirmed(self) -> tuple[TaskChange, ...]:
@@ -187,21 +193,23 @@ class Confirmation(Plain):
     def shows_drop(
         self, pairing: Pairing, metric: Metric, policy: MissingPolicy, alpha: float
     ) -> bool | None:
-        """Whether first and fresh attempts together show a drop; ``None`` if they do not combine.
+        """Whether the fresh attempts at all tasks show a drop with the first ones.
 
-        ``alpha`` is the error of the whole gate. The first attempts alone have spent their share
-        of it, as in a gate without a confirmation.
+        ``None`` where there is no second look, so that the first one has all of the mean's error.
+        ``alpha`` is the error of the whole gate.
         """
-        if self.drop_p is None or not isinstance(metric, CountMetric):
+        attempts = count_mean_attempts(pairing, metric, policy, alpha)
+        if attempts == 0:
+            return None if _mean_p_value(pairing, metric, policy) is None else False
+        if self.everywhere is None:
             return None
-        p_first = pair_drop_p_value(pairing, metric, policy)
-        if p_first is None:
-            return None
-        first = pairing.a.attempts + pairing.b.attempts
-        weight = first / (first + self.attempts)
-        limit = _combined_limit(MEAN_SHARE * alpha, CONFIRMED_MEAN_SHARE * alpha, weight)
-        scores = _normal_scores(np.clip([p_first, self.drop_p], 1e-15, 1 - 1e-15))
-        return float(np.sqrt([weight, 1 - weight]) @ scores) >= limit
+        assert isinstance(metric, CountMetric)
+        b = add_attempts(pairing.b, [self.everywhere.outcomes])
+        p_value = longer_drop_p_value(replace(pairing, b=b), metric, policy)
+        n_a, n_b = pairing.a.attempts, pairing.b.attempts
+        shared = (1 / n_a + 1 / (n_b + self.everywhere.attempts)) / (1 / n_a + 1 / n_b)
+        limit = _second_limit(MEAN_SHARE * alpha, CONFIRMED_MEAN_SHARE * alpha, shared)
+        return p_value is not None and p_value <= limit
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -216,6 +224,13 @@ class Confirmation(Plain):
             names = some([str(task) for task in self.unconfirmed], MOST_SUSPECTS)
             parts.append(f"Suspected, not confirmed: {names}.")
         parts.append(f"{describe_runs('Confirming', self.runs)}.")
+        if self.everywhere is not None:
+            fresh = self.everywhere.outcomes
+            parts.append(
+                "The mean looked lower and was not shown to be, so all "
+                f"{counted(len(fresh), 'task')} were attempted again: "
+                f"{percent(int(fresh.c.sum()) / max(fresh.scored, 1), 0)} of these attempts passed."
+            )
         if self.kept:
             parts.append(
                 f"The baseline's first attempts were used, corrected for all tasks: {self.kept}"
@@ -223,29 +238,44 @@ class Confirmation(Plain):
         return tuple(parts)
 
 
-def _normal_scores(p_values: FloatArray) -> FloatArray:
-    from scipy.special import ndtri
+def count_mean_attempts(
+    pairing: Pairing, metric: Metric, policy: MissingPolicy, alpha: float
+) -> int:
+    """Fresh attempts at each task that may show a drop of the mean; 0 where none are called for.
 
-    return np.asarray(-ndtri(p_values), np.float64)
+    ``alpha`` is the error of the whole gate. As many as the run made: its cost at most doubles.
+    """
+    p_first = _mean_p_value(pairing, metric, policy)
+    if p_first is None or not MEAN_SHARE * alpha < p_first <= _OPEN_MEAN:
+        return 0
+    return pairing.b.attempts // len(pairing)
 
 
-def _combined_limit(alpha_first: float, alpha_both: float, weight: float) -> float:
-    """The limit c of the combined score for which one of both tests errs with ``alpha_both``.
+def _mean_p_value(pairing: Pairing, metric: Metric, policy: MissingPolicy) -> float | None:
+    """The p-value of a drop by the first attempts; ``None`` where they cannot be added to."""
+    if not isinstance(metric, CountMetric) or pairing.a.attempts < 2 * len(pairing):
+        return None
+    return pair_drop_p_value(pairing, metric, policy)
 
-    P(Z1 > z or sqrt(w) Z1 + sqrt(1 - w) Z2 > c) = ``alpha_both``, with z the first test's limit.
+
+def _second_limit(alpha_first: float, alpha_both: float, shared: float) -> float:
+    """The p-value up to which the second look shows a drop, so that both err with ``alpha_both``.
+
+    P(Z1 > z or Z2 > c) = ``alpha_both``, with z the limit of the first look. The second one holds
+    all of the first one's attempts: their correlation is the square root of ``shared``, the ratio
+    of its variance to the first one's.
     """
     from scipy.optimize import brentq
-    from scipy.special import ndtr
+    from scipy.special import ndtr, ndtri
 
-    first_limit = float(_normal_scores(np.array([alpha_first]))[0])
-    z = np.linspace(-9.0, first_limit, 4_001)
+    z = np.linspace(-9.0, -float(ndtri(alpha_first)), 4_001)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
     def error(limit: float) -> float:
-        inside = ndtr((limit - np.sqrt(weight) * z) / np.sqrt(1 - weight))
+        inside = ndtr((limit - np.sqrt(shared) * z) / np.sqrt(1 - shared))
         return 1 - float(np.trapezoid(density * inside, z)) - alpha_both
 
-    return float(brentq(error, 0.0, 9.0))
+    return float(ndtr(-brentq(error, 0.0, 9.0)))
 
 
 def total_cost(runs: Sequence[FreshRun]) -> float | None:
@@ -264,15 +294,19 @@ def describe_runs(what: str, runs: Sequence[FreshRun]) -> str:
 
 
 def confirm_suspects(
-    suspects: Suspects, fresh: FreshRun, fresh_base: FreshRun | None, kept: str = ""
+    suspects: Suspects,
+    fresh: FreshRun,
+    fresh_base: FreshRun | None,
+    kept: str = "",
+    everywhere: FreshRun | None = None,
 ) -> Confirmation:
     """Test the suspects on fresh attempts; without a fresh baseline, against its kept counts.
 
     So too where the baseline's agent now fails where it passed: then it is not what it was.
+    ``everywhere`` are fresh attempts at all tasks, for the mean.
     """
-    runs = (fresh,) if fresh_base is None else (fresh_base, fresh)
+    runs = tuple(run for run in (fresh_base, fresh, everywhere) if run is not None)
     others = 0
-    drop_p: float | None = None
     first = pick_tasks(suspects.pairing.a, suspects.names)
     if fresh_base is not None:
         drifts = find_changed_tasks(
@@ -288,13 +322,12 @@ def confirm_suspects(
         others = len(suspects.pairing) - len(suspects.tasks)
     else:
         first, second = fresh_base.outcomes, fresh.outcomes
-        drop_p = pair_drop_p_value(pair(first, second), PassHat(1), suspects.policy)
     tests = find_changed_tasks(pair(first, second), suspects.policy, 1.0, "less")
     p_holm = holm([*(test.p_value for test in tests), *([1.0] * others)])
     corrected = tuple(
         replace(test, p_holm=float(p)) for test, p in zip(tests, p_holm, strict=False)
     )
-    return Confirmation(suspects.tasks, corrected, runs, suspects.alpha, kept, drop_p)
+    return Confirmation(suspects.tasks, corrected, runs, suspects.alpha, kept, everywhere)
 
 
 def pick_tasks(outcomes: Outcomes, names: Sequence[str], attempts: int = 0) -> Outcomes:

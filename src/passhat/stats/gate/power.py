@@ -29,6 +29,7 @@ from passhat.stats.gate.confirm import (
     Suspects,
     choose_suspects,
     confirm_suspects,
+    count_mean_attempts,
 )
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.terms import Population, Terms
@@ -238,21 +239,23 @@ class _SimulatedGate:
         sizes = [
             int(run.outcomes.counts(Completion.AS_FAILED)[0].max())
             for run in self.confirmation.runs
+            if run is not self.confirmation.everywhere
         ]
         size = max(sizes, default=FRESH_ATTEMPTS)
-        place_of = {task: i for i, task in enumerate(suspects.pairing.a.tasks)}
+        pairing, alpha = suspects.pairing, 1 - self.level
+        place_of = {task: i for i, task in enumerate(pairing.a.tasks)}
         places = [place_of[name] for name in suspects.names]
-        base, new = (
-            FreshRun(
-                side,
-                side,
-                Outcomes.from_counts(size, self.rng.binomial(size, p[places]), suspects.names),
-            )
-            for side, p in (("baseline", rates), ("new", lowered))
-        )
-        return confirm_suspects(
-            suspects, new, base if self.confirmation.drop_p is not None else None
-        )
+        is_base_fresh = not self.confirmation.kept and len(sizes) > 1
+        base = self._draw(rates[places], size, suspects.names) if is_base_fresh else None
+        new = self._draw(lowered[places], size, suspects.names)
+        everywhere = None
+        if more := count_mean_attempts(pairing, self.metric, suspects.policy, alpha):
+            everywhere = self._draw(lowered, more, pairing.b.tasks)
+        return confirm_suspects(suspects, new, base, everywhere=everywhere)
+
+    def _draw(self, rates: FloatArray, attempts: int, tasks: Sequence[str]) -> FreshRun:
+        counts = self.rng.binomial(attempts, rates)
+        return FreshRun("", "", Outcomes.from_counts(attempts, counts, tasks))
 
 
 def simulate_rule(

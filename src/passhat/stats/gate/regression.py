@@ -77,8 +77,8 @@ class NoRegression(Rule):
         if confirmation is None:
             changes = find_changed_tasks(pairing, terms.missing, task_alpha)
         else:
-            # The tasks' share of the error is spent on the fresh attempts. Where these cannot be
-            # combined with the first ones, all of the mean's share goes to the first ones.
+            # The tasks' share of the error is spent on the fresh attempts. Without a second look
+            # at the mean, all of the mean's share goes to the first attempts.
             rises = find_changed_tasks(pairing, terms.missing, task_alpha, "greater")
             changes = (*confirmation.confirmed, *rises)
             is_drop_shown = confirmation.shows_drop(pairing, metric, terms.missing, alpha)
