@@ -42,7 +42,8 @@ elif "PATCH" in arguments:
     number = int(next(one for one in arguments if "comments/" in one).rpartition("/")[2])
     next(one for one in comments if one["id"] == number)["body"] = body
 else:
-    print("\\n".join(str(one["id"]) for one in comments if one["body"].startswith("<!-- passhat")))
+    marker = next(one for one in arguments if "startswith" in one).split('"')[1]
+    print("\\n".join(str(one["id"]) for one in comments if one["body"].startswith(marker)))
 log.write_text(json.dumps(comments))
 """
 
@@ -54,6 +55,8 @@ if [ "$1" = gate ]; then
   echo "new against old  ${VERDICT:-No regression.}"
   echo "# ${VERDICT:-No regression.}" > passhat-gate.md
 fi
+[ "$1" != runs ] || echo "[{\\"name\\": \\"$RUNS\\"}]"
+[ "$1" != gate ] || echo "{\\"verdict\\": \\"${JSON:-shown}\\"}" > passhat-gate.json
 [ "$1" != export ] || echo "{}" > "${@: -1}"
 code="CODE_$1"
 exit "${!code:-0}"
@@ -134,11 +137,13 @@ class Runner:
     def _values(self, inputs: Mapping[str, str], number: int) -> dict[str, str]:
         values = {f"inputs.{name}": value for name, value in inputs.items()}
         outputs = self.outputs()
-        for name in ("exit-code", "verdict", "gated"):
+        for name in ("exit-code", "verdict", "gated", "settled", "key"):
             values[f"steps.gate.outputs.{name}"] = outputs.get(name, "")
         values["steps.run.outputs.run-exit-code"] = outputs.get("run-exit-code", "")
         github = {"event_name": "pull_request", "repository": "o/r", "server_url": "https://x"}
+        github |= {"workflow": "ci", "job": "gate"}
         github |= {"run_id": str(number), "run_attempt": "1", "event.pull_request.number": "7"}
+        values["strategy.job-index"] = "0"
         return values | {f"github.{name}": value for name, value in github.items()}
 
 
@@ -273,6 +278,32 @@ def test_one_comment_is_kept_up_to_date(stub: Runner) -> None:
     assert "https://x/o/r/actions/runs/1#artifacts" in comment["body"]
 
 
+def test_two_gates_of_a_pull_request_have_a_comment_each(stub: Runner) -> None:
+    for suite in ("jsonl:a.jsonl", "jsonl:b.jsonl", "jsonl:a.jsonl"):
+        stub.run({**BOTH, "suite": suite}, VERDICT=f"No regression on {suite}.")
+    comments = json.loads((stub.folder / "comments.json").read_text())
+    assert [text in one["body"] for one in comments for text in ("a.jsonl", "b.jsonl")] == [
+        *(True, False),
+        *(False, True),
+    ]
+
+
+def test_a_gate_that_is_not_settled_saves_no_baseline(stub: Runner) -> None:
+    baseline = stub.folder / "baseline.jsonl"
+    baseline.write_text("the last good one\n")
+    ended = stub.run(BOTH, JSON="not settled", VERDICT="Unsettled (warning).")
+    assert (ended["result"], ended["settled"]) == ("0", "false")
+    assert baseline.read_text() == "the last good one\n"
+
+
+@pytest.mark.parametrize("name", ["gpt-4.1-main", "team/nightly"])
+def test_a_run_of_the_store_may_have_a_dot_or_a_slash(stub: Runner, name: str) -> None:
+    assert stub.run({"baseline": name}, RUNS=name)["gated"] == "true"
+    (gate,) = stub.calls("gate")
+    assert f"--against {name} " in gate
+    assert stub.run({"baseline": f"{name}2"}, RUNS=name)["gated"] == "false"
+
+
 def test_inputs_become_options(stub: Runner) -> None:
     (stub.folder / "base.csv").write_text("x")
     stub.run(
@@ -301,7 +332,7 @@ def test_inputs_become_options(stub: Runner) -> None:
 def test_rules_without_their_baseline_are_judged_as_far_as_they_can_be(stub: Runner) -> None:
     rules = "pass^4 >= 0.6\n\npass^1 >= base - 0.05\n"
     stub.run({"results": "mine.csv", "rules": rules, "baseline": "none.jsonl"})
-    assert stub.calls("run") == []
+    assert stub.calls("run ") == []
     (gate,) = stub.calls("gate")
     assert gate.startswith("gate mine.csv pass^4 >= 0.6 --unsettled")
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# One comment per pull request, updated by every run. A token that may not write (a pull request
-# from a fork has such a one) costs the comment, never the verdict.
+# One comment per gate of a pull request, updated by every run: two uses of the action have one
+# each. A token that may not write (a pull request from a fork has such a one) costs the comment,
+# never the verdict.
 set -uo pipefail
 
-marker='<!-- passhat gate -->'
+marker="<!-- passhat gate ${KEY:-} -->"
 {
   echo "$marker"
   # GitHub takes 65,536 characters.

@@ -4,11 +4,13 @@
 set -uo pipefail
 
 RUN_CODE=${RUN_CODE:-0}
-finish() { # code, verdict, and whether there was a gate
+finish() { # code, verdict, whether there was a gate, and whether it was settled
   {
     echo "exit-code=$1"
     echo "verdict=$2"
     echo "gated=$3"
+    echo "settled=${4:-true}"
+    echo "key=$(cksum <<< "${GATE:-}" | cut -d ' ' -f 1)"
   } >> "$GITHUB_OUTPUT"
   exit 0
 }
@@ -16,9 +18,13 @@ finish() { # code, verdict, and whether there was a gate
 arguments=("$SOURCE")
 has_baseline=false
 if [ -n "$BASELINE" ]; then
-  # A name with a dot or a slash is a file; any other is a run of the store.
+  # A name with a dot or a slash is a file, or a run of the store (gpt-4.1-main); any other is a run.
   case "$BASELINE" in
-    *[./]*) [ ! -e "$BASELINE" ] || has_baseline=true ;;
+    *[./]*)
+      if [ -e "$BASELINE" ] || passhat runs --json 2> /dev/null | grep -qF ": \"$BASELINE\""; then
+        has_baseline=true
+      fi
+      ;;
     *) has_baseline=true ;;
   esac
 fi
@@ -79,4 +85,7 @@ verdict=$(head -n 1 passhat-gate.txt)
 # An error (a baseline that cannot be read, other protocols) prints no verdict: it is the verdict.
 [ -n "$verdict" ] || verdict=$(grep -m 1 '^passhat: \|^Error: ' passhat-gate.err || tail -n 1 passhat-gate.err)
 [ -s passhat-gate.md ] && [ "$code" -ne 2 ] || printf 'passhat gate ended with %s.\n\n%s\n' "$code" "$verdict" > passhat-gate.md
-finish "$code" "$verdict" true
+settled=true
+# A rule that is not settled may be green by the input "unsettled", and is no baseline for that.
+! grep -qs '"verdict": "not settled"' passhat-gate.json || settled=false
+finish "$code" "$verdict" true "$settled"

@@ -49,6 +49,15 @@ def cut(table: list[Row]) -> str:
     return text[: len(text) // 2]
 
 
+def flaky(name: str) -> list[Row]:
+    """A table of verdicts, and of nothing that would tell it from another run."""
+    places = range(TASKS * ATTEMPTS * 2)
+    return [
+        {"model": name, "task": f"t{i % TASKS}", "attempt": i // TASKS, "passed": i * i % 7 < 4}
+        for i in places
+    ]
+
+
 def shortened(table: list[Row]) -> list[Row]:
     """Attempts 3 and 4 of the last tasks were never made."""
     return [row for row in table if row["attempt"] <= 2 or int(row["task"][1:]) < 8]
@@ -77,6 +86,17 @@ ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
     "all wrong": (failed("wrong_answer"), BASE, "", 1, "Regression: pass^1 dropped"),
     "half the tasks": (rows(tasks=range(6)), BASE, "", 4, "6 planned tasks (t6, t7, t8"),
     "one task lost": (rows(tasks=range(11)), BASE, "", 4, "1 planned task (t11) is absent"),
+    "one attempt instead of four": (
+        rows(attempts=1),
+        BASE,
+        "",
+        4,
+        "36 planned attempts of 48 are absent (up to 1 at a task, 4 in the baseline)",
+    ),
+    "half the attempts": (rows(attempts=2), BASE, "", 4, "24 planned attempts of 48 are absent"),
+    "rows twice": (rows() + rows(), BASE, "", 4, "48 rows of new.jsonl could not be read (trial 1"),
+    "a copy of the baseline": (flaky("new"), flaky("old"), "--unsettled fail", 3, "may be a copy"),
+    "a copy, reversed": (flaky("b")[::-1], flaky("old"), "--unsettled fail", 3, "may be a copy"),
     "canceled job": (shortened(rows()), BASE, "", 4, "8 planned attempts of 48 are absent"),
     "plan not reached": (rows(), BASE, "--attempts 8", 4, "planned attempts of 96 are absent"),
     "tasks not reached": (rows(), BASE, "--tasks 20", 4, "8 planned tasks are absent"),

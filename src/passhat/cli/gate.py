@@ -141,7 +141,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     default=5.0,
     show_default=True,
     metavar="PERCENT",
-    help="Planned attempts that may have no verdict; beyond it the gate ends with 4.",
+    help="Planned attempts that may be absent or have no verdict; beyond it the gate ends with 4.",
 )
 @click.option(
     "--confirm",
@@ -150,7 +150,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     type=click.IntRange(0),
     metavar="[N]",
     help="Without a rule: N fresh attempts at up to 5 tasks that look broken, as in 8; name those "
-    "that are.",
+    "that are. A mean that looks lower gets the run's attempts again, at all tasks.",
 )
 @click.option(
     "--settle",
@@ -235,8 +235,9 @@ def command(
     'missing <= 2%', 'each pass^1 >= 0.8' for every task by itself.
 
     Ends with 0 when all are shown, 1 when any is refuted, 3 when not settled, 4 when tasks of the
-    baseline or planned attempts are absent or too many are missing, 2 when a rule cannot be
-    evaluated.
+    baseline are absent or too many planned attempts were not made or not judged, 2 when a rule
+    cannot be evaluated. The plan is the run's own where it states one (or --attempts), else the
+    baseline's attempts.
     """
     from passhat.readers import Needs
     from passhat.stats.gate import GateOptions, judge, parse_rule
@@ -317,9 +318,8 @@ def command(
         else:
             result = judge(run, parsed_rules, base, options)
         if base is not None and run.planned is None:
-            result = replace(
-                result, notes=(*result.notes, *_offer(base, against, base_run, metric))
-            )
+            hints = (*_plan_hint(result), *_offer(base, against, base_run, metric))
+            result = replace(result, notes=(*result.notes, *hints))
     try:
         _print_result(result, outputs, as_json_text=as_json_text)
     except BrokenPipeError:
@@ -341,6 +341,12 @@ def _find_task_failures(run: Run, task: str) -> Failures:
         ):
             messages = store.failure_messages(run.id, task)
     return summarize_task_failures(run, task, messages)
+
+
+def _plan_hint(result: GateResult) -> Iterator[str]:
+    """How to state a plan, where the baseline's was taken."""
+    if result.losses is not None and result.losses.plan:
+        yield "A run that was planned with fewer attempts states it: --attempts N."
 
 
 def _offer(
@@ -413,14 +419,15 @@ def _refuse_same_run(run: Run, base: Run) -> None:
     """Refuse to compare attempts with themselves: that is always green."""
     from passhat.errors import NotComparable
 
-    is_same = (run.source, run.name) == (base.source, base.name)
+    is_same = (run.source, run.name) == (base.source, base.name) or run.id == base.id != ""
     if not is_same:
         # An export of the run, kept over the baseline: each attempt has its duration to the bit.
         sides = [side.measured("seconds") for side in (run, base)]
         is_same = sides[0] is not None and sides[0].total > 0 and sides[0] == sides[1]
     if is_same:
         raise NotComparable(
-            f"{run.name} is both the run and its baseline, so that no regression can show.",
+            f"{run.name} is both the run and its baseline (a copy of it), so that no regression "
+            "can show.",
             hint="Name an earlier run, by its id or as latest~1 (passhat runs lists them), or a "
             "file that was kept before this run; --allow compares anyway.",
         )

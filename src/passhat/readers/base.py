@@ -573,6 +573,7 @@ def _run(
         started=fact.started,
         about=MappingProxyType({word: text for word, text in fact.about.items() if text}),
         agent_guessed=fact.guessed,
+        attempts_counted=fact.protocol.attempts is None,
     )
 
 

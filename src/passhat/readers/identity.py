@@ -295,6 +295,7 @@ def join_group(runs: list[Run]) -> Run:
             first.protocol,
             attempts=int(per_task[0]) if per_task.min() == per_task.max() else None,
         ),
+        attempts_counted=True,
         source=", ".join(dict.fromkeys(run.source for run in runs)),
         source_says=MappingProxyType({}),
         reading=(

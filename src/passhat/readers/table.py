@@ -479,6 +479,7 @@ def _as_run(
         attempts=gathered.attempts,
         source=source.name,
         agent_guessed=not gathered.model,
+        attempts_counted=True,
         reading=(*reading, *_gaps(columns), *gathered.notes, *gathered.remarks),
         decisions=gathered.notes,
     )

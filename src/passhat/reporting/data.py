@@ -110,18 +110,18 @@ def gate_as_junit(result: GateResult) -> str:
     suite = ElementTree.Element(
         "testsuite",
         name=f"passhat gate: {_printable(result.name)}",
-        tests=str(len(results) + (result.absent > 0)),
+        tests=str(len(results) + result.incomplete),
         failures=str(sum(rule.verdict is GateVerdict.REFUTED for rule in results)),
-        errors=str((0 if warns else open_rules) + (result.absent > 0)),
+        errors=str((0 if warns else open_rules) + result.incomplete),
         skipped=str(open_rules if warns else 0),
     )
     for rule in results:
         _add_case(suite, rule, result.name, warns=warns)
-    if result.absent:
+    if result.incomplete:
         case = ElementTree.SubElement(
             suite, "testcase", classname=_printable(result.name), name="all planned attempts"
         )
-        text = f"{result.absent:,} planned attempts are absent"
+        text = _printable(result.headline)
         ElementTree.SubElement(case, "error", type="incomplete", message=text)
     root = ElementTree.Element("testsuites")
     root.append(suite)

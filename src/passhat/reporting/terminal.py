@@ -59,6 +59,11 @@ def plain(text: str, style: str = "") -> Text:
     return Text(visible, style=style)
 
 
+def _line(text: str, style: str = "") -> Text:
+    """As :func:`plain`, on one line before wrapping: an id may hold a line break."""
+    return plain("↵".join(text.splitlines()), style)
+
+
 def plain_table(
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -143,24 +148,24 @@ def _fact_lines(blocks: Iterable[Block]) -> Iterator[tuple[str, str]]:
 
 def _render(block: Block, level: Level) -> Iterator[RenderableType]:
     if isinstance(block, Heading):
-        detail = plain(f"  {block.detail}") if block.detail else Text("")
+        detail = _line(f"  {block.detail}") if block.detail else Text("")
         text = block.text if level is Level.FULL else _cut(block.text)
-        yield Text.assemble(plain(text, "bold"), detail)
+        yield Text.assemble(_line(text, "bold"), detail)
     elif isinstance(block, Sentence):
         text = f"{block.text}{block.ending}"
         if block.one_line and level is Level.SHORT:
             text = _cut(block.text, len(block.ending)) + block.ending
-        whole = plain(text, _TONES[block.tone])
+        whole = _line(text, _TONES[block.tone])
         # An ending may be a command to paste: the terminal breaks the line, not we.
         whole.no_wrap, whole.overflow = (True, "ignore") if block.ending else (None, None)
         yield whole
     elif isinstance(block, Note):
-        yield plain(block.text, _GREY)
+        yield _line(block.text, _GREY)
     elif isinstance(block, NextStep):
         text = f"Next: {block.text}"
         yield plain(_cut(text) if block.one_line and level is Level.SHORT else text)
     elif isinstance(block, Listing):
-        yield plain(_fit(block.title, block.items, level))
+        yield _line(_fit(block.title, block.items, level))
     elif isinstance(block, Table):
         yield from _render_table(block)
     else:
@@ -193,7 +198,7 @@ def _render_table(block: Table) -> Iterator[RenderableType]:
 def _render_finding(block: Finding) -> Iterator[RenderableType]:
     verdict = plain(f"{block.sign} {block.verdict}", f"bold {_SIGN_COLORS.get(block.sign, '')}")
     yield _indent(Text.assemble(verdict, "  ", plain(block.text, "bold")), 2)
-    yield from (_indent(plain(line), 6) for line in block.details)
+    yield from (_indent(_line(line), 6) for line in block.details)
 
 
 _MOST_NUMBERS = 8

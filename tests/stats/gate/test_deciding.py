@@ -52,7 +52,7 @@ def judged(
     base: Run | Outcomes | None = None,
     **how: object,
 ) -> GateResult:
-    planned = {name: how.pop(name) for name in ("tasks", "attempts") if name in how}
+    planned = {name: how.pop(name) for name in ("tasks", "attempts", "max_missing") if name in how}
     options = GateOptions(Terms.from_options(how), tools=tools, **planned)  # type: ignore[arg-type]
     return judge(run, rules, base, options)
 
@@ -125,7 +125,10 @@ def test_missing_attempts_count_against_the_rule() -> None:
     bound = judged(Tools(), lost, "pass^4 >= 0.8")
     assert bound.verdict is GateVerdict.NOT_SETTLED
     assert "100 missing attempts decide" in str(bound)
-    assert judged(Tools(), lost, "pass^4 >= 0.8", missing="exclude").verdict is GateVerdict.SHOWN
+    excluded = judged(Tools(), lost, "pass^4 >= 0.8", missing="exclude", max_missing=1.0)
+    assert excluded.verdict is GateVerdict.SHOWN
+    beyond = judged(Tools(), lost, "pass^4 >= 0.8", missing="exclude")
+    assert (beyond.verdict, beyond.exit_code) == (GateVerdict.NOT_SETTLED, 4)
     assert judged(Tools(), lost, "pass^4 >= 0.8", missing="fail").verdict is GateVerdict.REFUTED
 
 
@@ -319,10 +322,12 @@ def test_too_many_missing_is_incomplete_before_anything_else() -> None:
 def test_absent_attempts_are_counted_and_count_as_missing() -> None:
     ragged = Outcomes.from_counts([8] * 48 + [5, 4], [8] * 48 + [5, 4])
     assert judged(Tools(), ragged, "pass^4 >= 0.8").exit_code == 0
-    result = judged(Tools(), ragged, "pass^4 >= 0.8", attempts=8)
+    few = judged(Tools(), ragged, "pass^4 >= 0.8", attempts=8)
+    assert (few.exit_code, few.absent) == (ExitCode.OK, 7)  # 7 of 400, as if they were missing
+    assert "48, 49" in few.notes[0]
+    result = judged(Tools(), ragged, "pass^4 >= 0.8", attempts=8, max_missing=0.01)
     assert (result.exit_code, result.absent) == (ExitCode.INCOMPLETE, 7)
-    assert "48, 49" in result.notes[0]
-    promised = Run("r", "r", ragged, Protocol(attempts=8))
+    promised = Run("r", "r", ragged, Protocol(attempts=9))
     assert judged(Tools(), promised, "pass^4 >= 0.8").exit_code == ExitCode.INCOMPLETE
 
 

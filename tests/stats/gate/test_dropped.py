@@ -38,7 +38,7 @@ def test_a_broken_task_has_its_exception_everywhere(tmp_path: Path) -> None:
     assert (data["task"], data["failures"]["failed"]) == ("b", 8)
     document = gate_document(result)
     short = [getattr(block, "text", "") for block in document.blocks(Level.SHORT)]
-    assert "b: 8 exceptions (KeyError: 'x')" in short
+    assert "b broke: 8 exceptions (KeyError: 'x')" in short
     assert "| b | broken | 8 of 8 | 0 of 8 | 8 exceptions (KeyError: 'x') |" in render_markdown(
         document
     )

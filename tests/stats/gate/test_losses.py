@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,9 +78,18 @@ def test_nothing_judged_is_never_a_number() -> None:
     assert only.outcome == "unsettled"
 
 
-def test_a_smaller_run_on_purpose_is_complete() -> None:
-    """Two attempts at every task, where the baseline has four, or by its own protocol."""
-    assert not gate(_run(2, [2, 2, 1] * 10), against=BASE).incomplete
+def test_a_smaller_run_is_complete_only_where_it_states_its_plan() -> None:
+    """Two attempts at every task, where the baseline has four."""
+    short = _run(2, [2, 2, 1] * 10)
+    result = gate(short, against=BASE)
+    assert result.exit_code == 4
+    text = "60 planned attempts of 120 are absent (up to 2 at a task, 4 in the baseline)"
+    assert text in result.headline
+    assert result.power is None  # nothing is said of a run that is not there
+    assert not gate(short, against=BASE, attempts=2).incomplete
+    assert not gate(replace(short, protocol=Protocol(attempts=2)), against=BASE).incomplete
+    read = replace(short, protocol=Protocol(attempts=2), attempts_counted=True)
+    assert gate(read, against=BASE).incomplete
     ragged = _run([4] * 15 + [2] * 15, [2] * 30)
     assert gate(ragged, against=BASE).incomplete
     planned = Run("new", "new", ragged.outcomes, Protocol(attempts=2))

@@ -41,7 +41,8 @@ _MOST_TASKS = 3
 def dropped_lines(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
     """The first tasks that dropped with the causes of their failures, a line each."""
     for task in [task for task in dropped if task.cause][:_MOST_TASKS]:
-        yield Sentence(f"{task.task}: {task.cause}", one_line=True, level=Level.SHORT)
+        which = f"{task.task} broke" if task.status == "broken" else f"{task.task} (suspected)"
+        yield Sentence(f"{which}: {task.cause}", one_line=True, level=Level.SHORT)
 
 
 def dropped_table(dropped: Sequence[DroppedTask]) -> Iterator[Block]:

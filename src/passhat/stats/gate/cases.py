@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -10,7 +11,7 @@ import numpy as np
 
 from passhat._display import counted, percent, some
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import IntArray
+from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.guard import Agreement, agree
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.estimate import Estimate, estimate
@@ -24,6 +25,7 @@ from passhat.stats.outcomes import (
     Run,
     summarize_task_failures,
 )
+from passhat.stats.outcomes.attempts import MEASURES
 from passhat.stats.terms import Terms
 
 __all__ = [
@@ -34,6 +36,8 @@ __all__ = [
     "Losses",
     "Tools",
     "Unsettled",
+    "copy_text",
+    "luck_of_same_counts",
     "missing_notes",
 ]
 
@@ -132,9 +136,11 @@ class Losses:
     reasons : mapping
         How many attempts are missing for which reason.
     unread : tuple of str
-        Sources with rows that could not be read, each with their number.
+        Sources with rows that could not be read, each with their number and the first reason.
     empty_base : str
         The name of a baseline without a single verdict.
+    plan : str
+        Where the baseline is the plan and no task has so many attempts: what it has, in words.
     """
 
     absent_tasks: tuple[str, ...] = ()
@@ -146,6 +152,7 @@ class Losses:
     reasons: Mapping[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     empty_base: str = ""
+    plan: str = ""
 
     @property
     def is_empty_run(self) -> bool:
@@ -157,7 +164,12 @@ class Losses:
         """Whether the run counts as incomplete."""
         tasks = len(self.absent_tasks) + self.unnamed_tasks
         is_unusable = bool(self.unread or self.empty_base) or self.is_empty_run
-        return bool(self.absent or tasks) or is_unusable or self.missing > self.limit * self.planned
+        return bool(tasks) or is_unusable or self._is_too_short
+
+    @property
+    def _is_too_short(self) -> bool:
+        """Whether more attempts than allowed were not made, or have no verdict."""
+        return self.absent + self.missing > self.limit * self.planned
 
     @property
     def sentence(self) -> str:
@@ -174,9 +186,9 @@ class Losses:
             verb = "is" if self.absent == 1 else "are"
             parts.append(
                 f"{counted(self.absent, 'planned attempt')} of {self.planned:,} {verb} absent"
+                f"{self.plan}"
             )
-        is_beyond = self.absent + self.missing > self.limit * self.planned
-        if self.missing and (is_beyond or self.is_empty_run):
+        if self.missing and (self._is_too_short or self.is_empty_run):
             verb = "has" if self.missing == 1 else "have"
             why = some([f"{reason} {count:,}" for reason, count in self.reasons.items()], 3)
             beyond = f", more than {percent(self.limit, 0)}" if not self.is_empty_run else ""
@@ -186,7 +198,7 @@ class Losses:
             )
         if self.empty_base:
             parts.append(f"no attempt of the baseline {self.empty_base} has a verdict")
-        parts += [f"{text} could not be read" for text in self.unread]
+        parts += self.unread
         return "; ".join(parts)
 
 
@@ -280,14 +292,16 @@ def find_losses(
     lacking = np.maximum(plan - attempts, 0)
     absent = int(lacking.sum())
     notes: tuple[str, ...] = ()
-    stated_attempts = options.attempts or run.protocol.attempts
+    stated_attempts = _stated_attempts(run, base, options)
     if absent:
         short = np.flatnonzero(lacking)
         names = some([outcomes.tasks[i] for i in short.tolist()])
         verb, verb_count = ("is", "counts") if absent == 1 else ("are", "count")
+        planned = f" of the {stated_attempts} planned per task" if stated_attempts else ""
+        what = counted(absent, "attempt" if planned else "planned attempt")
         notes += (
-            f"{counted(absent, 'attempt')} of the {stated_attempts or 'attempts'} planned per task "
-            f"{verb} absent on {counted(len(short), 'task')} ({names}) and {verb_count} as missing",
+            f"{what}{planned} {verb} absent on {counted(len(short), 'task')} ({names}) and "
+            f"{verb_count} as missing",
         )
         order = outcomes.order
         outcomes = replace(
@@ -313,8 +327,17 @@ def find_losses(
         run.missing_by_reason,
         _unread_rows(run, base),
         "" if base is None or base.outcomes.scored else base.name,
+        _plan_text(run, base, options),
     )
     return Absent(outcomes, losses.absent, tasks_lost), losses, notes
+
+
+def _stated_attempts(run: Run, base: Run | None, options: GateOptions) -> int | None:
+    """Attempts per task that the caller or the run itself states; counted ones are no plan."""
+    if options.attempts is not None:
+        return options.attempts
+    is_counted = run.attempts_counted and base is not None
+    return None if is_counted else run.protocol.attempts
 
 
 def _unread_rows(run: Run, base: Run | None) -> tuple[str, ...]:
@@ -324,22 +347,75 @@ def _unread_rows(run: Run, base: Run | None) -> tuple[str, ...]:
         for side in (run, base)
         if side is not None and side.tally is not None and side.tally.lost
     }
-    return tuple(f"{counted(tally.lost, 'row')} of {source}" for source, tally in tallies.values())
+    return tuple(
+        f"{counted(tally.lost, 'row')} of {source} could not be read ({tally.losses[0].what})"
+        for source, tally in tallies.values()
+    )
 
 
 def _attempts_by_plan(run: Run, base: Run | None, options: GateOptions) -> IntArray:
     """Attempts that were planned for each task of the run; 0 where nothing tells."""
     outcomes = run.outcomes
-    stated_attempts = options.attempts or run.protocol.attempts
+    stated_attempts = _stated_attempts(run, base, options)
     if stated_attempts is not None:
         return np.full(len(outcomes), stated_attempts, np.int64)
     if run.planned is not None:
         return np.asarray(run.planned, np.int64)
     if base is None:
         return np.zeros(len(outcomes), np.int64)
-    # A run may have fewer attempts per task than its baseline on purpose, at every task.
-    attempts, _ = outcomes.counts(Completion.AS_FAILED)
     base_attempts, _ = base.outcomes.counts(Completion.AS_FAILED)
     by_task = dict(zip(base.outcomes.tasks, base_attempts.tolist(), strict=True))
-    largest = int(attempts.max())
-    return np.array([min(by_task.get(task, 0), largest) for task in outcomes.tasks], np.int64)
+    return np.array([by_task.get(task, 0) for task in outcomes.tasks], np.int64)
+
+
+def _plan_text(run: Run, base: Run | None, options: GateOptions) -> str:
+    """Say that the plan is the baseline's, where the whole run is shorter than that."""
+    if base is None or run.planned is not None or _stated_attempts(run, base, options):
+        return ""
+    most, planned = (
+        int(side.outcomes.counts(Completion.AS_FAILED)[0].max()) for side in (run, base)
+    )
+    return "" if most >= planned else f" (up to {most} at a task, {planned} in the baseline)"
+
+
+_LUCK = 1e-4
+"""Two runs with all counts alike are taken for one where luck is rarer than this."""
+
+
+def luck_of_same_counts(run: Run, base: Run) -> float | None:
+    """The chance that two runs without a change have the same counts at every task.
+
+    ``None`` where they differ, or where something else tells them apart: the time, steps, tokens or
+    cost of their attempts, or two ids in a store. Given the passes of both at a task, each way to
+    deal them to the two runs is as likely; a task that always or never passes repeats by itself.
+    """
+    a, b = base.outcomes, run.outcomes
+    if base.id and run.id and base.id != run.id:
+        return None
+    measures = [(base.measured(name), run.measured(name)) for name in MEASURES]
+    if any(None not in sides and sides[0] != sides[1] for sides in measures):
+        return None
+    counts = [
+        sorted(zip(one.tasks, one.n.tolist(), one.c.tolist(), one.missing.tolist(), strict=True))
+        for one in (a, b)
+    ]
+    if counts[0] != counts[1]:
+        return None
+    from scipy.special import gammaln
+
+    def log_ways(n: IntArray, c: IntArray) -> FloatArray:
+        return np.asarray(gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1), np.float64)
+
+    return float(np.exp((2 * log_ways(a.n, a.c) - log_ways(2 * a.n, 2 * a.c)).sum()))
+
+
+def copy_text(run: Run, base: Run | None, terms: Terms) -> str:
+    """Say that the run may be a copy of its baseline; empty where that is unlikely or allowed."""
+    luck = None if base is None or terms.allow else luck_of_same_counts(run, base)
+    if luck is None or luck > _LUCK:
+        return ""
+    chance = f"1 in 10^{-math.log10(luck):.0f}" if luck else "none"
+    return (
+        "every task has the same counts as in the baseline (chance for two runs: "
+        f"{chance}), so the run may be a copy of it"
+    )

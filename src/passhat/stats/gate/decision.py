@@ -7,10 +7,11 @@ Without a rule, a run is held against its baseline (:mod:`passhat.stats.gate.reg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Unpack
 
+from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.prospects import Reach
@@ -21,7 +22,9 @@ from passhat.stats.gate.cases import (
     MAX_MISSING,
     Case,
     GateOptions,
+    Losses,
     Unsettled,
+    copy_text,
     find_losses,
     pair_names,
 )
@@ -157,7 +160,9 @@ def judge(
     case = Case(named_run, base, absent, options)
     questions = parsed_rules or [NoRegression(parse_metric(options.metric), options.margin)]
     failures = summarize_failures(named_run)
-    results = tuple(_judge_rule(rule, case) for rule in questions)
+    copy = copy_text(named_run, base, options.terms)
+    results = tuple(_withhold(_judge_rule(rule, case), losses, copy) for rule in questions)
+    is_detailed = options.details and not losses.is_beyond_limit
     base_name, name = (None, named_run.name) if base is None else pair_names(named_run, base)
     return GateResult(
         name=name,
@@ -165,14 +170,14 @@ def judge(
         results=results,
         missing_policy=options.terms.missing,
         absent=losses.absent,
-        notes=notes if base is None else (*notes, *filter(None, [served_change(base, named_run)])),
+        notes=(*notes, *_reading_notes(named_run, base)),
         unsettled=options.unsettled or (None if parsed_rules else "warn"),
         losses=losses,
         confirmation=options.confirmation,
         failures=failures if failures.groups else None,
-        power=None if parsed_rules or not options.details else _simulate(case),
+        power=_simulate(case) if is_detailed and not parsed_rules else None,
         rule_powers=_simulate_rules(case, results)
-        if options.details and options.corrected is None
+        if is_detailed and options.corrected is None
         else (),
         sides=() if parsed_rules or not options.details else _estimate_sides(case),
         no_answer=no_answer_text(named_run),
@@ -199,6 +204,30 @@ def _find_dropped(case: Case, result: RuleResult) -> tuple[DroppedTask, ...]:
         )
         for change in changes[:_MOST_DROPPED]
     )
+
+
+def _withhold(result: RuleResult, losses: Losses, copy: str) -> RuleResult:
+    """Take back what is shown of a run that is not whole, or that may be its own baseline."""
+    if result.verdict is not GateVerdict.SHOWN:
+        return result
+    if losses.is_beyond_limit:
+        advice = Advice("finish", "complete the run first, then judge it")
+    elif copy and result.rule.relative:
+        advice = Advice("baseline", copy)
+    else:
+        return result
+    return replace(result, verdict=GateVerdict.NOT_SETTLED, advice=advice)
+
+
+def _reading_notes(run: Run, base: Run | None) -> Iterator[str]:
+    """How the readers of both sides counted, and a model that is not what it was."""
+    for side in (run,) if base is None else (base, run):
+        which = "" if base is None else "baseline: " if side is base else "run: "
+        yield from (f"{which}{text}" for text in side.decisions)
+        for why, count in ({} if side.tally is None else side.tally.skipped).items():
+            yield f"{which}{counted(count, 'row')} skipped: {why}"
+    if base is not None and (change := served_change(base, run)):
+        yield change
 
 
 def _judge_rule(rule: Rule, case: Case) -> RuleResult:

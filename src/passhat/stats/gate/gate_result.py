@@ -396,13 +396,10 @@ class GateResult(Plain):
     def incomplete(self) -> bool:
         """Whether planned attempts are absent, or more are missing than a rule allows."""
         is_lost = self.losses is not None and self.losses.is_beyond_limit
-        return (
-            is_lost
-            or self.absent > 0
-            or any(
-                result.rule.marks_incomplete and result.verdict is GateVerdict.REFUTED
-                for result in self.results
-            )
+        is_absent = self.losses is None and self.absent > 0
+        return (is_lost or is_absent) or any(
+            result.rule.marks_incomplete and result.verdict is GateVerdict.REFUTED
+            for result in self.results
         )
 
     @property
@@ -472,7 +469,7 @@ class GateResult(Plain):
     def _cause(self) -> str:
         if self.losses is not None and self.losses.is_beyond_limit:
             return self.losses.sentence
-        if self.absent:
+        if self.absent and self.losses is None:
             verb = "is" if self.absent == 1 else "are"
             return f"{counted(self.absent, 'planned attempt')} {verb} absent"
         broken = [result for result in self.results if result.rule.marks_incomplete]

@@ -185,9 +185,10 @@ def _advise(case: Case, pairing: Pairing, margin: float | None, reach: Reach) ->
     advice = Advice.of(prospect, both_runs=True)
     if margin is not None or _resolve(reach) <= _COARSEST:
         return advice
-    text = (
-        f"these data resolve only drops of {points(_resolve(reach), signed=False)} points or more"
-    )
+    smallest = _resolve(reach)
+    text = f"these data resolve only drops of {points(smallest, signed=False)} points or more"
+    if smallest >= 1:
+        text = "these data cannot show a drop, however large it is"
     return Advice("attempts", f"{text}; {advice}" if advice else text, prospect)
 
 

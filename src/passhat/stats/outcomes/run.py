@@ -128,6 +128,8 @@ class Run(Plain):
         Reasons and measures of a run whose attempts were counted where they lie.
     agent_guessed : bool
         Whether ``agent`` comes from the name of a file or folder: the source itself names none.
+    attempts_counted : bool
+        Whether ``protocol.attempts`` is how many there are: the source itself states no plan.
     estimates : tuple
         Headline estimates, shown when the run is printed; ``passhat.run`` fills them in.
     id, started : str
@@ -168,6 +170,7 @@ class Run(Plain):
     edited: str = ""
     aggregates: Aggregates | None = None
     agent_guessed: bool = False
+    attempts_counted: bool = False
     estimates: tuple[object, ...] = ()
     warnings: tuple[str, ...] = ()
     id: str = ""
