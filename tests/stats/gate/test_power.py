@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from passhat import Outcomes
+from passhat import Outcomes, gate
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.gate import GateOptions, judge, simulate_power
 from passhat.stats.gate.power import GatePower, _lower_rates, simulate_curve
@@ -96,3 +97,14 @@ def test_a_power_that_is_not_simulated_has_a_reason(
     curve = simulate_curve(base, base.n, metric)
     assert curve.detectable is None
     assert reason in curve.sentence
+
+
+def test_rules_from_above_and_on_each_task_have_a_power() -> None:
+    run = Outcomes.from_counts(40, [36, 30, 38, 24, 34] * 6)
+    (above,) = gate(run, "pass^1 <= 0.6").rule_powers
+    assert above.sentence.startswith("With a value 10 points above its limit, pass^1 <= 0.6")
+    near, far = gate(run, "each pass^1 >= 0.7").rule_powers
+    assert "With a task 10 points below its limit, each pass^1 >= 0.7" in near.sentence
+    # Exact: at most 18 of 40 passes refute 0.7 at .05 / 30.
+    assert near.caught / near.runs == pytest.approx(binom(40, 0.6).cdf(18), abs=0.001)
+    assert far.caught / far.runs == pytest.approx(binom(40, 0.3).cdf(18), abs=0.001)

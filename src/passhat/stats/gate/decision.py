@@ -30,7 +30,7 @@ from passhat.stats.gate.cases import (
 )
 from passhat.stats.gate.confirm import Suspects, choose_suspects
 from passhat.stats.gate.corrected_rules import judge_corrected
-from passhat.stats.gate.each_task import EachTaskRule
+from passhat.stats.gate.each_task import EachTaskRule, refuting_chances
 from passhat.stats.gate.gate_result import (
     Advice,
     DroppedTask,
@@ -298,21 +298,33 @@ def _simulate(case: Case) -> PowerCurve:
 
 
 def _simulate_rules(case: Case, results: Sequence[RuleResult]) -> tuple[RulePower, ...]:
-    """The power of rules that bound a metric from below, alone or against the baseline."""
-    powers = []
+    """The power of rules that bound a metric: alone, against the baseline, or at each task."""
+    powers: list[RulePower] = []
+    level, anytime = case.options.terms.level, case.options.anytime
     for result in results:
         rule, population = result.rule, result.rule.population(case.options.terms)
-        is_bound = isinstance(rule, MetricRule | LiftRule) and rule.sign.wants_more
-        if not is_bound or result.high is None or population is None or result.unmeasured:
+        if isinstance(rule, EachTaskRule):
+            powers += refuting_chances(rule, case.run.outcomes, level, anytime=anytime)
             continue
-        assert isinstance(rule, MetricRule | LiftRule)
+        if not isinstance(rule, MetricRule | LiftRule) or population is None or result.unmeasured:
+            continue
+        if result.low is None or result.high is None:
+            continue
         sides: tuple[Outcomes, ...] = (case.run.outcomes,)
         if rule.relative:
             terms = replace(case.options.terms, cluster=None)
             pairing = case.pair(case.run, case.baseline(rule), rule.subject, terms).pairing
             sides = (pairing.a, pairing.b)
-        reach = Reach(0.0, result.high - result.value)
-        power = simulate_rule(str(rule), sides, rule.subject, rule.limit, reach, population)
+        reach = Reach(result.value - result.low, result.high - result.value)
+        power = simulate_rule(
+            str(rule),
+            sides,
+            rule.subject,
+            rule.limit,
+            reach,
+            population,
+            wants_more=rule.sign.wants_more,
+        )
         powers += [] if power is None else [power]
     return tuple(powers)
 

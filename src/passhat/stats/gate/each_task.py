@@ -21,6 +21,7 @@ Ville's inequality this happens with a chance of at most alpha, however often on
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,7 @@ from passhat.stats.gate.gate_result import (
     TaskVerdict,
 )
 from passhat.stats.gate.metric_rules import MetricRule
+from passhat.stats.gate.power import RulePower
 from passhat.stats.gate.rules import (
     LimitRule,
     RuleText,
@@ -58,6 +60,7 @@ __all__ = [
     "attempts_that_could_show",
     "check_one_task_rule",
     "judge_one_task",
+    "refuting_chances",
 ]
 
 _MOST = 100_000
@@ -159,6 +162,34 @@ class EachTaskRule(LimitRule):
 
     def __str__(self) -> str:
         return f"{_EACH}{self.subject} {self.sign} {self.limit_text()}"
+
+
+def refuting_chances(
+    rule: EachTaskRule, outcomes: Outcomes, level: float, *, anytime: bool = False
+) -> Iterator[RulePower]:
+    """How often a single task is refuted that lies 10 or 40 points beyond the limit.
+
+    Exact, for a task with the median number of attempts, and with the correction that the first of
+    all tasks meets. The second one only where the first is rarely refuted.
+    """
+    from scipy.special import bdtr
+
+    metric, wants_more = rule.subject, rule.sign.wants_more
+    n = int(np.median(outcomes.n + outcomes.missing))
+    c = np.arange(n + 1)
+    p_values = _anytime_p_values if anytime else _refuting_p_values
+    is_refuted = p_values(rule, metric, np.full(n + 1, n), c, c) * len(outcomes) <= 1 - level
+    for drop in (0.1, 0.4):
+        goal = rule.limit - drop if wants_more else rule.limit + drop
+        if not metric.lowest <= goal <= metric.highest:
+            return
+        below = np.concatenate([[0.0], bdtr(c, n, rate_at(metric, goal))])
+        chance = float(np.diff(below)[is_refuted].sum())
+        side = "below" if wants_more else "above"
+        power = RulePower(str(rule), drop, round(1_000 * chance), 1_000, "a task", side)
+        yield power
+        if power.is_likely:
+            return
 
 
 def judge_tasks(

@@ -75,7 +75,11 @@ class GatePower:
 
 @dataclass(frozen=True, slots=True)
 class RulePower(Plain):
-    """How often a rule is refuted by runs of this size whose value is below its limit."""
+    """How often a rule is refuted by runs of this size whose value is beyond its limit.
+
+    ``subject`` is what lies there: a value of all tasks, or a single task; ``side`` is below or
+    above.
+    """
 
     WRITTEN = ("rule", "drop", "caught", "runs", "sentence")
 
@@ -83,13 +87,20 @@ class RulePower(Plain):
     drop: float
     caught: int
     runs: int
+    subject: str = "a value"
+    side: str = "below"
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it is refuted in at least 8 of 10 runs."""
+        return self.caught >= _LIKELY * self.runs
 
     @property
     def sentence(self) -> str:
         size = points(self.drop, signed=False).removesuffix(".0")
         return (
-            f"With a value {size} points below its limit, {self.rule} would have been refuted in "
-            f"{round(10 * self.caught / self.runs)} of 10 simulated runs."
+            f"With {self.subject} {size} points {self.side} its limit, {self.rule} would have been "
+            f"refuted in {round(10 * self.caught / self.runs)} of 10 simulated runs."
         )
 
 
@@ -267,17 +278,23 @@ def simulate_rule(
     population: Population,
     clusters: Sequence[str] | None = None,
     drop: float = 0.1,
+    *,
+    wants_more: bool = True,
 ) -> RulePower | None:
-    """Put the value that a rule bounds from below ``drop`` under its limit, and judge it again.
+    """Put the value that a rule bounds ``drop`` beyond its limit, and judge it again.
 
     Values are drawn as they spread at this size around the fitted rates, and their bounds lie as
-    far away as those of the run. ``None`` where there is no value so low, or too little to fit.
+    far away as those of the run. ``None`` where there is no such value, or too little to fit.
     """
     values = draw_estimates(sides, metric, population, clusters)
-    if values is None or limit - drop < (-1.0 if len(sides) > 1 else metric.lowest):
+    goal = limit - drop if wants_more else limit + drop
+    lowest, highest = (-1.0, 1.0) if len(sides) > 1 else (metric.lowest, metric.highest)
+    if values is None or not lowest <= goal <= highest:
         return None
-    lowered = values - values.mean() + limit - drop
-    return RulePower(rule, drop, int((lowered + reach.above < limit).sum()), len(values))
+    moved = values - values.mean() + goal
+    is_refuted = moved + reach.above < limit if wants_more else moved - reach.below > limit
+    side = "below" if wants_more else "above"
+    return RulePower(rule, drop, int(is_refuted.sum()), len(values), side=side)
 
 
 def _lower_rates(rates: FloatArray, metric: CountMetric, drop: float) -> FloatArray | None:
