@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from passhat import read
+from passhat.errors import ReadError
 from passhat.readers import Needs
 from passhat.readers.parsing import transcript_entries
 from passhat.readers.store import attempt_record
@@ -214,3 +215,31 @@ def test_secrets_of_a_log_are_not_imported(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps(log))
     assert "sk-abc" not in _transcript(path)["expected"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_stated_column_of_expected_answers_stands_beside_the_answer(
+    tmp_path: Path, kind: str
+) -> None:
+    rows = [{"task": "a", "attempt": i, "passed": i, "answer": ["five", "four"][i]} for i in (0, 1)]
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        lines = [",".join(map(str, [*row.values(), "four"])) for row in rows]
+        path.write_text("\n".join(["task,attempt,passed,answer,gold", *lines]))
+    else:
+        path.write_text("\n".join(json.dumps({**row, "gold": "four"}) for row in rows))
+    needs = Needs(conversations=True)
+    (run,) = read(path, columns={"expected": "gold"}, needs=needs)
+    assert run.attempts is not None
+    texts = [attempt_record(attempt).transcript for attempt in run.attempts]
+    assert [[entry["text"] for entry in one] for one in texts] == [["five", "four"], ["four"] * 2]
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+def test_spans_of_opentelemetry_say_that_they_have_no_verdicts(tmp_path: Path, lines: int) -> None:
+    span = {"traceId": "5b8e", "spanId": "eee1", "name": "invoke_agent"}
+    record = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    path = tmp_path / "spans.json"
+    path.write_text("\n".join([json.dumps(record)] * lines))
+    with pytest.raises(ReadError, match="OpenTelemetry spans, with neither tasks nor verdicts"):
+        read(path)

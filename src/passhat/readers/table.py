@@ -23,6 +23,7 @@ from passhat.readers.guessing import (
 )
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
+from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind
 from passhat.readers.row_groups import (
@@ -39,8 +40,9 @@ from passhat.readers.sources import Source
 from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
 from passhat.readers.wide_tables import distinct_cells, list_unused, parse_number, verdict_columns
 from passhat.readers.zip_members import is_excel
-from passhat.stats.outcomes import Outcomes, Run, Tally
-from passhat.stats.outcomes.cells import RowError
+from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
+from passhat.stats.outcomes.attempts import Categorical
+from passhat.stats.outcomes.cells import RowError, TextColumn
 from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
@@ -368,7 +370,9 @@ def _gatherer(
 ) -> AttemptGatherer | CountGatherer:
     names = list(chunk)
     if columns.holds_attempts:
-        return AttemptGatherer(columns, options.pass_at, score_range=options.score_range)
+        texts = columns.names_of("answer", "expected") if options.needs.conversations else {}
+        extras = tuple(texts.values())
+        return AttemptGatherer(columns, options.pass_at, extras, score_range=options.score_range)
     if columns.holds_counts:
         return CountGatherer(columns)
     short = [name if len(name) <= 40 else f"{name[:40]}…" for name in names]
@@ -476,13 +480,34 @@ def _as_run(
             judge=judge,
             pass_at=options.threshold,
         ),
-        attempts=gathered.attempts,
+        attempts=_with_conversations(gathered.attempts, columns, options),
         source=source.name,
         agent_guessed=not gathered.model,
         attempts_counted=True,
         reading=(*reading, *_gaps(columns), *gathered.notes, *gathered.remarks),
         decisions=gathered.notes,
     )
+
+
+def _with_conversations(
+    attempts: Attempts | None, columns: ColumnMap, options: ReadOptions
+) -> Attempts | None:
+    """The attempts with answer and expected answer as their conversation, where asked for."""
+    names = columns.names_of("answer", "expected")
+    if attempts is None or not names or not options.needs.conversations:
+        return attempts
+    cells = {word: attempts.extras[name] for word, name in names.items()}
+
+    def cell(word: str, row: int) -> str | None:
+        return cells[word][row] if word in cells else None
+
+    texts = TextColumn()
+    texts.extend(
+        conversation_text(with_answers((), cell("answer", row), cell("expected", row)))
+        for row in range(len(attempts))
+    )
+    conversation = Categorical(texts.values, texts.codes)
+    return replace(attempts, extras=MappingProxyType({"conversation": conversation}))
 
 
 def _name(agent: str, gathered: Gathered, told_apart: set[str]) -> str:

@@ -87,6 +87,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cost": ("cost", "cost_usd", "agent_cost"),
         "failure": ("failure", "category", "failure_mode", "error_type", "reason"),
         "answer": ("answer", "answer_hash", "completion", "response", "output"),
+        "expected": (),  # stated only: a column of right answers may be a task's text or its judge
     }
 )
 

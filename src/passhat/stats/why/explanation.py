@@ -9,9 +9,8 @@ from typing import ClassVar
 
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
-from passhat.stats.compare.significance import holm
 from passhat.stats.why.events import Event, Occurrence, Trace, list_events
-from passhat.stats.why.stratified import Stratified, Stratum, choose_testable
+from passhat.stats.why.stratified import Stratified, Stratum, choose_testable, correct_discrete
 from passhat.stats.why.tree import (
     Branch,
     ClosestPair,
@@ -158,9 +157,9 @@ def explain_failures(traces: Sequence[Trace], level: float = 0.95) -> tuple[Even
     tests = [(group, strata) for group, strata in tests if len(strata) >= _FEWEST_TASKS]
     stratum_tests = [Stratified(strata) for _, strata in tests]
     testable = choose_testable([test.smallest_p_value for test in stratum_tests], 1 - level)
-    p_holms = holm([stratum_tests[place].p_value for place in testable])
+    p_holms = correct_discrete([stratum_tests[place] for place in testable])
     findings = [
-        _finding(tests[place][0], stratum_tests[place], float(p_holm), level)
+        _finding(tests[place][0], stratum_tests[place], p_holm, level)
         for place, p_holm in zip(testable, p_holms, strict=True)
     ]
     return tuple(sorted(findings, key=lambda finding: finding.p_value))
