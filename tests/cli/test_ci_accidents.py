@@ -169,7 +169,7 @@ ACCIDENTS: dict[str, tuple[object, object, str, int, str]] = {
         BASE,
         "",
         2,
-        "no column was recognized as success",
+        "this is a pointer of Git LFS, not the file itself",
     ),
     "a login page as baseline": (rows(), "<html>Login</html>", "", 2, "old.jsonl"),
     "a level in percent": (rows(), BASE, "--level 95", 2, "level"),

@@ -554,10 +554,9 @@ def _run(
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
     # A source may state its own threshold, as an export does.
     pass_at = fact.protocol.pass_at if options.pass_at is None else options.threshold
-    name = f"{fact.agent} {fact.variant}" if several and fact.variant else fact.agent
     order_note = () if outcomes.order is not None else ("the order of attempts is unknown",)
     return Run(
-        name=name,
+        name=f"{fact.agent} {fact.variant}" if several and fact.variant else fact.agent,
         agent=fact.agent,
         outcomes=outcomes,
         protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),

@@ -118,7 +118,7 @@ def test_a_mean_that_the_first_attempts_leave_open_gets_a_second_look() -> None:
     assert more == 8
     results = {}
     for passed in (4, 6):
-        again = fresh(new.tasks, [passed] * 10)
+        again = fresh(tuple(new.tasks), [passed] * 10)
         confirmation = confirm_suspects(
             suspects, fresh(suspects.names, [6] * 5), None, "gone.", again
         )
