@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from passhat.cli.shared.coding_files import CODING_FILES
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 
@@ -116,18 +117,25 @@ _FILES = {
     examples=(
         "passhat init",
         "passhat init my-evals",
+        "passhat init --coding my-coding-evals",
     ),
 )
 @click.argument("folder", default=".", metavar="[FOLDER]")
-def command(folder: str) -> ExitCode:
+@click.option(
+    "--coding",
+    is_flag=True,
+    help="For a coding agent: two repositories with a bug each, hidden tests, an agent.",
+)
+def command(folder: str, coding: bool) -> ExitCode:
     """Write a small evaluation to start from: tasks, an agent, settings and a CI workflow.
 
     Asks nothing, needs no key and no network. Files that exist already stay as they are.
     """
     place = Path(folder)
-    files = _FILES | {_WORKFLOW_FILE: _WORKFLOW.replace("{install}", _install_step())}
+    workflow = {_WORKFLOW_FILE: _WORKFLOW.replace("{install}", _install_step())}
+    files = (CODING_FILES if coding else _FILES) | workflow
     new_files = [name for name, text in files.items() if _write(place / name, text)]
-    for name in _FILES:
+    for name in files:
         click.echo(f"{'wrote' if name in new_files else 'kept '} {place / name}")
     change_folder = "" if place == Path() else f"cd {place} && "
     click.echo(
