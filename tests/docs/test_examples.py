@@ -62,6 +62,7 @@ def _run_console(body: str, folder: Path) -> None:
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "80",
+            "XDG_CACHE_HOME": str(folder / "cache"),
             "PASSHAT_TAU2": str(ROOT / "tests" / "integrations" / "tau2" / "checkout"),
         }
         done = subprocess.run(
