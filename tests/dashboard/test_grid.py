@@ -129,3 +129,27 @@ def test_pages_open_on_the_newest_runs(client: TestClient, stored: Stored) -> No
     assert 'aria-label="The plan"' in client.get("/plan").text
     assert "Bands" in client.get("/forecast").text
     assert stored.a
+
+
+def test_a_coding_attempt_shows_its_diff_beside_the_tests_and_another(tmp_path: Path) -> None:
+    place = str(tmp_path / "coding.db")
+    record = RunRecord("coder", Protocol(suite="workspace:tasks"), (Task("fix", "Fix it."),))
+    with open_store(place) as store:
+        store.begin(record, 2)
+        store.claim(record.id, [("fix", 1), ("fix", 2)])
+        rows = []
+        for number, verdict in ((1, Verdict.PASSED), (2, Verdict.FAILED)):
+            judgement = Judgement(verdict, "" if number == 1 else "wrong_answer")
+            entries = [("user", "Fix it."), ("agent", "Done."), ("diff", f"+line {number}")]
+            entries += [("tests", f"output {number}"), ("got", f"1 file changed {number}")]
+            transcript = [{"role": role, "text": text} for role, text in entries]
+            rows.append(AttemptRecord("fix", number, judgement, transcript=transcript))
+        store.finish(record.id, rows)
+    with TestClient(make_app(place, Access()), base_url="http://127.0.0.1:8000") as client:
+        page = client.get(f"/runs/{record.id}/attempt/fix/2").text
+        cells = client.get(f"/runs/{record.id}/grid.json").json()["rows"][0]["cells"]
+    assert page.count("+line 2") == 2
+    assert page.count("+line 1") == 1
+    assert "output 2" in page
+    assert "Beside an attempt that passed" in page
+    assert [cell["answer"] for cell in cells] == ["1 file changed 1", "1 file changed 2"]

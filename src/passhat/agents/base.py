@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -240,6 +240,17 @@ class AttemptInfo:
     otlp_endpoint: str = field(default="", compare=False)
     tools: tuple[ToolSpec, ...] = field(default=(), compare=False)
     workspace: Workspace | None = field(default=None, compare=False)
+
+    def with_workspace(self, workspace: Workspace) -> AttemptInfo:
+        """The attempt with a workspace; commands that are run in it count as tools."""
+
+        def note(command: str, output: str) -> None:
+            request = {"command": command}
+            self.meter.record(
+                ModelCall("run", role="tool", request=request, reply=output[-20_000:])
+            )
+
+        return replace(self, workspace=replace(workspace, note=note))
 
 
 ENDED = "ended without an answer"

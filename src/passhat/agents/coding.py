@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from passhat.agents.base import ENDED, AgentFault, AttemptInfo, Session
+from passhat.agents.coding_events import read_events
 from passhat.judging.sandbox import SandboxFault
 from passhat.judging.walls import CommandEnd, run_command
 from passhat.stats.outcomes import FailureCategory, MissingReason
@@ -24,7 +25,7 @@ __all__ = ["CodingSession"]
 
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 _FILE = ".passhat-prompt.md"
-_LONGEST_ERRORS = 8_000
+_LONGEST_OUTPUT, _LONGEST_ERRORS = 100_000, 8_000
 _KEPT_REPLY = 4 << 20
 
 
@@ -71,7 +72,7 @@ class CodingSession(Session):
                 environment=environment,
                 limits=workspace.limits,
                 given=given,
-                kept=_KEPT_REPLY if is_function else 128 * 1024,
+                kept=_KEPT_REPLY,
             )
         except SandboxFault as error:
             raise WorldFault(MissingReason.SANDBOX_ERROR, str(error)) from None
@@ -85,7 +86,18 @@ class CodingSession(Session):
         if end.status and not workspace.is_touched:
             self._agent.note_early_end()
             raise AgentFault(FailureCategory.AGENT_ERROR, _describe_end(end))
-        return _spoken(end)
+        return self._read_output(end)
+
+    def _read_output(self, end: CommandEnd) -> str:
+        """The answer in an output; tools and usage that it tells go on the meter."""
+        events = read_events(end.output)
+        if events is None:
+            return _spoken(end)
+        for call in events.calls:
+            self._attempt.meter.record(call)
+        if events.usage is not None:
+            self._attempt.meter.settle(events.usage)
+        return events.text or "[no text]"
 
     def _words(self, prompt: str, workspace: Workspace) -> tuple[list[str], bytes]:
         words = self._agent.absolute_words()
@@ -126,7 +138,9 @@ def _describe_end(end: CommandEnd) -> str:
 
 def _spoken(end: CommandEnd) -> str:
     """Everything that a program printed, and its exit status if that is not 0."""
-    parts = [end.output.strip()]
+    output = end.output.strip()
+    cut = f"[...]\n{output[-_LONGEST_OUTPUT:]}" if len(output) > _LONGEST_OUTPUT else output
+    parts = [cut]
     if end.errors.strip():
         parts.append(f"[standard error]\n{end.errors.strip()[-_LONGEST_ERRORS:]}")
     if end.status or not any(parts):

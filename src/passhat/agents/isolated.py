@@ -97,14 +97,16 @@ def _difference(before: Usage, after: Usage) -> dict[str, float | None]:
 
 
 def _info(request: dict[str, Any]) -> AttemptInfo:
-    return AttemptInfo(
+    info = AttemptInfo(
         request["task"],
         request["attempt"],
         request["seed"],
         request.get("temperature"),
         request.get("top_p"),
-        workspace=Workspace(Path(request["workspace"])) if "workspace" in request else None,
     )
+    if "workspace" in request:
+        info = info.with_workspace(Workspace(Path(request["workspace"])))
+    return info
 
 
 def _turn(request: dict[str, Any]) -> Turn:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from passhat._serialize import Plain
-from passhat.suites.base import ANSWER_ROLES, DIFFERENCE, EXPECTED, GOT
+from passhat.suites.base import ANSWER_ROLES, DIFF, DIFFERENCE, EXPECTED, GOT, TEST_OUTPUT
 
-__all__ = ["Answers", "drop_answers", "find_answers", "find_differences"]
+__all__ = ["Answers", "Work", "drop_answers", "find_answers", "find_differences", "find_work"]
 
 _MOST_LINES = 12
 _CONTEXT = 24
@@ -24,9 +24,13 @@ class Answers(Plain):
     ``difference`` is the judge's own, where ``expected`` is a rule that the answer should follow.
     """
 
+    WRITTEN = ("expected", "got", "difference")
+
     expected: str
     got: str
     difference: str = ""
+    is_taken: bool = False
+    """Whether the judge itself said which part it took."""
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -42,12 +46,30 @@ def find_answers(transcript: Sequence[Mapping[str, str]]) -> Answers:
     """The judge's expected answer and the part it took; else the agent's last text."""
     texts = {str(entry.get("role")): str(entry.get("text", "")) for entry in transcript}
     got = texts.get(GOT) or texts.get("agent", "")
-    return Answers(texts.get(EXPECTED, ""), got, texts.get(DIFFERENCE, ""))
+    is_taken = bool(texts.get(GOT))
+    return Answers(texts.get(EXPECTED, ""), got, texts.get(DIFFERENCE, ""), is_taken)
 
 
-def drop_answers(transcript: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Work(Plain):
+    """A coding agent's diff and the output of its tests; both empty for other attempts."""
+
+    diff: str = ""
+    tests: str = ""
+
+
+def find_work(transcript: Sequence[Mapping[str, str]]) -> Work:
+    """The diff and the test output that the judge kept."""
+    texts = {str(entry.get("role")): str(entry.get("text", "")) for entry in transcript}
+    return Work(texts.get(DIFF, ""), texts.get(TEST_OUTPUT, ""))
+
+
+def drop_answers(
+    transcript: Sequence[Mapping[str, str]], *, with_work: bool = False
+) -> list[Mapping[str, str]]:
     """The entries of a transcript without the answers that are shown apart."""
-    return [entry for entry in transcript if entry.get("role") not in ANSWER_ROLES]
+    apart = (*ANSWER_ROLES, DIFF, TEST_OUTPUT) if with_work else ANSWER_ROLES
+    return [entry for entry in transcript if entry.get("role") not in apart]
 
 
 def find_differences(expected: str, got: str) -> Iterator[str]:

@@ -335,7 +335,7 @@ class Attempter:
         if not isinstance(episode, Episode):
             _refuse(episode, Episode, f"the episode of {self.suite.name}")
         if episode.workspace is not None:
-            state.info = replace(state.info, workspace=episode.workspace)
+            state.info = state.info.with_workspace(episode.workspace)
         episode.report_calls(partial(self._count_tool_call, state))
         episode.join(state.info)
         try:

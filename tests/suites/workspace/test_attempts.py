@@ -88,6 +88,7 @@ def test_a_function_has_the_workspace(
     ended = attempt("", agent="python:coder:fix")
     assert ended.verdict == "passed"
     assert ended.texts["agent"].startswith("23\ndiff --git a/add.sh b/add.sh")
+    assert ended.texts["tool"].startswith("diff --git")  # the last command that it ran
 
 
 def test_a_function_in_this_process_keeps_to_its_workspace(attempt: Attempting) -> None:

@@ -29,7 +29,7 @@ _PYTHON_SOLUTION = _PYTHON_START.replace(
     "sum(price for _, price, _ in basket)", "sum(price * count for _, price, count in basket)"
 )
 
-_PYTHON_CHECK = '''"""Hidden tests: put in when the agent has ended. Prints TAP, which any language can."""
+_PYTHON_CHECK = '''"""Hidden tests: put in when the agent has ended. Prints TAP."""
 
 import pathlib
 import sys

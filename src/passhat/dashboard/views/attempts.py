@@ -9,7 +9,7 @@ from passhat.dashboard.formatting import address, pretty, turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue, PasshatError
-from passhat.reporting.answers import Answers, drop_answers, find_answers
+from passhat.reporting.answers import Answers, Work, drop_answers, find_answers, find_work
 from passhat.reporting.run_summary import call_facts
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptFilter, AttemptLine, Reading
@@ -98,7 +98,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
     summary, line = _attempt(state, request)
     run = summary.head.key
     transcript = state.reading.transcript(run, line.place)
-    turns = turns_of(drop_answers(transcript))
+    turns = turns_of(drop_answers(transcript, with_work=True))
     answers = find_answers(transcript)
     data = {"schema": "passhat.attempt/1", "run": summary.id, **line.to_dict()}
     if request.form == "json":
@@ -115,13 +115,23 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
         state.reading.neighbor(run, choice, line.place, before=before) for before in (True, False)
     )
     marks = state.reading.marks(run, [line.place[0]]).get(line.place[0], [])
+    other = next((number for number, verdict in marks if _differ(verdict, line.verdict)), None)
+    work = find_work(transcript)
+    other_work = Work()
+    if other is not None and work.diff:
+        other_work = find_work(state.reading.transcript(run, (line.place[0], other)))
     return Html(
         "attempt.html.j2",
         {
             "run": summary,
             "line": line,
+            "work": work,
+            "other": other,
+            "other_work": other_work,
             "turns": turns,
-            "answers": Answers(pretty(answers.expected), pretty(answers.got)),
+            "answers": Answers(
+                pretty(answers.expected), pretty(answers.got), is_taken=answers.is_taken
+            ),
             "differences": () if line.verdict is Verdict.PASSED else answers.differences,
             "only": only,
             "categories": [str(category) for category in FailureCategory],
@@ -131,6 +141,11 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             "next": _link(summary, after, only),
         },
     )
+
+
+def _differ(one: Verdict, other: Verdict) -> bool:
+    """Whether one attempt passed and the other failed."""
+    return {one, other} == {Verdict.PASSED, Verdict.FAILED}
 
 
 def calls(state: AppState, request: PageRequest) -> Answer:

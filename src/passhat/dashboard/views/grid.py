@@ -160,7 +160,7 @@ def _cell(state: AppState, summary: Summary, line: AttemptLine, *, is_disagreein
     transcript = state.reading.transcript(summary.head.key, line.place)
     answers = find_answers(transcript)
     got = answers.got
-    if not answers.expected:  # a call that only speaks is shown as text
+    if not answers.expected and not answers.is_taken:  # a call that only speaks is shown as text
         turns = turns_of(transcript)
         got = next((turn.text for turn in reversed(turns) if turn.kind in ("agent", "call")), "")
     return Cell(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Workspace:
     sandbox: SandboxKind = SandboxKind.NONE
     limits: CommandLimits = field(default_factory=CommandLimits)
     snapshot: Snapshot = field(default_factory=dict, repr=False, compare=False)
+    note: Callable[[str, str], object] | None = field(default=None, repr=False, compare=False)
+    """Called with every command that was run and its output."""
 
     @property
     def has_mounts(self) -> bool:
@@ -79,11 +81,13 @@ class Workspace:
                 env=environment,
                 cwd=self.folder,
             )
+            status, output = process.returncode, process.stdout
         except subprocess.TimeoutExpired as error:
-            return Finished(124, (error.stdout or b"").decode("utf-8", "replace"))
-        return Finished(
-            process.returncode, process.stdout[-_LONGEST_OUTPUT:].decode("utf-8", "replace")
-        )
+            status, output = 124, error.stdout or b""
+        text = output[-_LONGEST_OUTPUT:].decode("utf-8", "replace")
+        if self.note is not None:
+            self.note(command, text)
+        return Finished(status, text)
 
     def diff(self) -> str:
         """Return all changes since the start as a unified diff, made by git."""
