@@ -148,7 +148,7 @@ def search(rng: np.random.Generator, history: History) -> tuple[Found, int, int]
             for revision in step.revisions
         ]
         if step.confirms:
-            state.confirm(step, *verdicts)
+            state.confirm(step, *(side.T.tolist() for side in verdicts))
         else:
             size = np.full(len(step.tasks), step.attempts)
             state.add(step.revisions[0], step.tasks, size, verdicts[0].sum(axis=0))

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "demo": "takes seconds; tests/cli/test_demo.py runs both",
     "battle": "needs agents of a scenario; tests/integrations/agentbeats runs it",
     "judge": "needs samples of programs; docs/judging-code.md runs it",
+    "bisect": "needs a history with a break; docs/which-change.md runs it",
     "sandbox check": "tests/judging runs it with what this machine has",
 }
 ENDS_WITH = {"gate": (0, 1, 3), "review": (1,), "doctor": (0, 1)}

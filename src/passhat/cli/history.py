@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     cls=Command,
     examples=(
         "passhat history",
-        "passhat history nightly/ --badge pass.svg -o history.md",
+        "passhat history attempts.jsonl --badge pass.svg -o history.md",
     ),
 )
 @click.argument("sources", metavar="[SOURCE...]", nargs=-1)

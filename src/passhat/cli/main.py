@@ -29,7 +29,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Start": ("init", "demo", "doctor"),
         "Run an agent": ("run", "runs", "show", "view", "label", "regrade", "rm", "store"),
         "Report and decide": (
-            *("report", "compare", "leaderboard", "gate", "history"),
+            *("report", "compare", "leaderboard", "gate", "history", "bisect"),
             *("why", "explain", "figure", "review"),
         ),
         "Look ahead": ("plan", "forecast", "temperature"),

@@ -53,7 +53,7 @@ def search_of(rates: FloatArray, seed: int, broken: frozenset[int] = frozenset()
             for revision in step.revisions
         ]
         if step.confirms:
-            search.confirm(step, *verdicts)
+            search.confirm(step, *(side.T.tolist() for side in verdicts))
         else:
             size = np.full(len(step.tasks), step.attempts)
             search.add(step.revisions[0], step.tasks, size, verdicts[0].sum(axis=0))

@@ -149,8 +149,14 @@ def _runs(history: History) -> Iterator[Block]:
     rows = tuple(_row(run, metrics) for run in reversed(history.runs))
     caption = "Runs, the newest first"
     yield Table(header, rows, caption, left=(0, 1), level=Level.FULL)
-    more = "; --full lists them all, and what changed between runs"
-    yield Table(header, rows, left=(0, 1), most=_MOST_ROWS, more=more, level=Level.SHORT)
+    yield Table(
+        header[:-2],
+        tuple(row[:-2] for row in rows),
+        left=(0, 1),
+        most=_MOST_ROWS,
+        more="; --full lists them all, and what changed between runs",
+        level=Level.SHORT,
+    )
     changes = tuple(
         (f"{run.place + 1}", run.title, "; ".join(words))
         for run in reversed(history.runs)

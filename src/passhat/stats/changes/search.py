@@ -29,6 +29,9 @@ _CAPITAL = 20.0
 _TELLING = 4.0
 """The log-likelihood ratio that a probe is expected to give."""
 _FEWEST_ATTEMPTS, _MOST_EACH = 8, 8
+_DETOURS = 1.2
+"""Probes of a search beside the fewest possible, on average."""
+Verdicts = Sequence[Sequence[bool | None]]
 _SEVERAL = 3
 """Tasks of a probe, where so many differ about as much: one alone may be another change's."""
 
@@ -90,13 +93,20 @@ class Evidence:
     child_only: int = 0
 
     def add(
-        self, parent: Sequence[bool], child: Sequence[bool], before: float, after: float
+        self,
+        parent: Sequence[bool | None],
+        child: Sequence[bool | None],
+        before: float,
+        after: float,
     ) -> None:
-        """Pair attempts at one task; the rates were expected before they were made."""
+        """Pair attempts at one task in their order; the rates were expected before they were made.
+
+        A pair with an attempt that has no verdict is left out.
+        """
         first, second = before * (1 - after), after * (1 - before)
         chance = min(max(first / max(first + second, 1e-9), 0.5), 0.97)
         for passed, passed_later in zip(parent, child, strict=False):
-            if passed == passed_later:
+            if passed is None or passed_later is None or passed == passed_later:
                 continue
             self.parent_only += passed
             self.child_only += passed_later
@@ -221,16 +231,29 @@ class Search:
         pairs = list(self.evidence)
         return float(_CAPITAL * 2 ** (pairs.index(ends) if ends in pairs else len(pairs)))
 
-    def confirm(self, probe: Probe, parent: BoolArray, child: BoolArray) -> None:
-        """Note the verdicts of a confirmation, attempts x tasks on both sides, in their order."""
+    def confirm(self, probe: Probe, parent: Verdicts, child: Verdicts) -> None:
+        """Note the verdicts of a confirmation: for each task those of its attempts, in order."""
         parent_at, child_at = probe.revisions
         evidence = self.evidence.setdefault((parent_at, child_at), Evidence())
-        for place, task in enumerate(probe.tasks):
-            rates = self.posterior.before[task], self.posterior.after[task]
-            evidence.add(parent[:, place].tolist(), child[:, place].tolist(), *map(float, rates))
+        rates = self._rates()
+        for task, first, second in zip(probe.tasks, parent, child, strict=True):
+            evidence.add(first, second, *(float(side[task]) for side in rates))
         for revision, verdicts in ((parent_at, parent), (child_at, child)):
-            count = np.full(len(probe.tasks), len(verdicts))
-            self.add(revision, probe.tasks, count, verdicts.sum(axis=0))
+            scored = [[verdict for verdict in one if verdict is not None] for one in verdicts]
+            self.add(
+                revision,
+                probe.tasks,
+                np.array([len(one) for one in scored]),
+                np.array([sum(one) for one in scored]),
+            )
+
+    def foresee(self) -> int:
+        """About how many attempts the whole search takes from its beginning."""
+        probe = self._probe()
+        if probe is None:
+            return 0
+        steps = np.ceil(_DETOURS * np.log2(len(self.parents) + 1))
+        return int(steps) * probe.total + self._confirmation(-1, -2).total
 
     # -- where attempts decide ------------------------------------------------------------------
 

@@ -1,0 +1,124 @@
+"""The search for the revision that broke it, as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from passhat._serialize import Plain
+from passhat.runner.revisions import Revision
+from passhat.stats.changes import Found
+from passhat.stats.compare.task_changes import TaskChange
+
+__all__ = ["BisectStatus", "BisectStep", "Bisection", "MoreAttempts"]
+
+
+class BisectStatus(StrEnum):
+    """How a search ended."""
+
+    FOUND = "found"
+    """A revision is confirmed, or several that cannot be told apart because some do not run."""
+    RANGE = "range"
+    """A range is left: the budget is spent, or nothing more can be tried."""
+    NO_DROP = "no drop"
+    """The bad revision is not shown to be worse than the good one; nothing was searched."""
+    STOPPED = "stopped"
+    """Stopped by the user; the same command continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class BisectStep(Plain):
+    """Attempts at a revision; ``chance`` is that of containing the change, after them."""
+
+    WRITTEN = ("revision", "run", "attempts", "passed", "tasks", "confirms", "chance")
+
+    revision: str
+    run: str
+    attempts: int
+    passed: int
+    tasks: int
+    confirms: bool
+    chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MoreAttempts(Plain):
+    """Attempts that show a drop as large as the one seen in 8 of 10 cases."""
+
+    each: int
+    total: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bisection(Plain):
+    """A search: the revisions, the attempts, and the answer.
+
+    Attributes
+    ----------
+    revisions : tuple of Revision
+        The candidates in their order, then the good revision.
+    found : Found or None
+        The candidates that are left; ``None`` where nothing was searched.
+    parent : Revision or None
+        The revision before the one that is named.
+    tasks : tuple of TaskChange
+        Tasks that are shown to pass less often with the change than without.
+    skipped : tuple of pair
+        Revisions that cannot run, and why.
+    foreseen : int
+        Attempts that the search was expected to take.
+    more : MoreAttempts or None
+        Where no drop is shown: what would show it; ``None`` if no drop is seen at all.
+    """
+
+    SCHEMA = "passhat.bisect/1"
+
+    agent: str
+    suite: str
+    status: BisectStatus
+    revisions: tuple[Revision, ...]
+    found: Found | None
+    parent: Revision | None
+    tasks: tuple[TaskChange, ...]
+    steps: tuple[BisectStep, ...]
+    skipped: tuple[tuple[Revision, str], ...]
+    attempts: int
+    cost: float | None
+    foreseen: int = 0
+    p_value: float | None = None
+    more: MoreAttempts | None = None
+    budget: str = ""
+
+    @property
+    def left(self) -> Sequence[Revision]:
+        """The revisions that may have broken it, in their order."""
+        if self.found is None:
+            return self.revisions[:-1]
+        return [self.revisions[place] for place in self.found.candidates]
+
+    def _as_dict(self) -> dict[str, object]:
+        found = self.found
+        return {
+            "agent": self.agent,
+            "suite": self.suite,
+            "status": str(self.status),
+            "good": self.revisions[-1],
+            "bad": self.revisions[-2],
+            "candidates": len(self.revisions) - 1,
+            "left": list(self.left),
+            "chance": None if found is None else found.chance,
+            "confirmed": found is not None and found.is_confirmed,
+            "e_value": None if found is None else found.capital,
+            "parent": self.parent,
+            "tasks": self.tasks,
+            "steps": self.steps,
+            "skipped": [{"revision": one, "why": why} for one, why in self.skipped],
+            "attempts": self.attempts,
+            "cost": self.cost,
+            "foreseen": self.foreseen,
+            "p_value": self.p_value,
+            "more": self.more,
+            "budget": self.budget or None,
+        }
