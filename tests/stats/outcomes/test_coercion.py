@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,3 +164,53 @@ def test_kinds_have_their_article() -> None:
     assert kind_of(3).startswith("an int (")
     assert kind_of("x").startswith("a str (")
     assert len(kind_of("x" * 10_000)) < 200
+
+
+MASKED = np.ma.masked_array(
+    [[1, 0, 1], [1, 1, 0]], mask=[[False, True, False], [False, False, True]]
+)
+LONG = {"task": ["a"] * 3 + ["b"] * 3, "success": [1, None, 1, 1, 1, None]}
+WIDE = {"attempt_1": [1, 1], "attempt_2": [None, 1], "attempt_3": [1, None]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        MASKED,
+        list(MASKED),
+        LONG,
+        {"a": [1, None, 1], "b": [1, 1, None]},
+        pd.DataFrame(LONG).astype({"success": "Int64"}),
+        pd.DataFrame(LONG).astype({"success": "boolean"}),
+        pd.DataFrame(LONG).set_index("task"),
+        pd.DataFrame(LONG).set_index("task")["success"],
+        pd.DataFrame({"task": ["a", "b"], **WIDE}),
+        pd.DataFrame([[1, None, 1], [1, 1, None]], index=["a", "b"]),
+        pl.DataFrame({"task": ["a", "b"], **WIDE}),
+        pl.LazyFrame(LONG),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_the_same_six_attempts_in_many_containers(data: Any) -> None:
+    outcomes = as_outcomes(data)
+    assert outcomes.n.tolist() == outcomes.c.tolist() == [2, 2]
+    assert outcomes.missing.tolist() == [1, 1]
+
+
+def test_tasks_of_a_dict_may_have_different_numbers_of_attempts() -> None:
+    assert as_outcomes({"a": [1, 0], "b": [1]}).n.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (pd.DataFrame({"task": ["a"], "gpt": [1], "claude": [0]}), "a column for each attempt"),
+        (pd.Series([1, 0, 1]), "does not tell tasks from attempts"),
+        ({}, "it is empty"),
+        ({"a": []}, "some have none"),
+    ],
+)
+def test_containers_that_may_mean_several_things_are_refused(data: Any, words: str) -> None:
+    """Columns without numbers may be models: their attempts are not added up."""
+    with pytest.raises(InvalidValue, match=words):
+        as_outcomes(data)

@@ -1,7 +1,11 @@
-"""Outcomes from common kinds of data: a run, a matrix, or a data frame."""
+"""Outcomes from common kinds of data: a run, a matrix, columns, or a data frame.
+
+No library of data frames is imported: what they have in common is used.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -21,9 +25,13 @@ Data: TypeAlias = "Run | Outcomes | Sequence[Sequence[Any]] | np.ndarray[Any, An
 _TAKES = (
     "a Run (from passhat.run or passhat.read), Outcomes, a matrix of 0 and 1 with a row per task "
     "and a column per attempt, or of scores from 0 to 1 (a list of lists or a NumPy array; None "
-    "or NaN is a missing attempt), or a pandas or polars frame with the columns task and success, "
-    "or task, n and c"
+    "or NaN is a missing attempt), a dict of task: [attempts], or a pandas, polars or Arrow table "
+    "with the columns task and success, or task, n and c, or task and a column per attempt"
 )
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+"""The name of a column that holds one attempt of every task, as in attempt_1."""
+_NOT_AVAILABLE = "NAType"
+"""The type of pandas.NA."""
 
 
 def as_outcomes(data: Data) -> Outcomes:
@@ -36,8 +44,16 @@ def as_run_or_outcomes(data: Data) -> Run | Outcomes:
     """The run or the outcomes that were given; a matrix or a data frame becomes outcomes."""
     if isinstance(data, Run | Outcomes):
         return data
+    if hasattr(data, "collect") and hasattr(data, "lazy"):  # a LazyFrame of polars
+        data = data.collect()
+    if hasattr(data, "to_pydict"):  # Arrow
+        data = data.to_pydict()
+    if isinstance(data, Mapping):
+        return _from_mapping(data)
     if _is_frame(data):
         return _from_frame(data)
+    if hasattr(data, "index") and hasattr(data, "to_list") and not isinstance(data, list):
+        return _from_series(data)
     if isinstance(data, np.ndarray) or (
         isinstance(data, Sequence) and not isinstance(data, str | bytes)
     ):
@@ -68,10 +84,53 @@ def _from_matrix(data: Any) -> Outcomes:
     return Outcomes.from_matrix(data)
 
 
+def _from_mapping(data: Mapping[Any, Any]) -> Outcomes:
+    """Outcomes of ``{"task": [...], "success": [...]}``, or of attempts by task."""
+    if not all(isinstance(cells, Sequence | np.ndarray) for cells in data.values()):
+        raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
+    names = [str(name) for name in data]
+    rows = {task: list(cells) for task, cells in data.items()}
+    if _has_columns(names):
+        return _from_columns(dict(zip(names, rows.values(), strict=True)))
+    if not rows or not all(rows.values()):
+        raise InvalidValue(
+            "a dict needs tasks, each with its attempts: "
+            + ("it is empty." if not rows else "some have none."),
+            hint='For example {"a": [1, 0, 1], "b": [1, 1, None]}.',
+        )
+    if len({len(row) for row in rows.values()}) == 1:
+        matrix = list(rows.values())
+        build = Outcomes.from_scores if _holds_scores(matrix) else Outcomes.from_matrix
+        return build(matrix, names)
+    return Outcomes.from_records(
+        {"task": name, "trial": trial, "success": _as_cell(cell)}
+        for name, row in zip(names, rows.values(), strict=True)
+        for trial, cell in enumerate(row)
+    )
+
+
+def _from_series(series: Any) -> Outcomes:
+    """Outcomes of a series whose index names the task of each attempt."""
+    tasks, cells = list(series.index), series.to_list()
+    if tasks == list(range(len(cells))):
+        raise InvalidValue(
+            f"a series of {len(cells)} values without an index does not tell tasks from attempts.",
+            hint="Use the tasks as its index, or give a matrix with a row per task.",
+        )
+    pairs = zip(tasks, cells, strict=True)
+    return Outcomes.from_records(
+        {"task": str(task), "success": _as_cell(cell)} for task, cell in pairs
+    )
+
+
+def _as_cell(cell: object) -> object:
+    return None if type(cell).__name__ == _NOT_AVAILABLE else cell
+
+
 def _holds_scores(data: Any) -> bool:
     """Whether a matrix has fractions, all of them between 0 and 1."""
     try:
-        numbers = np.asarray(data, np.float64)
+        numbers = np.ma.filled(np.ma.asarray(data, np.float64), np.nan)
     except (TypeError, ValueError):
         return False
     numbers = numbers[~np.isnan(numbers)]
@@ -84,25 +143,66 @@ def _is_frame(data: object) -> bool:
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
 
 
+def _has_columns(names: Sequence[str]) -> bool:
+    from passhat.stats.outcomes.columns import ColumnMap
+
+    columns = ColumnMap.resolve(names)
+    return columns.holds_attempts or columns.holds_counts
+
+
 def _from_frame(frame: Any) -> Outcomes:
-    """Outcomes of a frame with the columns of a table; neither library is imported for it."""
+    """Outcomes of a frame with the columns of a table, or with a column for each attempt."""
+    names = [str(name) for name in frame.columns]
+    if not _has_columns(names) and hasattr(frame, "reset_index"):
+        # In pandas the tasks may be the index.
+        frame = frame if list(frame.index) == list(range(len(frame))) else frame.reset_index()
+        names = [str(name) for name in frame.columns]
+    # Both libraries have to_list; a missing value is None in polars; NaN, NaT or NA in pandas.
+    columns = {
+        name: _cells(frame[column]) for name, column in zip(names, frame.columns, strict=True)
+    }
+    if _has_columns(names):
+        return _from_columns(columns)
+    return _from_wide(columns)
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column; a million plain numbers are not looked at one by one."""
+    cells: list[Any] = column.to_list()
+    kind = getattr(column, "dtype", None)
+    may_hold_na = hasattr(kind, "na_value") or str(kind) == "object"
+    return list(map(_as_cell, cells)) if may_hold_na else cells
+
+
+def _from_wide(columns: dict[str, list[Any]]) -> Outcomes:
+    """Outcomes of a column with the task and one for each attempt: attempt_1, attempt_2.
+
+    Names without a number may be those of models, so that only numbered ones are attempts.
+    """
+    numbered = {name: match for name in columns if (match := _NUMBERED.fullmatch(name))}
+    prefixes = {match[1] for match in numbered.values()}
+    others = [name for name in columns if name not in numbered]
+    if len(prefixes) != 1 or len(others) > 1:
+        raise InvalidValue(
+            f"the frame has the columns {some(list(columns), 12)}; it needs task and success (one "
+            "row per attempt), task, n and c (one row per task), or task and a column for each "
+            "attempt (attempt_1, attempt_2).",
+            hint="Rename them: frame.rename(columns={'my_column': 'task'})",
+        )
+    order = sorted(numbered, key=lambda name: int(numbered[name][2]))
+    matrix = list(zip(*(columns[name] for name in order), strict=True))
+    build = Outcomes.from_scores if _holds_scores(matrix) else Outcomes.from_matrix
+    return build(matrix, [str(task) for task in columns[others[0]]] if others else None)
+
+
+def _from_columns(values: dict[str, list[Any]]) -> Outcomes:
+    """Outcomes of a table's columns."""
     from passhat.stats.outcomes.columns import ColumnMap
     from passhat.stats.outcomes.gathering import AttemptGatherer, CountGatherer
 
-    names = [str(name) for name in frame.columns]
-    columns = ColumnMap.resolve(names)
-    if columns.holds_attempts:
-        gatherer: AttemptGatherer | CountGatherer = AttemptGatherer(columns)
-    elif columns.holds_counts:
-        gatherer = CountGatherer(columns)
-    else:
-        raise InvalidValue(
-            f"the frame has the columns {some(names, 12)}; it needs task and success (one row per "
-            "attempt), or task, n and c (one row per task).",
-            hint="Rename them: frame.rename(columns={'my_column': 'task'})",
-        )
-    # Both libraries have to_list; a missing value is None in polars, NaN or NaT in pandas.
-    values = {name: frame[name].to_list() for name in names}
+    columns = ColumnMap.resolve(values)
+    gatherer: AttemptGatherer | CountGatherer
+    gatherer = AttemptGatherer(columns) if columns.holds_attempts else CountGatherer(columns)
     try:
         gatherer.add(values)
         parts = gatherer.runs()

@@ -484,6 +484,11 @@ def _frozen_labels(
 
 def _as_array(matrix: npt.ArrayLike) -> npt.NDArray[np.generic]:
     try:
+        if np.ma.isMaskedArray(matrix) or (
+            isinstance(matrix, list) and any(map(np.ma.isMaskedArray, matrix))
+        ):
+            # NumPy would forget the mask: a masked attempt is a missing one.
+            return np.ma.filled(np.ma.stack(list(matrix)).astype(np.float64), np.nan)
         return np.asarray(matrix)
     except ValueError:
         # NumPy refuses rows of different lengths; say which one is.
