@@ -244,6 +244,8 @@ def test_a_list_of_runs_is_not_one_run() -> None:
 def test_a_report_is_printed_and_saved(tmp_path: Path) -> None:
     report = passhat.report(passhat.run(four, TASKS, n=2), by=None, level=0.9)
     assert "90%" in str(report)
+    assert repr(report).startswith("<Report on 1 run: ")
+    assert "monospace" in report._repr_html_()
     for name in ("report.html", "report.md", "report.json", "report.csv"):
         assert "pass^2" in report.save(tmp_path / name).read_text()
     with pytest.raises(InvalidValue, match="does not name a form"):

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat._display import counted, some
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes.coercion import Data, as_run_or_outcomes
 from passhat.stats.outcomes.run import Run
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Report", "report", "why"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """A report on one or several runs; ``print`` it, or save it in another form.
 
@@ -34,6 +35,10 @@ class Report:
     @property
     def runs(self) -> tuple[view.RunReport, ...]:
         return self._view.runs
+
+    def __repr__(self) -> str:
+        names = some([run.name for run in self.runs])
+        return f"<Report on {counted(len(self.runs), 'run')}: {names}>"
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -86,7 +91,8 @@ class Report:
     def _repr_html_(self) -> str:
         from html import escape
 
-        return f"<pre>{escape(str(self))}</pre>"
+        # A bare pre takes the notebook's font, and columns part from their headings.
+        return f'<pre style="font-family: monospace; white-space: pre">{escape(str(self))}</pre>'
 
 
 def report(

@@ -25,8 +25,9 @@ Data: TypeAlias = "Run | Outcomes | Sequence[Sequence[Any]] | np.ndarray[Any, An
 _TAKES = (
     "a Run (from passhat.run or passhat.read), Outcomes, a matrix of 0 and 1 with a row per task "
     "and a column per attempt, or of scores from 0 to 1 (a list of lists or a NumPy array; None "
-    "or NaN is a missing attempt), a dict of task: [attempts], or a pandas, polars or Arrow table "
-    "with the columns task and success, or task, n and c, or task and a column per attempt"
+    "or NaN is a missing attempt), a dict of task: [attempts], or a pandas or polars frame or "
+    "an Arrow table with the columns task and success, or task, n and c, or task and a column per "
+    "attempt"
 )
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 """The name of a column that holds one attempt of every task, as in attempt_1."""
