@@ -134,6 +134,7 @@ def compare(
     alternative: Alternative = "two-sided",
     by: str | None = None,
     metric_b: str | Metric | None = None,
+    unpaired: bool = False,
 ) -> Comparison:
     """Is B better than A on the tasks they share?
 
@@ -153,6 +154,8 @@ def compare(
         Compare each value of a slice as well, corrected for their number.
     metric_b : str, optional
         The metric of B, where it is named apart; another quantity than A's is refused.
+    unpaired : bool
+        The runs attempted different tasks of one pool: compare about new tasks, without pairs.
     """
     from passhat.stats.compare import compare as run_compare
 
@@ -171,6 +174,7 @@ def compare(
         alternative=alternative,
         by=by,
         metric_b=metric_b,
+        unpaired=unpaired,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Only these runs, A first, as in --run old --run new.",
 )
+@click.option(
+    "--unpaired",
+    is_flag=True,
+    help="The runs attempted different tasks of one pool: compare about new tasks, without pairs.",
+)
 @term_options("missing", "drop_short", "level", "allow", "about", "cluster")
 @source_options
 @corrected_option
@@ -88,6 +93,7 @@ def command(
     alternative: Alternative,
     by: str | None,
     names: tuple[str, ...],
+    unpaired: bool,
     how: ReadingOptions,
     terms: Terms,
     corrected: str | None,
@@ -126,18 +132,27 @@ def command(
     runs = with_labels(runs, label_files)
     comparison: Comparison | Comparisons
     if len(runs) == 2:
-        comparison = compare(runs[0], runs[1], words, terms, alternative=alternative, by=by)
+        comparison = compare(
+            runs[0], runs[1], words, terms, alternative=alternative, by=by, unpaired=unpaired
+        )
     else:
-        _refuse_for_many(len(runs), alternative, by, corrected)
+        options = {
+            "--alternative": alternative != "two-sided",
+            "--by": by is not None,
+            "--corrected": corrected is not None,
+            "--unpaired": unpaired,
+        }
+        _refuse_for_many(len(runs), options)
         comparison = compare_all(runs, words, terms)
     changes: tuple[TaskChange, ...] = ()
-    if len(runs) == 2:
+    if len(runs) == 2 and not unpaired:
         from passhat.reporting.task_changes import task_changes
 
         changes = task_changes(runs[0], runs[1], words[0], terms)
     document = comparison_document(comparison, runs, changes)
     lifts: tuple[CorrectedLift, ...] = ()
     if corrected is not None:
+        _refuse_unpaired_correction(unpaired=unpaired)
         lifts = correct_lifts(runs[0], runs[1], words, terms, corrected)
         document = with_corrected_lifts(document, lifts, (runs[0].name, runs[1].name))
 
@@ -179,15 +194,21 @@ def _choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     return selection
 
 
-def _refuse_for_many(runs: int, alternative: str, by: str | None, corrected: str | None) -> None:
+def _refuse_unpaired_correction(*, unpaired: bool) -> None:
+    """Labels correct a lift task by task."""
+    from passhat.errors import InvalidValue
+
+    if unpaired:
+        raise InvalidValue(
+            "--corrected pairs the tasks of both runs, and --unpaired has none.",
+            hint="Correct each run by itself: passhat report RUN --corrected",
+        )
+
+
+def _refuse_for_many(runs: int, options: Mapping[str, bool]) -> None:
     """Among three or more there is neither a direction nor a B."""
     from passhat.errors import InvalidValue
 
-    options = {
-        "--alternative": alternative != "two-sided",
-        "--by": by is not None,
-        "--corrected": corrected is not None,
-    }
     for option, is_set in options.items():
         if is_set:
             raise InvalidValue(

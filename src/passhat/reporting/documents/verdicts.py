@@ -140,6 +140,8 @@ def _lead(
     yield from no_answer_lines(short, runs) if runs else ()
     yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
+    if comparison.results[0].evidence.unpaired is not None:
+        yield Sentence(f"Different tasks, {comparison.notes[0]}.", level=Level.SHORT)
     yield Sentence(comparison.pairing_text, level=Level.FULL)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -14,7 +13,7 @@ from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.compare.claims import AdjustedFor, Claim
+from passhat.stats.compare.claims import AdjustedFor
 from passhat.stats.compare.comparison import MEAN_SHARE, Result, Setting, judge
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
@@ -29,6 +28,7 @@ from passhat.stats.compare.paired_comparison import (
     parse_metrics,
 )
 from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restrict
+from passhat.stats.compare.ranking import rank_agents
 from passhat.stats.compare.significance import holm, max_t
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Outcomes, Run
@@ -126,7 +126,7 @@ def compare_all(
     -------
     Comparisons
         With the set of ranks that each agent may have: a run is ranked below another only where
-        the simultaneous intervals show it.
+        their pair is shown to differ, corrected for all pairs by Holm.
     """
     terms = replace(Terms.from_options(options, terms, takes=TAKES), alternative="two-sided")
     metrics = parse_metrics(metric)
@@ -164,7 +164,7 @@ def compare_all(
         tuple(len(run.outcomes) - tasks for run in sides),
         terms.level,
         pairs,
-        _ranks(metrics, pairs),
+        _ranks(metrics, [run.name for run in sides], sides_outcomes, terms),
     )
 
 
@@ -261,29 +261,18 @@ def _max_t(differences: Sequence[Differences], columns: FloatArray) -> FloatArra
     return p
 
 
-def _ranks(metrics: Sequence[Metric], pairs: Sequence[Comparison]) -> tuple[RankSet, ...]:
-    """A rank is possible unless enough others are shown to be better, or worse.
+def _ranks(
+    metrics: Sequence[Metric], names: Sequence[str], sides: Sequence[Outcomes], terms: Terms
+) -> tuple[RankSet, ...]:
+    """The possible ranks of each agent by each metric, as on a leaderboard; the best value first.
 
-    Best and worst rank of each agent from simultaneous pairwise intervals (Mogstad, Romano,
-    Shaikh and Wilhelm 2024); the best value first.
+    Pairs are tested with Holm's correction within a metric (:mod:`passhat.stats.compare.ranking`).
     """
     sets: list[RankSet] = []
     for word in metrics:
-        values: dict[str, float] = {}
-        better: Counter[str] = Counter()
-        worse: Counter[str] = Counter()
-        for entry in pairs:
-            result = entry.find(word)
-            if result is None:  # pragma: no cover - every pair has every metric
-                continue
-            values[entry.a], values[entry.b] = result.value_a, result.value_b
-            ahead, behind = (entry.b, entry.a) if result.lift > 0 else (entry.a, entry.b)
-            if result.claim is not Claim.INCONCLUSIVE:
-                better[behind] += 1
-                worse[ahead] += 1
-        names = sorted(values, key=lambda name: -values[name])
+        ranking = rank_agents(sides, word, terms)
         sets += [
-            RankSet(word, name, values[name], 1 + better[name], len(values) - worse[name])
-            for name in names
+            RankSet(word, names[i], float(ranking.values[i]), ranking.best[i], ranking.worst[i])
+            for i in ranking.order
         ]
     return tuple(sets)

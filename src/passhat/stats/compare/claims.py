@@ -89,6 +89,8 @@ class Evidence:
         The two values had the missing attempts passed; ``None`` where nothing is missing.
     unjudged : tuple of str
         The runs without a single verdict on the paired tasks: nothing can be said then.
+    unpaired : tuple of int or None
+        The tasks of either side, where they are not the same tasks.
     """
 
     metric: Metric
@@ -113,6 +115,7 @@ class Evidence:
     highest_a: float | None = None
     highest_b: float | None = None
     unjudged: tuple[str, ...] = ()
+    unpaired: tuple[int, int] | None = None
 
     @property
     def claim(self) -> Claim:
@@ -326,6 +329,9 @@ def sentence(evidence: Evidence) -> str:
         Claim.INCONCLUSIVE: "Inconclusive",
     }[claim]
     where = f"{counted(evidence.tasks, 'paired task')}, {evidence.agreement}"
+    if evidence.unpaired is not None:
+        tasks_a, tasks_b = evidence.unpaired
+        where = f"{tasks_a:,} and {tasks_b:,} tasks, not paired, {evidence.agreement}"
     return (
         f"{lead} on {evidence.population}: {evidence.metric} of {evidence.b} is "
         f"{_size(evidence)}; {_range(evidence, claim)} ({where})."

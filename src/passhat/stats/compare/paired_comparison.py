@@ -219,6 +219,9 @@ class Comparison(Plain):
     @property
     def pairing_text(self) -> str:
         """How many tasks are paired, and how many are in one run only."""
+        sizes = self.results[0].evidence.unpaired
+        if sizes is not None:
+            return f"{counted(sizes[0], 'task')} of A and {sizes[1]:,} of B, not paired"
         text = counted(self.paired, "paired task")
         alone = [
             f"{counted(len(tasks), 'task')} only in {name} ({some(tasks, 3)})"
@@ -303,6 +306,7 @@ def compare(
     metric_b: str | Metric | None = None,
     alternative: Alternative | None = None,
     by: str | None = None,
+    unpaired: bool = False,
     **options: Unpack[TermOptions],
 ) -> Comparison:
     """Is B better than A on the tasks they share?
@@ -334,6 +338,9 @@ def compare(
         A label of the tasks; those that share its value are not independent of each other.
     by : str, optional
         A slice: compare each of its values too, corrected for how many there are.
+    unpaired : bool
+        The runs attempted different tasks of one pool: compare them about new tasks, with the
+        larger interval that this takes.
 
     Examples
     --------
@@ -353,6 +360,8 @@ def compare(
         for word in metrics:
             same_metric(word, parse(metric_b))
     run_a, run_b = as_run(a, "A"), as_run(b, "B")
+    if unpaired:
+        return _compare_unpaired(run_a, run_b, metrics, terms, by)
     whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
     agreement = check_agreement(run_a, run_b, whole, metrics, terms)
     pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).with_clusters(
@@ -388,6 +397,34 @@ def compare(
         ),
         these_tasks=these_results,
         task_changes=changes,
+    )
+
+
+def _compare_unpaired(
+    a: Run, b: Run, metrics: Sequence[Metric], terms: Terms, by: str | None
+) -> Comparison:
+    from passhat.stats.compare.unpaired import agree_unpaired, judge_unpaired, unpaired_note
+
+    if by is not None:
+        raise InvalidValue("slices are compared task by task, and these tasks are not paired.")
+    names = _names(a, b)
+    a, b = replace(a, name=names[0]), replace(b, name=names[1])
+    agreement = agree_unpaired(a, b, allow=terms.allow)
+    results = judge_unpaired(metrics, a, b, terms, agreement)
+    shared = len(set(a.outcomes.tasks) & set(b.outcomes.tasks))
+    note = (
+        f"{counted(shared, 'task')} are in both runs: a paired comparison of these is narrower"
+        if shared > 1
+        else ""
+    )
+    return Comparison(
+        *names,
+        paired=0,
+        only_a=tuple(a.outcomes.tasks),
+        only_b=tuple(b.outcomes.tasks),
+        agreement=agreement,
+        results=results,
+        notes=tuple(filter(None, [unpaired_note(results, a.outcomes, b.outcomes, terms), note])),
     )
 
 

@@ -194,8 +194,10 @@ def common_tasks(sides: Sequence[Outcomes], names: Sequence[str]) -> tuple[str, 
             f"compared: {task_counts}.",
             hint=Hint(
                 "Task ids must be written alike. If a column was taken for the wrong thing, say "
-                "which one holds them: {columns}",
+                "which one holds them: {columns}. If they are different tasks of one pool, compare "
+                "them without pairs: {unpaired}",
                 columns={"task": "COLUMN"},
+                unpaired=True,
             ),
         )
     return shared

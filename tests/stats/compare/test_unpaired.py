@@ -1,0 +1,123 @@
+"""Runs on different tasks of one pool: a lift about new tasks, with its larger interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passhat.errors import InvalidValue, NotComparable
+from passhat.protocol import Protocol
+from passhat.stats.compare import compare
+from passhat.stats.estimate import estimate
+from passhat.stats.outcomes import Outcomes, Run
+
+RNG = np.random.default_rng(6)
+
+
+def _draw(rate: float, tasks: int, name: str, n: int = 4) -> Outcomes:
+    rates = np.clip(RNG.normal(rate, 0.25, tasks), 0, 1)
+    return Outcomes.from_matrix(
+        RNG.random((tasks, n)) < rates[:, None], [f"{name}{i}" for i in range(tasks)]
+    )
+
+
+A, B = _draw(0.4, 50, "a"), _draw(0.8, 70, "b")
+
+
+def test_the_lift_is_the_difference_of_the_means() -> None:
+    found = compare(A, B, "pass^2", unpaired=True)
+    (result,) = found.results
+    assert result.lift == pytest.approx(estimate(B, "pass^2").value - estimate(A, "pass^2").value)
+    assert 0 < result.low < result.lift < result.high
+    assert result.p_value is None
+    assert found.these_tasks == ()
+    assert "50 tasks of A and 70 of B, not paired" in str(found)
+    assert "50 and 70 tasks, not paired" in result.sentence
+    assert "times narrower" in found.notes[0]
+
+
+def test_sides_can_be_exchanged_and_levels_nest() -> None:
+    (one,), (other,) = (compare(*pair, unpaired=True).results for pair in ((A, B), (B, A)))
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=0.004)
+    (wide,) = compare(A, B, unpaired=True, level=0.99).results
+    assert wide.low < one.low < one.high < wide.high
+    (greater,) = compare(A, B, unpaired=True, alternative="greater").results
+    assert greater.low > one.low
+    assert greater.high == 1
+
+
+def test_pairs_are_narrower_where_there_are_any() -> None:
+    easiness = np.clip(RNG.normal(0.5, 0.3, 60), 0, 1)
+    a, b = (Outcomes.from_matrix(RNG.random((60, 8)) < easiness[:, None]) for _ in range(2))
+    paired, apart = (compare(a, b, unpaired=way).results[0] for way in (False, True))
+    assert apart.lift == pytest.approx(paired.lift)
+    assert apart.high - apart.low > 1.5 * (paired.high - paired.low)
+    assert "60 tasks are in both runs" in compare(a, b, unpaired=True).notes[1]
+
+
+def test_perfect_runs_keep_their_width() -> None:
+    perfect = Outcomes.from_counts(4, [4] * 30, [f"p{i}" for i in range(30)])
+    (result,) = compare(perfect, Outcomes.from_counts(4, [4] * 40), unpaired=True).results
+    assert (result.lift, str(result.claim)) == (0, "inconclusive")
+    assert result.low < -0.05
+    assert result.high > 0.05
+
+
+def test_missing_attempts_and_clusters_widen_it() -> None:
+    (plain,) = compare(A, B, unpaired=True).results
+    rows = np.ones((40, 4))
+    rows[:, 0] = np.nan
+    (missing,) = compare(A, Outcomes.from_matrix(rows), unpaired=True).results
+    assert missing.lift_highest - missing.lift_lowest == pytest.approx(0.25)
+    labels = {"template": [str(i // 10) for i in range(50)]}
+    clustered = Outcomes.from_counts(A.n, A.c, A.tasks, labels=labels)
+    other = Outcomes.from_counts(
+        B.n, B.c, B.tasks, labels={"template": [str(i // 10) for i in range(70)]}
+    )
+    (wide,) = compare(clustered, other, unpaired=True, cluster="template").results
+    assert wide.high - wide.low > plain.high - plain.low
+
+
+def test_it_is_about_new_tasks_and_one_protocol() -> None:
+    with pytest.raises(InvalidValue, match="say nothing about the same tasks"):
+        compare(A, B, unpaired=True, about="these tasks")
+    with pytest.raises(InvalidValue, match="slices are compared task by task"):
+        compare(A, B, unpaired=True, by="domain")
+    one, other = (Run("r", "r", A, Protocol(judge=judge)) for judge in ("exact", "lenient"))
+    with pytest.raises(NotComparable, match="judge"):
+        compare(one, other, unpaired=True)
+    drawn = [Run("r", "r", A, Protocol(suite_fingerprint=text)) for text in ("x", "y")]
+    assert compare(*drawn, unpaired=True).agreement.differences == ()
+
+
+def test_the_lower_end_seldom_misses() -> None:
+    """50 pairs without a difference: each end misses in about 2.5%."""
+    rng, missed = np.random.default_rng(1), [0, 0]
+    for _ in range(50):
+        sides = []
+        for name in "ab":
+            rates = rng.beta(0.5, 0.5, 25)
+            rows = rng.random((25, 4)) < rates[:, None]
+            sides.append(Outcomes.from_matrix(rows, [f"{name}{i}" for i in range(25)]))
+        (result,) = compare(*sides, unpaired=True).results
+        missed[0] += result.low > 0
+        missed[1] += result.high < 0
+    assert max(missed) <= 4
+
+
+def test_the_command_says_how_to_and_does(tmp_path: Path, passhat: Callable[..., Any]) -> None:
+    for name, side in (("a", A), ("b", B)):
+        lines = [f"{name},{t},{n},{c}" for t, n, c in zip(side.tasks, side.n, side.c, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["model,task,n,c", *lines]))
+    paths = tmp_path / "a.csv", tmp_path / "b.csv"
+    refused = passhat("compare", *paths)
+    assert (refused.code, "--unpaired" in refused.err) == (2, True)
+    ended = passhat("compare", *paths, "--unpaired")
+    assert ended.code == 0
+    assert "not paired: 50 tasks against 70 other tasks" in " ".join(ended.out.split())
+    three = passhat("compare", *paths, "example:helpdesk", "--unpaired")
+    assert "--unpaired is about two runs" in three.err
