@@ -91,7 +91,7 @@ def test_it_is_about_new_tasks_and_one_protocol() -> None:
     with pytest.raises(NotComparable, match="judge"):
         compare(one, other, unpaired=True)
     drawn = [Run("r", "r", A, Protocol(suite_fingerprint=text)) for text in ("x", "y")]
-    assert compare(*drawn, unpaired=True).agreement.differences == ()
+    assert compare(drawn[0], drawn[1], unpaired=True).agreement.differences == ()
 
 
 def test_the_lower_end_seldom_misses() -> None:
@@ -103,7 +103,7 @@ def test_the_lower_end_seldom_misses() -> None:
             rates = rng.beta(0.5, 0.5, 25)
             rows = rng.random((25, 4)) < rates[:, None]
             sides.append(Outcomes.from_matrix(rows, [f"{name}{i}" for i in range(25)]))
-        (result,) = compare(*sides, unpaired=True).results
+        (result,) = compare(sides[0], sides[1], unpaired=True).results
         missed[0] += result.low > 0
         missed[1] += result.high < 0
     assert max(missed) <= 4
