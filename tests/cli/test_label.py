@@ -178,3 +178,44 @@ def test_what_labels_cannot_correct_is_refused(passhat: Passhat, words: str, rea
     ended = passhat(*shlex.split(words))
     assert ended.code == 2
     assert reason in " ".join(ended.err.split())
+
+
+def test_a_corrected_number_is_explained_by_code_that_gives_it(passhat: Passhat) -> None:
+    for correction, value in (((), 0.574871), (("errors",), None)):
+        ended = passhat("explain", "pass^4", "example:judged", "--corrected", *correction)
+        if value is None:
+            assert "depend on the task" in ended.err
+            continue
+        code = ended.out.partition("The same number in Python:\n\n")[2]
+        lines = "\n".join(line[4:] for line in code.splitlines())
+        names: dict[str, Any] = {}
+        exec(lines.partition("import numpy")[0], names)
+        assert names["value"] == pytest.approx(value, abs=1e-6)
+        assert "by the judge alone" in ended.out
+
+
+@pytest.mark.usefixtures("pair")
+def test_error_rates_are_explained_by_code_that_gives_them(passhat: Passhat) -> None:
+    rows, labels = ["task,trial,success"], ["task,attempt,label"]
+    for task in range(30):
+        for j in range(1, 5):
+            right = task % 3 != 0
+            verdict = right != ((task + j) % 17 == 0)
+            rows.append(f"t{task},{j},{int(verdict)}")
+            labels.append(f"t{task},{j},{'right' if right else 'wrong'}")
+    Path("one.csv").write_text("\n".join(rows) + "\n")
+    Path("one-labels.csv").write_text("\n".join(labels) + "\n")
+    for word in ("pass^3", "pass@2", "rate"):
+        options = ("--labels", "one-labels.csv", "--corrected", "errors")
+        ended = passhat("explain", word, "one.csv", *options)
+        assert ended.code == 0, ended.err
+        code = ended.out.partition("The same number in Python:\n\n")[2]
+        names: dict[str, Any] = {}
+        exec("\n".join(line[4:] for line in code.splitlines()), names)
+        shown = float(ended.out.partition("  value     ")[2].split()[0])
+        assert min(max(names["value"], 0.0), 1.0) == pytest.approx(shown, abs=1e-9)
+    plan = passhat("plan", "one.csv", "--labels", "one-labels.csv", "--corrected", "--json")
+    assert json.loads(plan.out)["labeled_tasks"] == 30
+    refused = passhat("plan", "one.csv", "--corrected", "--detect", "0.1")
+    assert refused.code == 2
+    assert "one run with labels" in refused.err

@@ -30,6 +30,9 @@ from passhat.stats.gate import (
     judge,
 )
 from passhat.stats.labels import LabelCounts, correct, judge_error
+from passhat.stats.labels.agreement import share_noise
+from passhat.stats.labels.judge_error import AGAIN, CheckedAttempt, summarize_check
+from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.labels.lifts import LabeledSide, correct_lift
 from passhat.stats.outcomes import Attempts, FailureGroup, FailureKind, Failures
 from passhat.stats.plan import Allocation
@@ -165,6 +168,9 @@ def _labels(a: Run, b: Run) -> tuple[object, ...]:
         judge_error(a.outcomes, sides[0].labels),
         correct(a.outcomes, sides[0].labels, "pass^2"),
         correct_lift(sides[0], sides[1], "pass^2"),
+        plan_labels(a.outcomes, sides[0].labels, "pass^2"),
+        share_noise([(f"t{i}", 1 + (i + j) % 3, 3) for i in range(6) for j in range(3)]),
+        summarize_check("r", "j", [CheckedAttempt("a#1", True, {AGAIN: True, "padded": False})]),
     )
 
 

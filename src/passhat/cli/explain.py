@@ -8,6 +8,7 @@ import click
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import ReadingOptions, exit_code, source_options, term_options
 
 if TYPE_CHECKING:
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
 @term_options(
     "missing", "drop_short", "level", "about", help={"level": "Confidence of the interval."}
 )
+@corrected_option
+@labels_option
 @source_options
 def command(
     metric: str,
     source: str | None,
     run_name: str | None,
+    corrected: str | None,
+    label_files: tuple[str, ...],
     how: ReadingOptions,
     terms: Terms,
 ) -> ExitCode:
@@ -60,7 +65,7 @@ def command(
                 ) from None
     run = None
     if source is not None:
-        run = how.read_one(source, run_name)
-    explanation = explain(metric, run, terms)
+        (run,) = with_labels([how.read_one(source, run_name)], label_files)
+    explanation = explain(metric, run, terms, corrected)
     click.echo("\n".join(explanation.lines()))
     return exit_code([] if run is None else [run])

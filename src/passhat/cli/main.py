@@ -27,7 +27,17 @@ __all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Start": ("init", "demo", "doctor"),
-        "Run an agent": ("run", "runs", "show", "view", "label", "regrade", "rm", "store"),
+        "Run an agent": (
+            "run",
+            "runs",
+            "show",
+            "view",
+            "label",
+            "judge-check",
+            "regrade",
+            "rm",
+            "store",
+        ),
         "Report and decide": (
             *("report", "compare", "leaderboard", "gate", "history", "bisect"),
             *("why", "explain", "figure", "review"),
@@ -53,6 +63,7 @@ _SHARED_MODULES = MappingProxyType(
         "rm": ("runs", "rm_command"),
         "import": ("export", "import_command"),
         "validate": ("export", "validate_command"),
+        "judge-check": ("regrade", "judge_check_command"),
     }
 )
 """Small commands that share a module; every other command has one of its own name."""

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 from passhat.cli.shared.outputs import write_text
 from passhat.errors import InvalidValue
@@ -115,6 +116,8 @@ def _assumptions(
     help="Without SOURCE, as in mean=0.7,icc=0.3; without --against, correlation=0.75.",
 )
 @source_options
+@corrected_option
+@labels_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option(
     "-o",
@@ -139,6 +142,8 @@ def command(
     base_run: str | None,
     assume: dict[str, float],
     how: ReadingOptions,
+    corrected: str | None,
+    label_files: tuple[str, ...],
     as_json_text: bool,
     output: str | None,
 ) -> ExitCode:
@@ -156,6 +161,10 @@ def command(
     from passhat.stats import plan as plans
     from passhat.stats.terms import Population
 
+    if corrected is not None:
+        is_other_plan = detect is not None or allocate or gate or against is not None
+        run = _labeled_run(None if is_other_plan else source, run_name, how, terms, label_files)
+        return _plan_labels(run, metric, terms, half_width, as_json_text=as_json_text)
     these = gate or terms.population is Population.THESE_TASKS
     make = plans.allocate if allocate else plans.plan_attempts if these else plans.plan_tasks
     _refuse_unused(make, assume)
@@ -207,6 +216,47 @@ def command(
         click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
         if output is not None and result.allocation is not None:
             click.echo(f"\nmake the attempts with: passhat run --attempts {output} ...")
+    return ExitCode.OK
+
+
+def _labeled_run(
+    source: str | None,
+    run_name: str | None,
+    how: ReadingOptions,
+    terms: Terms,
+    label_files: Sequence[str],
+) -> Run:
+    from passhat.readers import Needs
+
+    if source is None:
+        raise InvalidValue(
+            "a plan of labels is about one run with labels, and a half-width.",
+            hint="As in: passhat plan RUN --corrected --metric pass^4 --half-width 0.1",
+        )
+    needs = Needs(attempts=bool(label_files), answers=False)
+    run = how.read_one(source, run_name, "--run", needs, (terms.cluster,))
+    return with_labels([run], label_files)[0]
+
+
+def _plan_labels(
+    run: Run, metric: str, terms: Terms, half_width: float | None, *, as_json_text: bool
+) -> ExitCode:
+    """Print how much labels and attempts narrow the corrected interval."""
+    from rich.console import Console
+
+    from passhat._serialize import as_json
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.judge import label_plan_document
+    from passhat.reporting.terminal import render_terminal
+    from passhat.stats.labels.label_plan import plan_labels
+    from passhat.stats.labels.lifts import require_labels
+
+    plan = plan_labels(run.outcomes, require_labels(run), metric, terms, half_width)
+    if as_json_text:
+        click.echo(as_json(plan), nl=False)
+    else:
+        text = render_terminal(label_plan_document(plan), Console(), Level.SHORT)
+        click.echo(text, nl=False)
     return ExitCode.OK
 
 

@@ -53,12 +53,14 @@ def command(
     from passhat._serialize import as_json
     from passhat.runner.redaction import Redactor
     from passhat.runner.regrade import regrade
+    from passhat.runner.users import attach_judges
     from passhat.store import open_store
     from passhat.suites import load_suite
 
     with open_store(store_path, must_exist=True) as store:
         stored_run = store.find(run)
         new_suite = load_suite(suite or stored_run.suite)
+        attach_judges(new_suite)
         was = store.protocol(stored_run.id).tests_fingerprint
         redact = Redactor(os.environ)
 
@@ -126,3 +128,96 @@ def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
         if len(members) > _MOST_SHOWN:
             text = f"and {len(members) - _MOST_SHOWN:,} more; --json lists all of them"
             click.echo(capture(Console(), lambda text=text: [plain(text)]), nl=False)  # type: ignore[misc]
+
+
+@click.command(
+    "judge-check",
+    cls=Command,
+    examples=(
+        "passhat judge-check latest",
+        "passhat judge-check latest --sample 20",
+    ),
+)
+@click.argument("run")
+@click.option(
+    "-s",
+    "--suite",
+    metavar="SUITE",
+    help="The suite whose judge is checked, if not the run's own, as in jsonl:tasks.jsonl.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Attempts that are judged again; labeled ones first.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the choice.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=8, show_default=True, help="Judged at the same time."
+)
+@store_option
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def judge_check_command(
+    run: str,
+    suite: str | None,
+    sample: int,
+    seed: int,
+    jobs: int,
+    store_path: str,
+    as_json_text: bool,
+) -> ExitCode:
+    """Judge answers of RUN again in other forms: does the verdict flip, and which way?
+
+    The same answers are padded, reformatted, reworded and reordered without a change of content.
+    Answers as they are tell whether the judge has drifted since the run; labeled attempts serve as
+    anchors. Nothing is stored.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from passhat._serialize import as_json
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.judge import judge_check_document
+    from passhat.reporting.terminal import render_terminal
+    from passhat.runner.redaction import Redactor
+    from passhat.runner.regrade import check_attempts
+    from passhat.runner.users import attach_judges
+    from passhat.stats.labels.drawing import draw_attempts
+    from passhat.stats.labels.judge_error import summarize_check
+    from passhat.stats.outcomes import Verdict
+    from passhat.store import open_store
+    from passhat.store.labels import decide_label, load_labels
+    from passhat.suites import load_suite
+
+    with open_store(store_path, must_exist=True) as store:
+        stored = store.find(run)
+        loaded = load_suite(suite or stored.suite)
+        attach_judges(loaded)
+        by_attempt: dict[tuple[str, int], list[object]] = {}
+        for label in load_labels(store._queries, store._key(stored.id)):
+            by_attempt.setdefault((label.task, label.number), []).append(label.label)
+        labels = {place: decide_label(words) for place, words in by_attempt.items()}  # type: ignore[arg-type]
+        places = [
+            (task, number)
+            for task, number, verdict in store.verdicts(stored.id)
+            if verdict is not Verdict.MISSING
+        ]
+        anchors = [place for place in places if labels.get(place) is not None]
+        others = [place for place in places if labels.get(place) is None]
+        chosen = [
+            place
+            for part in (anchors, others)
+            if part
+            for place in draw_attempts(part, [], sample, seed).attempts
+        ][:sample]
+        attempts, skipped = asyncio.run(
+            check_attempts(store, stored.id, loaded, Redactor(os.environ), chosen, labels, jobs)
+        )
+    check = summarize_check(stored.id, loaded.judge_fingerprint, attempts, skipped=skipped)
+    if as_json_text:
+        click.echo(as_json(check), nl=False)
+    else:
+        click.echo(render_terminal(judge_check_document(check), Console(), Level.SHORT), nl=False)
+    return ExitCode.INCOMPLETE if skipped and not attempts else ExitCode.OK

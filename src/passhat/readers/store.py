@@ -44,6 +44,7 @@ from passhat.store.labels import (
     add_labels,
     label_texts,
     load_label_counts,
+    load_votes,
     parse_labels,
     save_draw,
 )
@@ -220,6 +221,7 @@ def _as_run(
         ),
         reading=(note, *price_notes, *_vote_notes(store, stored), *reading),
         labels=load_label_counts(store._queries, store._key(stored.id)),
+        judge_votes=_judge_votes(store, stored),
     )
 
 
@@ -241,6 +243,13 @@ def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
         f"the judge is a model: asked several times, it disagreed with itself on {split:,} of "
         f"{counted(len(repeats), 'judgement')} ({percent(split / len(repeats), 0)})",
     )
+
+
+def _judge_votes(store: Store, stored: StoredRun) -> tuple[tuple[str, int, int], ...]:
+    """Votes of a judge that is a model; none of any other judge."""
+    if RUBRIC_BY not in (store.protocol(stored.id).judge or ""):
+        return ()
+    return load_votes(store._queries, store._key(stored.id))
 
 
 def _planned_attempts(planned: PlannedAttempts, outcomes: Outcomes) -> IntArray | None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Unpack
 
 from passhat._display import counted
+from passhat.errors import InvalidValue
 from passhat.stats.estimate import Estimate, estimate, metric
 from passhat.stats.estimate.intervals.frontier import Calibration
-from passhat.stats.estimate.metrics import CountMetric, Mean, Metric, OrderedMetric, ScoreMetric
+from passhat.stats.estimate.metrics import (
+    CountMetric,
+    Mean,
+    Metric,
+    OrderedMetric,
+    PassAt,
+    ScoreMetric,
+)
+from passhat.stats.labels import Corrected, Correction, correct
+from passhat.stats.labels.correction import label_tasks
+from passhat.stats.labels.judge_error import Strata
+from passhat.stats.labels.lifts import require_labels
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
@@ -29,27 +42,35 @@ class Explanation:
     inputs: str
     python: str
     interval_python: str = ""
+    corrected: Corrected | None = None
 
     def lines(self) -> Iterator[str]:
         """The explanation as text."""
         yield f"{self.metric}"
         yield f"  asks      {self.metric.asks}"
         yield f"  formula   {self.metric.formula}"
+        if self.corrected is not None:
+            yield f"  corrected {_FORMULAS[self.corrected.correction]}"
         yield f"  paper     {self.metric.paper}"
         yield f"  needs     {_needs(self.metric)}"
         yield f"  inputs    {self.inputs}"
         if self.estimate is not None:
             yield f"  value     {self.estimate.value!r}"
+            if self.corrected is not None:
+                yield f"  judged    {self.corrected.judged.value!r} by the judge alone"
             yield f"  interval  {self._interval()}"
             yield f"  method    {self.estimate.method}"
             if self.estimate.value_if_passed not in (None, self.estimate.value):
                 upper = self.estimate.value_if_passed
                 yield f"  if passed {upper!r} had every missing attempt passed"
+            if self.corrected is not None:
+                yield from (f"  note      {note}" for note in self.estimate.notes)
             if self.estimate.bounds is not None:
                 low, high = self.estimate.bounds
                 yield f"  bounds    the truth lies between {low:g} and mu - mu^k, here {high!r}"
         yield ""
-        yield "The same number in Python, standard library only:"
+        only = "" if self.corrected is not None else ", standard library only"
+        yield f"The same number in Python{only}:"
         yield ""
         yield from (f"    {line}" for line in self.python.splitlines())
         if self.interval_python:
@@ -75,11 +96,26 @@ def explain(
     word: str | Metric,
     run: Run | None = None,
     terms: Terms | None = None,
+    corrected: str | None = None,
     **options: Unpack[TermOptions],
 ) -> Explanation:
-    """Explain a metric, on the outcomes of a run or on a small example."""
+    """Explain a metric, on the outcomes of a run or on a small example.
+
+    ``corrected`` explains the number that labels correct: by ``whole tasks`` or ``errors``.
+    """
     parsed_metric = metric(word)
     terms = Terms.from_options(options, terms, takes=("missing", "level", "drop_short", "about"))
+    if corrected is not None and run is None:
+        raise InvalidValue(
+            "a corrected number needs a run with labels.",
+            hint="Name it: passhat explain pass^4 RUN",
+        )
+    if corrected is not None and run is not None:
+        kind = Correction.of(corrected)
+        found = correct(run.outcomes, require_labels(run), parsed_metric, terms, correction=kind)
+        python = _correction_python(parsed_metric, run, terms, kind)
+        inputs = f"{run.name}: {run.outcomes}; {counted(found.labels, 'label')}"
+        return Explanation(parsed_metric, found.estimate, inputs, python, corrected=found)
     if run is None:
         return Explanation(
             parsed_metric,
@@ -250,3 +286,112 @@ def _ways(missing: MissingPolicy) -> str:
     if missing is MissingPolicy.EXCLUDE:
         return "missing attempts left out"
     return "missing attempts count as failed"
+
+
+# -- corrected numbers
+
+_FORMULAS = {
+    Correction.WHOLE_TASKS: "mean over labeled tasks of (true - w judged) + w mean over other "
+    "tasks of judged;  w = slope of true on judged x share of other tasks",
+    Correction.ERRORS: "sum over j of C(k, j) A^(k-j) B^j pass^j(judged);  A = -a / (1 - a - b), "
+    "B = 1 / (1 - a - b), a = false passes, b = false failures",
+}
+
+
+def _correction_python(metric: Metric, run: Run, terms: Terms, correction: Correction) -> str:
+    """Lines of Python that give the corrected value; for whole tasks its interval, too."""
+    if not isinstance(metric, CountMetric):
+        raise InvalidValue(
+            f"the correction of {metric} is not printed as Python.",
+            hint=f"Explain what it is made of: pass^{metric.k} and pass^1.",
+        )
+    by = _whole_tasks_python if correction is Correction.WHOLE_TASKS else _errors_python
+    return by(metric, run, terms)
+
+
+def _whole_tasks_python(metric: CountMetric, run: Run, terms: Terms) -> str:
+    n, c = run.outcomes.counts(terms.missing.completion)
+    places, right = label_tasks(run.outcomes, require_labels(run))
+    labeled = Counter(zip(n[places].tolist(), c[places].tolist(), right.tolist(), strict=True))
+    whole = set(places.tolist())
+    others = Counter(
+        (size, passed)
+        for place, (size, passed) in enumerate(zip(n.tolist(), c.tolist(), strict=True))
+        if place not in whole
+    )
+    tail = (1 - terms.level) / 2
+    return _WHOLE.format(
+        setup=metric.set_up_python,
+        cell=metric.cell_python,
+        labeled=[(*cell, count) for cell, count in sorted(labeled.items())],
+        others=[(*cell, count) for cell, count in sorted(others.items())],
+        tail=f"{tail:.6g}",
+        rest=f"{1 - tail:.6g}",
+    )
+
+
+def _errors_python(metric: CountMetric, run: Run, terms: Terms) -> str:
+    labels = require_labels(run)
+    strata = Strata.of(run.outcomes, labels)
+    cells = run.outcomes.histogram(terms.missing.completion)
+    triples = zip(cells.n.tolist(), cells.c.tolist(), cells.tasks.tolist(), strict=True)
+    at = isinstance(metric, PassAt)
+    return _ERRORS.format(
+        k=metric.k,
+        cells=list(triples),
+        passed=(strata.passed, strata.labeled_passed, labels.wrong_passed_total),
+        failed=(strata.failed, strata.labeled_failed, labels.right_failed_total),
+        shift="1 - A - B" if at else "A",
+        count="n - c" if at else "c",
+        value="1 - mean" if at else "mean",
+    )
+
+
+_WHOLE = """\
+{setup}
+u = lambda n, c: {cell}
+# (attempts n, passed by the judge, right by the labels, how many tasks)
+labeled = {labeled}
+# (attempts n, passed by the judge, how many tasks)
+others = {others}
+mean = lambda rows: sum(h * x for x, h in rows) / sum(h for x, h in rows)
+true = [(u(n, r), h) for n, c, r, h in labeled]
+judged = [(u(n, c), h) for n, c, r, h in labeled]
+elsewhere = [(u(n, c), h) for n, c, h in others]
+L, U = sum(h for _, h in true), sum(h for _, h in elsewhere)
+t, j = mean(true), mean(judged)
+cov = sum(h * (x - t) * (y - j) for (x, h), (y, _) in zip(true, judged))
+var = sum(h * (y - j) ** 2 for y, h in judged)
+w = min(max(cov / var if var else 1.0, 0.0), 1.0) * U / (L + U)
+value = t - w * j + (w * mean(elsewhere) if U else 0.0)
+print(value)
+import numpy as np                            # and its interval for new tasks, to about 0.005
+rng = np.random.default_rng(0)
+d, h = np.array([x - w * y for (x, _), (y, _) in zip(true, judged)]), [h for _, h in true]
+seen = rng.gamma(h, size=(200_000, len(h)))   # weights of labeled tasks
+unseen = rng.gamma(1, size=200_000) * (rng.random(200_000) < 0.5)
+total = seen.sum(axis=1) + unseen
+rest = 0.0
+if U:
+    more = rng.gamma([h for _, h in elsewhere], size=(200_000, len(elsewhere)))
+    rest = w * more @ [y for y, _ in elsewhere] / more.sum(axis=1)
+print(np.quantile((seen @ d - w * unseen) / total + rest, {tail}),
+      np.quantile((seen @ d + unseen) / total + rest, {rest}))"""
+
+_ERRORS = """\
+from math import comb
+k = {k}
+# (attempts n, passed by the judge c, how many tasks have that)
+cells = {cells}
+passed, labeled_passed, wrong_passed = {passed}   # by the judge; labeled; wrong among them
+failed, labeled_failed, right_failed = {failed}
+wp, rp = passed * wrong_passed / labeled_passed, passed * (1 - wrong_passed / labeled_passed)
+rf, wf = failed * right_failed / labeled_failed, failed * (1 - right_failed / labeled_failed)
+a, b = wp / (wp + wf), rf / (rf + rp)              # false passes, false failures
+A, B = -a / (1 - a - b), 1 / (1 - a - b)
+term = lambda n, c: sum(
+    comb(k, j) * ({shift}) ** (k - j) * B**j * comb(c, j) / comb(n, j) for j in range(k + 1)
+)
+mean = sum(h * term(n, {count}) for n, c, h in cells) / sum(h for n, c, h in cells)
+value = {value}
+print(value)"""

@@ -9,9 +9,10 @@ not regradable and keeps its verdict.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -23,11 +24,12 @@ from passhat.judging.samples import Sample, printable
 from passhat.judging.verdict import CodeVerdict
 from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
+from passhat.stats.labels.judge_error import AGAIN, CheckedAttempt
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, Ended, JudgementSource, RunRecord, Store, StoredJudgement
 from passhat.suites.base import REMARKS, Episode, Judgement, Suite, Task, Turn
 
-__all__ = ["Outcome", "Regraded", "judge_into_store", "regrade"]
+__all__ = ["VARIANTS", "Outcome", "Regraded", "check_attempts", "judge_into_store", "regrade"]
 
 
 def judge_into_store(
@@ -189,6 +191,7 @@ async def regrade(
 async def _judge_again(
     attempt: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
 ) -> Regraded:
+    """Judge one attempt again; without ``now`` where that is not possible."""
     before = attempt.said[-1]
     try:
         if before.source is JudgementSource.HUMAN:
@@ -283,3 +286,121 @@ def _first_difference(text: str, other: str) -> str:
     """The text from where it differs from another."""
     same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
     return text[same if same is not None else min(len(text), len(other)) :]
+
+
+# -- weak spots of a judge
+
+_CONTRACTIONS = {
+    "don't": "do not",
+    "doesn't": "does not",
+    "can't": "cannot",
+    "isn't": "is not",
+    "it's": "it is",
+    "i'm": "I am",
+    "you're": "you are",
+    "we'll": "we will",
+    "i'll": "I will",
+    "that's": "that is",
+}
+_CONTRACTION = re.compile(rf"\b({'|'.join(_CONTRACTIONS)})\b", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*[-*•] ")
+
+
+def _reword(text: str) -> str | None:
+    """Contractions written out; nothing where there are none."""
+    words = _CONTRACTION.sub(lambda match: _CONTRACTIONS[match[0].lower()], text)
+    return words if words != text else None
+
+
+def _reorder(text: str) -> str | None:
+    """The points of a list in reverse order; nothing without a list."""
+    lines = text.splitlines()
+    places = [place for place, line in enumerate(lines) if _BULLET.match(line)]
+    if len({lines[place] for place in places}) < 2:
+        return None
+    points = [lines[place] for place in places]
+    for place, point in zip(places, reversed(points), strict=True):
+        lines[place] = point
+    return "\n".join(lines)
+
+
+VARIANTS: Mapping[str, Callable[[str], str | None]] = MappingProxyType(
+    {
+        AGAIN: lambda text: text,
+        "padded": lambda text: (
+            f"Thank you for your question.\n\n{text}\n\nI hope this helps. "
+            "Let me know if anything is unclear."
+        ),
+        "reformatted": lambda text: f"## Answer\n\n{text.strip()}\n",
+        "reworded": _reword,
+        "reordered": _reorder,
+    }
+)
+"""Forms of an answer with the same content; ``None`` where a form does not apply."""
+
+
+async def check_attempts(
+    store: Store,
+    run: str,
+    suite: Suite,
+    redact: Redactor,
+    places: Sequence[tuple[str, int]],
+    labels: Mapping[tuple[str, int], bool | None],
+    jobs: int = 8,
+) -> tuple[list[CheckedAttempt], int]:
+    """Judge attempts again in every form; returns those that could be, and how many could not."""
+    tasks = {task.id: task for task in suite.tasks}
+    checked: list[CheckedAttempt] = []
+    skipped = 0
+    try:
+        for start in range(0, len(places), jobs):
+            ended = [store.attempt(run, *place) for place in places[start : start + jobs]]
+            work = [_check(one, tasks, suite, redact, labels) for one in ended if one is not None]
+            for result in await asyncio.gather(*work):
+                if result is None:
+                    skipped += 1
+                else:
+                    checked.append(result)
+    finally:
+        await maybe_await(suite.close())
+    return checked, skipped
+
+
+async def _check(
+    attempt: Ended,
+    tasks: Mapping[str, Task],
+    suite: Suite,
+    redact: Redactor,
+    labels: Mapping[tuple[str, int], bool | None],
+) -> CheckedAttempt | None:
+    """The verdicts on every form of one attempt's answer; ``None`` if it cannot be judged again."""
+    verdicts: dict[str, bool] = {}
+    for name, change in VARIANTS.items():
+        form = _with_answer(attempt, change)
+        if form is None:
+            continue
+        result = await _judge_again(form, tasks, suite, redact)
+        if result.now is not None:
+            verdicts[name] = result.now.verdict is Verdict.PASSED
+        elif name == AGAIN:
+            return None
+    # The run's own judge, also where a person or a later judge has decided since.
+    return CheckedAttempt(
+        f"{attempt.task}#{attempt.number}",
+        attempt.said[0].verdict is Verdict.PASSED,
+        verdicts,
+        labels.get((attempt.task, attempt.number)),
+    )
+
+
+def _with_answer(attempt: Ended, change: Callable[[str], str | None]) -> Ended | None:
+    """The attempt with its last answer in another form; only the judge's words are kept."""
+    places = [i for i, entry in enumerate(attempt.transcript) if entry["role"] == "agent"]
+    if not places:
+        return None
+    text = change(attempt.transcript[places[-1]]["text"])
+    if text is None:
+        return None
+    transcript = [dict(entry) for entry in attempt.transcript]
+    transcript[places[-1]]["text"] = text
+    return replace(attempt, transcript=transcript, said=attempt.said[:1])

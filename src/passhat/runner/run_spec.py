@@ -47,7 +47,7 @@ from passhat.runner.task_choice import (
 )
 from passhat.runner.telemetry import Telemetry, telemetry_for
 from passhat.runner.time_limits import AttemptLimits
-from passhat.runner.users import RubricAgent, with_user
+from passhat.runner.users import attach_judges, with_user
 from passhat.runner.workers import MOST_WORKERS, WorkerAgent, can_have_workers
 from passhat.stats.plan import Allocation
 from passhat.store import (
@@ -60,7 +60,6 @@ from passhat.store import (
 )
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings
-from passhat.suites.jsonl import QuestionSuite
 
 _PAUSE_SECONDS = 0.5
 
@@ -247,10 +246,7 @@ class RunSpec:
         if self.user is not None and self.user != "scripted" and not suite.takes_user:
             models.append(load_agent(self.user))
             suite = with_user(suite, models[-1])
-        if isinstance(suite, QuestionSuite) and suite.judge_words:
-            judges = {word: RubricAgent(load_agent(word)) for word in suite.judge_words}
-            models += [judge.agent for judge in judges.values()]
-            suite.judges = judges
+        models += attach_judges(suite)
         pass_variables(models, self.pass_env)
         prepare(models, self.spending, self.prices or read_prices(None))
         if self.tools == "mcp":

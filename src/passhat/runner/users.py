@@ -6,12 +6,14 @@ import asyncio
 import re
 from contextlib import suppress
 
+from passhat.agents import load_agent
 from passhat.agents.base import Agent, AttemptInfo, ModelCall, Session
 from passhat.errors import RunStopped
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.suites.base import Judgement, Suite, Turn, WorldFault
+from passhat.suites.jsonl import QuestionSuite
 
-__all__ = ["RubricAgent", "with_user"]
+__all__ = ["RubricAgent", "attach_judges", "with_user"]
 
 
 _VERDICT = re.compile(r"\b(PASS|FAIL)(?:ED|S)?\b", re.IGNORECASE)
@@ -31,44 +33,62 @@ Give one sentence of reasoning, then a last line with PASS or FAIL alone."""
 
 
 class RubricAgent:
-    """An agent as a judge: called several times, the majority decides."""
+    """Agents as one judge: each is called several times, the majority of all votes decides."""
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
+    def __init__(self, *agents: Agent) -> None:
+        self.agents = agents
+        self.name = " + ".join(agent.name for agent in agents)
 
     async def __call__(
         self, attempt: object, question: str, answer: str, rubric: str, repeats: int
     ) -> Judgement:
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
         question_turn = Turn(_ASKED.format(question=question, answer=answer, rubric=rubric))
-        votes = [await self._vote(info, question_turn, number) for number in range(repeats)]
-        verdicts = [vote for vote in votes if vote is not None]
-        info.meter.record(ModelCall(f"rubric by {self.agent.name}", role="judge", votes=verdicts))
+        verdicts: list[bool] = []
+        for agent in self.agents:
+            votes = [await _vote(agent, info, question_turn, number) for number in range(repeats)]
+            usable = [vote for vote in votes if vote is not None]
+            info.meter.record(ModelCall(f"rubric by {agent.name}", role="judge", votes=usable))
+            verdicts += usable
         if not verdicts:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "the judge gave no verdict")
         passes = sum(verdicts)
-        detail = f"rubric by {self.agent.name}: {passes} of {len(verdicts)} said pass"
+        detail = f"rubric by {self.name}: {passes} of {len(verdicts)} said pass"
         if 2 * passes == len(verdicts):
             return Judgement.missing(MissingReason.JUDGES_DISAGREE, detail)
         if 2 * passes > len(verdicts):
             return Judgement(Verdict.PASSED, "", detail)
         return Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
 
-    async def _vote(self, info: AttemptInfo, question_turn: Turn, number: int) -> bool | None:
-        # Another seed for every repeat: the same one would repeat the same answer.
-        vote_info = AttemptInfo(info.task, info.number, info.seed + number, meter=info.meter)
-        with info.meter.off_the_clock(), info.meter.acting_as("judge"):
-            session = await self.agent.session(vote_info)
-            try:
-                text = await session.answer(Turn(question_turn.text, said=question_turn.text))
-            except WorldFault as fault:
-                if fault.reason in (MissingReason.BUDGET, MissingReason.ACCOUNT):
-                    raise
-                raise RuntimeError(fault.detail) from None
-            finally:
-                await session.close()
-        words = _VERDICT.findall(text)
-        return words[-1].upper() == "PASS" if words else None
+
+async def _vote(agent: Agent, info: AttemptInfo, question: Turn, number: int) -> bool | None:
+    """The vote of a model; ``None`` where it names no verdict."""
+    # Another seed for every repeat: the same one would repeat the same answer.
+    vote_info = AttemptInfo(info.task, info.number, info.seed + number, meter=info.meter)
+    with info.meter.off_the_clock(), info.meter.acting_as("judge"):
+        session = await agent.session(vote_info)
+        try:
+            text = await session.answer(Turn(question.text, said=question.text))
+        except WorldFault as fault:
+            if fault.reason in (MissingReason.BUDGET, MissingReason.ACCOUNT):
+                raise
+            raise RuntimeError(fault.detail) from None
+        finally:
+            await session.close()
+    words = _VERDICT.findall(text)
+    return words[-1].upper() == "PASS" if words else None
+
+
+def attach_judges(suite: Suite) -> list[Agent]:
+    """Load the models that judge by a rubric; returns them. ``A + B`` is a panel of two."""
+    if not isinstance(suite, QuestionSuite) or not suite.judge_words:
+        return []
+    judges = {
+        word: RubricAgent(*(load_agent(part.strip()) for part in word.split(" + ")))
+        for word in suite.judge_words
+    }
+    suite.judges = judges
+    return [agent for judge in judges.values() for agent in judge.agents]
 
 
 _USER_SECONDS = 120.0

@@ -7,6 +7,7 @@ changes a label adds a newer one, and a label that is taken back is a row withou
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ __all__ = [
     "load_draws",
     "load_label_counts",
     "load_labels",
+    "load_votes",
     "parse_labels",
     "save_draw",
 ]
@@ -157,6 +159,22 @@ def load_labels(queries: Queries, run: int) -> list[StoredLabel]:
         if label is not None:
             newest[key] = StoredLabel(*key, Label(int(label)), note, at)
     return list(newest.values())
+
+
+def load_votes(queries: Queries, run: int) -> tuple[tuple[str, int, int], ...]:
+    """(task, passes, votes) of every attempt that a model judged, in the order of the tasks."""
+    rows = queries._all(
+        "SELECT t.task, c.body FROM calls c JOIN tasks t ON t.key = c.task WHERE c.run = ? "
+        "ORDER BY c.task, c.number",
+        run,
+    )
+    found = []
+    for task, body in rows:
+        calls = json.loads(zlib.decompress(bytes(body)))
+        votes = [vote for call in calls for vote in call.get("votes") or ()]
+        if votes:
+            found.append((str(task), sum(map(bool, votes)), len(votes)))
+    return tuple(found)
 
 
 def save_draw(store: Store, run: str, draw: str, attempts: Sequence[tuple[str, int]]) -> None:

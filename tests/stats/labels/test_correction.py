@@ -8,9 +8,10 @@ import pytest
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import estimate, metric
 from passhat.stats.labels import LabelCounts, alikeness, correct, judge_error
-from passhat.stats.labels.agreement import cohen_kappa, krippendorff_alpha
+from passhat.stats.labels.agreement import cohen_kappa, krippendorff_alpha, share_noise
 from passhat.stats.labels.drawing import draw_attempts, draw_whole_tasks
 from passhat.stats.labels.error_rates import ErrorPair, corrected_values
+from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.outcomes import Outcomes
 
 Matrix = list[list[bool]]
@@ -150,7 +151,7 @@ def test_refusals_say_what_to_do() -> None:
     single = LabelCounts.from_rows([(str(i), judged[i][0], true[i][0]) for i in range(20)])
     with pytest.raises(InvalidValue, match="0 tasks have"):
         correct(outcomes, single, "pass^2")
-    with pytest.raises(InvalidValue, match="order of attempts"):
+    with pytest.raises(InvalidValue, match="not a number of passes"):
         correct(outcomes, label(10, true, judged), "first@2")
     few = LabelCounts.from_rows([("0", True, True), ("1", True, True), ("2", False, False)])
     with pytest.raises(InvalidValue, match="1 wrong attempt is labeled, and at least 8"):
@@ -278,3 +279,55 @@ def test_draws_are_random_repeatable_and_as_asked() -> None:
         draw_attempts(passed, failed, 10, seed=1, failures=11)
     with pytest.raises(InvalidValue, match="no attempt with a verdict"):
         draw_attempts([], [], 10, seed=1)
+
+
+def test_noise_is_split_between_judge_and_attempts() -> None:
+    """Votes that always agree: the attempts. Votes that flip a coin at every attempt: the judge."""
+    steady = [(f"t{i}", 3 * (j % 2), 3) for i in range(8) for j in range(4)]
+    shares = share_noise(steady)
+    assert shares is not None
+    assert (shares.judge, shares.contradicted) == (0, 0)
+    rng = np.random.default_rng(1)
+    coin = [(f"t{i}", int(rng.binomial(5, 0.5)), 5) for i in range(30) for _ in range(6)]
+    shares = share_noise(coin)
+    assert shares is not None
+    assert shares.low < 1 <= shares.high
+    assert shares.judge > 0.85
+    mixed = [
+        (f"t{i}", int(rng.binomial(4, 0.9 if rng.random() < 0.5 else 0.1)), 4)
+        for i in range(60)
+        for _ in range(6)
+    ]
+    shares = share_noise(mixed)
+    assert shares is not None
+    assert shares.low < 0.18 / 0.5 < shares.high
+    assert share_noise([("a", 1, 1)] * 9) is None
+    assert share_noise([]) is None
+
+
+def test_a_plan_of_labels_says_what_comes_true() -> None:
+    """From 12 of 50 whole tasks, the width at 25 is foreseen to about a fifth, on average."""
+    foreseen, real = [], []
+    for seed in range(12):
+        outcomes, true, judged = simulate(300 + seed)
+        plan = plan_labels(outcomes, label(12, true, judged), "pass^4", half_width=0.02)
+        step = next(step for step in plan.steps if step.more_labels == 96)
+        foreseen.append(step.half_width)
+        found = correct(outcomes, label(24, true, judged), "pass^4").estimate
+        assert found.low is not None
+        assert found.high is not None
+        real.append((found.high - found.low) / 2)
+        assert plan.goal_labels is None
+        assert plan.goal_tasks is None or plan.goal_tasks > 50
+    assert np.mean(foreseen) == pytest.approx(np.mean(real), rel=0.2)
+
+
+def test_a_plan_of_labels_reaches_a_goal_and_refuses_nonsense() -> None:
+    outcomes, true, judged = simulate(9)
+    labels = label(12, true, judged)
+    plan = plan_labels(outcomes, labels, "pass^1", half_width=0.3)
+    assert plan.goal_labels == 0
+    assert 0 < plan.label_share < 1
+    for metric_word, goal in (("delta^2", None), ("pass^1", 0.7)):
+        with pytest.raises(InvalidValue):
+            plan_labels(outcomes, labels, metric_word, half_width=goal)

@@ -21,7 +21,10 @@ from passhat.reporting.view import RunReport, estimate_text
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat, Rate
 from passhat.stats.labels import Corrected, ErrorRate, JudgeError, correct, judge_error
+from passhat.stats.labels.agreement import NoiseShares, share_noise
 from passhat.stats.labels.correction import Correction
+from passhat.stats.labels.judge_error import JudgeCheck, VariantFlips
+from passhat.stats.labels.label_plan import LabelPlan
 from passhat.stats.labels.lifts import (
     CorrectedLift,
     LabeledSide,
@@ -37,8 +40,12 @@ __all__ = [
     "correct_run",
     "corrected_blocks",
     "judge_blocks",
+    "judge_check_document",
     "judge_facts",
+    "label_plan_document",
     "meaning_text",
+    "noise_blocks",
+    "noise_facts",
     "with_corrected_lifts",
 ]
 
@@ -82,6 +89,28 @@ def judge_blocks(run: RunReport) -> Iterator[Block]:
         )
         header = (name, "false passes", "false failures")
         yield Table(header, rows, f"The judge's errors by {name}", level=Level.FULL)
+
+
+def noise_facts(run: Run) -> NoiseShares | None:
+    """The judge's share of the disagreement within tasks, where it voted several times."""
+    return share_noise(run.judge_votes) if run.judge_votes else None
+
+
+def noise_blocks(run: RunReport) -> Iterator[Block]:
+    """One line on where the disagreement comes from, and what would reduce it."""
+    noise = run.sections.get("noise")
+    if not isinstance(noise, NoiseShares):
+        return
+    advice = "re-judging buys little, re-running does"
+    if noise.low > 0.5:
+        advice = "more votes on each attempt help more than more attempts"
+    elif noise.high > 0.5:
+        advice = "whether to re-judge or to re-run is not settled"
+    yield Sentence(
+        f"Noise: {percent(noise.judge, 0)} ({percent_range(noise.low, noise.high)}) of the "
+        f"disagreement within tasks is the judge's: {advice}. It contradicts itself on "
+        f"{noise.contradicted:,} of {counted(noise.attempts, 'attempt')}."
+    )
 
 
 def _rates_text(error: JudgeError) -> str:
@@ -244,3 +273,96 @@ def _lift_claim(lift: CorrectedLift, names: tuple[str, str]) -> str:
     if lift.high < 0:
         return f"{b} is worse than {a}."
     return f"no difference between {a} and {b} is shown."
+
+
+def label_plan_document(plan: LabelPlan) -> Document:
+    """Build the plan of labels: today's half-width, and what more of each would give."""
+
+    def points(width: float) -> str:
+        return f"{100 * width:.1f}"
+
+    def blocks() -> Iterator[Block]:
+        yield Sentence(
+            f"{plan.metric} corrected by {counted(plan.labels, 'label')} of "
+            f"{counted(plan.labeled_tasks, 'whole task')}: {points(plan.half_width)} points either "
+            f"way ({points(plan.judged_half_width)} by the judge alone, its errors not counted).",
+            "lead",
+        )
+        share = percent(plan.label_share, 0)
+        yield Sentence(f"{share} of that would go if all {plan.tasks:,} tasks were labeled whole.")
+        rows = tuple(
+            (
+                f"{step.more_labels:,}" if step.more_labels else "",
+                f"{step.more_attempts:,}" if step.more_attempts else "",
+                points(step.half_width),
+            )
+            for step in plan.steps
+        )
+        yield Table(
+            ("more labels", "more attempts at new tasks", "points either way"), rows, left=()
+        )
+        if plan.goal is not None:
+            yield Sentence(_goal_text(plan))
+
+    return Document.of(f"labels for {plan.metric}", blocks())
+
+
+def _goal_text(plan: LabelPlan) -> str:
+    goal = f"{100 * (plan.goal or 0):g} points either way"
+    if plan.goal_labels is not None:
+        if not plan.goal_labels:
+            return f"{goal}: reached today."
+        return f"{goal}: {counted(plan.goal_labels, 'more label')} of whole tasks."
+    if plan.goal_tasks is None:
+        return f"{goal}: not reached by any suite."
+    attempts = round(plan.goal_tasks * plan.attempts_per_task)
+    return (
+        f"{goal}: labels of these {plan.tasks:,} tasks are not enough; about "
+        f"{counted(plan.goal_tasks, 'task')} with {counted(attempts, 'attempt')}, all labeled."
+    )
+
+
+def judge_check_document(check: JudgeCheck) -> Document:
+    """Build the document of ``passhat judge-check``."""
+    return Document.of(f"judge of {check.run}", _check_blocks(check))
+
+
+def _check_blocks(check: JudgeCheck) -> Iterator[Block]:
+    drift = check.drift
+    if not drift.attempts:
+        yield Sentence(
+            f"None of {counted(check.skipped, 'attempt')} could be judged again; passhat regrade "
+            "--dry-run says why.",
+            "warning",
+        )
+        return
+    flips = drift.to_failed + drift.to_passed
+    tone = "warning" if drift.low > 0.02 else "lead"
+    yield Sentence(
+        f"{counted(drift.attempts, 'answer')} judged again as they are: "
+        f"{counted(flips, 'verdict')} differ from those of the run "
+        f"({drift.to_failed} now failed, {drift.to_passed} now passed; "
+        f"{percent_range(drift.low, drift.high)}).",
+        "warning" if tone == "warning" else "lead",
+    )
+    if check.anchors:
+        yield Sentence(
+            f"Anchors: of {counted(check.anchors, 'labeled attempt')} the judge got "
+            f"{check.right_then} right then and {check.right_now} now."
+        )
+    rows = tuple(_flip_row(variant) for variant in check.variants)
+    header = ("answer", "judged", "now failed", "now passed", "flips")
+    yield Table(header, rows, "The same content in another form, against the answer as it is")
+    yield Note(f"{100 * check.level:g}% intervals. Nothing was stored.")
+    if check.skipped:
+        yield Sentence(f"{counted(check.skipped, 'attempt')} could not be judged again.")
+
+
+def _flip_row(variant: VariantFlips) -> tuple[str, ...]:
+    return (
+        variant.variant,
+        f"{variant.attempts:,}",
+        f"{variant.to_failed:,}",
+        f"{variant.to_passed:,}",
+        f"{percent(variant.rate, 0)} ({percent_range(variant.low, variant.high)})",
+    )

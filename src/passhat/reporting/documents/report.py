@@ -36,7 +36,13 @@ from passhat.reporting.documents.causes import (
     label_failures,
     no_answer_lines,
 )
-from passhat.reporting.documents.judge import corrected_blocks, judge_blocks, judge_facts
+from passhat.reporting.documents.judge import (
+    corrected_blocks,
+    judge_blocks,
+    judge_facts,
+    noise_blocks,
+    noise_facts,
+)
 from passhat.reporting.scores import ScoreFacts, summarize_scores
 from passhat.reporting.view import (
     Report,
@@ -450,6 +456,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("failures", _failures, summarize_failures),
     ReportSection("worst tasks", _worst_tasks),
     ReportSection("judge", judge_blocks, judge_facts),
+    ReportSection("noise", noise_blocks, noise_facts),
     ReportSection("plan", _plan),
     ReportSection("notes", _notes),
     ReportSection("method", _method),

@@ -1,4 +1,9 @@
-"""How far people agree on labels: Krippendorff's alpha, and Cohen's kappa of two of them.
+"""Agreement of people on labels, and of a judge with itself.
+
+Of people: Krippendorff's alpha, and Cohen's kappa of two of them. Of a judge: with several votes on
+each attempt, two votes on the same attempt differ by the judge's noise alone; two votes on
+different attempts at the same task differ by that and by the attempts. The ratio of both is the
+judge's share. What a simulated user adds is part of the attempts' share.
 
 References
 ----------
@@ -10,8 +15,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-__all__ = ["cohen_kappa", "krippendorff_alpha"]
+import numpy as np
+
+from passhat._serialize import Plain
+
+__all__ = ["NoiseShares", "cohen_kappa", "krippendorff_alpha", "share_noise"]
 
 
 def krippendorff_alpha(units: Iterable[Sequence[int]]) -> float | None:
@@ -62,3 +72,67 @@ def cohen_kappa(pairs: Iterable[tuple[int, int]]) -> float | None:
     first, second = (Counter(row[side] for row in rows) for side in (0, 1))
     chance = sum(first[value] * second[value] for value in first) / n**2
     return None if chance == 1 else (observed - chance) / (1 - chance)
+
+
+_SEED, _DRAWS = 20_251_120, 2_000
+_FEWEST_TASKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseShares(Plain):
+    """The judge's share of the disagreement within tasks, with its interval.
+
+    Attributes
+    ----------
+    judge, low, high : float
+        The share; the rest belongs to the attempts: the agent, its world and a simulated user.
+    contradicted, attempts : int
+        Attempts on which votes differ, of those with several votes.
+    tasks : int
+        Tasks with several such attempts.
+    level : float
+    """
+
+    judge: float
+    low: float
+    high: float
+    contradicted: int
+    attempts: int
+    tasks: int
+    level: float
+
+
+def share_noise(votes: Iterable[tuple[str, int, int]], level: float = 0.95) -> NoiseShares | None:
+    """Split the disagreement within tasks by votes of (task, passes, votes) for each attempt.
+
+    ``None`` where fewer than 5 tasks have two attempts with two votes, or nothing disagrees.
+    """
+    by_task: dict[str, list[tuple[int, int]]] = {}
+    contradicted = attempts = 0
+    for task, passes, count in votes:
+        if count > 1:
+            by_task.setdefault(task, []).append((passes, count))
+            attempts += 1
+            contradicted += 0 < passes < count
+    parts = [_split(rows) for rows in by_task.values() if len(rows) > 1]
+    within, total = np.array(parts, np.float64).reshape(-1, 2).T
+    if len(parts) < _FEWEST_TASKS or not total.sum():
+        return None
+    rng = np.random.default_rng(_SEED)
+    weights = rng.standard_gamma(1.0, (_DRAWS, len(parts)))
+    totals = weights @ total
+    shares = np.clip((weights @ within) / np.maximum(totals, 1e-12), 0.0, 1.0)
+    low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    share = min(float(within.sum() / total.sum()), 1.0)
+    return NoiseShares(
+        share, min(low, share), max(high, share), contradicted, attempts, len(parts), level
+    )
+
+
+def _split(rows: list[tuple[int, int]]) -> tuple[float, float]:
+    """The chance that two votes differ: on one attempt, and on two attempts at the task."""
+    same = float(np.mean([2 * s * (r - s) / (r * (r - 1)) for s, r in rows]))
+    rates = np.array([s / r for s, r in rows])
+    count = len(rates)
+    pairs = rates.sum() * (1 - rates).sum() - (rates * (1 - rates)).sum()
+    return same, float(2 * pairs / (count * (count - 1)))

@@ -18,7 +18,7 @@ from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.intervals.frontier import Calibration, frontier
 from passhat.stats.estimate.intervals.new_tasks import UNSEEN, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
-from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, OrderedMetric, PassHat
+from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, PassHat
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.labels.error_rates import (
     ErrorPair,
@@ -47,6 +47,7 @@ __all__ = [
     "label_tasks",
     "task_values",
     "value_range",
+    "whole_sample",
 ]
 
 FEWEST_TASKS = 5
@@ -149,9 +150,9 @@ def correct(
         options, terms, takes=("missing", "level", "drop_short", "cluster", "about")
     )
     parsed, kind = parse(metric), Correction.of(correction)
-    if isinstance(parsed, OrderedMetric):
+    if not isinstance(parsed, CountMetric | Delta):
         raise InvalidValue(
-            f"{parsed} depends on the order of attempts and cannot be corrected.",
+            f"{parsed} is not a number of passes, and labels cannot correct it.",
             hint="Ask for pass^k, pass@k, rate or delta^k.",
         )
     labels.check(outcomes)
@@ -262,6 +263,14 @@ def whole_values(reading: _Reading) -> tuple[WholeTasks, IntArray, IntArray]:
     return WholeTasks(true, judged[:, places], judged[:, others], clusters), n[places], right
 
 
+def whole_sample(
+    outcomes: Outcomes, labels: LabelCounts, metric: Metric, terms: Terms
+) -> WholeTasks:
+    """The values of whole tasks and of the others, with missing attempts as failed."""
+    completion = terms.missing.completion
+    return whole_values(_Reading(outcomes, labels, terms, metric, completion, False))[0]
+
+
 def refuse_few_tasks(count: int) -> None:
     """Refuse a correction by fewer whole tasks than can show the judge's error."""
     if count < FEWEST_TASKS:
@@ -330,8 +339,8 @@ _ERRORS = "task mean of the judge's values, corrected by its error rates"
 def _by_errors(reading: _Reading) -> _Part:
     strata = Strata.of(reading.outcomes, reading.labels)
     rates = estimate_errors(strata, reading.labels, reading.terms.level)
-    refuse_poor_judge(rates, reading.labels)
     notes = check_alike(alikeness(reading.labels))
+    refuse_poor_judge(rates, reading.labels)
     view, terms = reading.view, reading.terms
     if isinstance(reading.metric, Delta):
         value, ends = _delta_by_errors(view, reading.metric, rates, terms)

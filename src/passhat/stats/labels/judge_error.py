@@ -5,6 +5,8 @@ failed. Attempts at one task resemble each other, so the intervals draw whole ta
 over clusters; Clopper and Pearson's where every task has one labeled attempt). Where more of the
 judge's failures than of its passes were labeled, each attempt counts for those that it stands for.
 
+A judge's weak spots are verdicts that flip when only the form of an answer changes.
+
 References
 ----------
 R. F. Potthoff and M. Whittinghill (1966), Testing for homogeneity, Biometrika 53 (the number of
@@ -13,7 +15,7 @@ R. F. Potthoff and M. Whittinghill (1966), Testing for homogeneity, Biometrika 5
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,17 +23,23 @@ import numpy as np
 from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.intervals.new_tasks import Clusters, gaffke_groups
+from passhat.stats.estimate.intervals.these_tasks import clopper_pearson
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.outcomes.labels import LabelCounts
 
 __all__ = [
+    "AGAIN",
     "Alikeness",
+    "CheckedAttempt",
     "ErrorRate",
+    "JudgeCheck",
     "JudgeError",
     "Strata",
+    "VariantFlips",
     "alikeness",
     "error_rates",
     "judge_error",
+    "summarize_check",
 ]
 
 _SEED = 20_251_118
@@ -246,3 +254,121 @@ def alikeness(labels: LabelCounts) -> Alikeness:
 
 def _pairs(errors: IntArray) -> FloatArray:
     return np.asarray((errors * (errors - 1) / 2).sum(axis=-1), np.float64)
+
+
+# -- weak spots
+
+AGAIN = "the same answer"
+"""The variant that changes nothing: what flips here is the judge's own noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAttempt:
+    """An attempt judged again: whether it passed then, and now in each form.
+
+    ``right`` is what people call it, where it is labeled.
+    """
+
+    id: str
+    passed_then: bool
+    verdicts: Mapping[str, bool]
+    right: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFlips(Plain):
+    """Verdicts on one form of the answers against those on the answers as they are.
+
+    Attributes
+    ----------
+    variant : str
+    attempts, to_failed, to_passed : int
+        Attempts judged in both forms, and flips in each direction.
+    rate, low, high : float
+        The share of flips with Clopper and Pearson's interval.
+    """
+
+    variant: str
+    attempts: int
+    to_failed: int
+    to_passed: int
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCheck(Plain):
+    """A check of a judge: flips by variant, and drift since the run.
+
+    Attributes
+    ----------
+    drift : VariantFlips
+        The same answers now, against the verdicts of the run.
+    variants : tuple of VariantFlips
+        Each changed form, against the same answers judged now.
+    anchors, right_then, right_now : int
+        Labeled attempts among them, and how many the judge got right then and now.
+    skipped : int
+        Attempts that could not be judged again.
+    """
+
+    run: str
+    judge: str
+    drift: VariantFlips
+    variants: tuple[VariantFlips, ...]
+    anchors: int
+    right_then: int
+    right_now: int
+    skipped: int
+    level: float
+
+
+def summarize_check(
+    run: str,
+    judge: str,
+    attempts: Sequence[CheckedAttempt],
+    *,
+    skipped: int = 0,
+    level: float = 0.95,
+) -> JudgeCheck:
+    """Count the flips of all variants, and the drift."""
+    now = [attempt for attempt in attempts if AGAIN in attempt.verdicts]
+    drift = _flips(
+        AGAIN, [(attempt.passed_then, attempt.verdicts[AGAIN]) for attempt in now], level
+    )
+    names = dict.fromkeys(name for attempt in now for name in attempt.verdicts if name != AGAIN)
+    variants = tuple(
+        _flips(
+            name,
+            [
+                (attempt.verdicts[AGAIN], attempt.verdicts[name])
+                for attempt in now
+                if name in attempt.verdicts
+            ],
+            level,
+        )
+        for name in names
+    )
+    anchors = [attempt for attempt in now if attempt.right is not None]
+    return JudgeCheck(
+        run,
+        judge,
+        drift,
+        variants,
+        len(anchors),
+        sum(attempt.passed_then == attempt.right for attempt in anchors),
+        sum(attempt.verdicts[AGAIN] == attempt.right for attempt in anchors),
+        skipped,
+        level,
+    )
+
+
+def _flips(variant: str, pairs: Sequence[tuple[bool, bool]], level: float) -> VariantFlips:
+    to_failed = sum(before and not after for before, after in pairs)
+    to_passed = sum(after and not before for before, after in pairs)
+    count, flips = len(pairs), to_failed + to_passed
+    low, high = clopper_pearson(flips, count, level) if count else (0.0, 1.0)
+    return VariantFlips(
+        variant, count, to_failed, to_passed, flips / count if count else 0.0, low, high
+    )

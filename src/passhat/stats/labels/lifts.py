@@ -334,8 +334,8 @@ def _rates(
             )
         )
         found = estimate_errors(joined, labels, pair.terms.level)
-        refuse_poor_judge(found, labels)
         notes |= dict.fromkeys(check_alike(alikeness(labels)))
+        refuse_poor_judge(found, labels)
         rates += [found] * len(places)
     return (rates[0], rates[1]), tuple(notes)
 

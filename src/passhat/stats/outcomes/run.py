@@ -152,6 +152,8 @@ class Run(Plain):
         The same for the reasons of missing attempts.
     labels : LabelCounts, optional
         Labels of some attempts against the judge's verdicts.
+    judge_votes : tuple
+        Votes of a judge that is a model: (task, passes, votes) of each attempt it voted on.
     """
 
     name: str
@@ -184,6 +186,7 @@ class Run(Plain):
         default_factory=lambda: MappingProxyType({})
     )
     labels: LabelCounts | None = None
+    judge_votes: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def losses(self) -> tuple[Loss, ...]:
