@@ -56,7 +56,7 @@ def test_a_gate_draws_its_change_in_every_form() -> None:
     assert result.power is not None
     assert result.power.detectable is not None
     assert bar.detectable == pytest.approx(100 * result.power.detectable)
-    assert "▼ a drop this gate catches in 8 of 10 runs" in bar.text
+    assert "▼ caught in 8 of 10 runs" in bar.text
 
 
 def test_a_comparison_draws_it_too_and_nothing_judged_is_not_drawn() -> None:

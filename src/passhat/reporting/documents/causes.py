@@ -69,12 +69,12 @@ def change_bar(
     """The change of a metric with its interval, drawn; nothing where nothing was judged."""
     if evidence.unjudged or evidence.alternative != "two-sided":
         return
-    text = f"Points of {evidence.metric} on {evidence.population}: ● change and interval, │ none"
+    text = f"Points on {evidence.population}: ● change, │ none"
     low, value, high = (
         100 * x for x in (evidence.interval.low, evidence.lift, evidence.interval.high)
     )
     if detectable is not None:
-        text += f", ▼ a drop this gate catches in 8 of 10 runs ({100 * detectable:g})"
+        text += f", ▼ caught in 8 of 10 runs ({100 * detectable:g})"
         detectable *= 100
     yield Bar(text, low, min(max(value, low), high), high, detectable, level=level)
 

@@ -556,8 +556,14 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
     yield Sentence(result.headline, "lead", level=Level.FULL)
     for rule in result.results:
         advice = () if rule.advice is None else (str(rule.advice),)
-        details = (rule.evidence, *advice, *rule.notes)
-        yield Finding(rule.verdict.sign, rule.outcome, str(rule.rule), details)
+        what = rule.verdict.sign, rule.outcome, str(rule.rule)
+        yield Finding(*what, (rule.evidence, *advice, *rule.notes), level=Level.FULL)
+        # A screen says a sentence once: the headline has it.
+        evidence = rule.evidence
+        if rule.pair is not None and rule.pair.sentences[0] in result.headline:
+            evidence = " ".join(rule.pair.sentences[1:])
+        details = [text for text in (evidence, *advice) if text and text not in result.headline]
+        yield Finding(*what, (*details, *rule.notes), level=Level.SHORT)
     yield from _gate_bar(result)
     yield from dropped_lines(result.dropped)
     yield from dropped_table(result.dropped)
