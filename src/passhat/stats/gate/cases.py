@@ -386,11 +386,15 @@ def luck_of_same_counts(run: Run, base: Run) -> float | None:
     """The chance that two runs without a change have the same counts at every task.
 
     ``None`` where they differ, or where something else tells them apart: the time, steps, tokens or
-    cost of their attempts, or two ids in a store. Given the passes of both at a task, each way to
-    deal them to the two runs is as likely; a task that always or never passes repeats by itself.
+    cost of their attempts, when they began, or two ids in a store. Given the passes of both at a
+    task, each way to deal them to the two runs is as likely; a task that always or never passes
+    repeats by itself. 0 where the same agent began at the same second.
     """
     a, b = base.outcomes, run.outcomes
-    if base.id and run.id and base.id != run.id:
+    is_same_start = bool(run.started) and (run.started, run.agent) == (base.started, base.agent)
+    if (base.id and run.id and base.id != run.id) or (
+        run.started and base.started and not is_same_start
+    ):
         return None
     measures = [(base.measured(name), run.measured(name)) for name in MEASURES]
     if any(None not in sides and sides[0] != sides[1] for sides in measures):
@@ -401,6 +405,8 @@ def luck_of_same_counts(run: Run, base: Run) -> float | None:
     ]
     if counts[0] != counts[1]:
         return None
+    if is_same_start:
+        return 0.0
     from scipy.special import gammaln
 
     def log_ways(n: IntArray, c: IntArray) -> FloatArray:
@@ -414,8 +420,8 @@ def copy_text(run: Run, base: Run | None, terms: Terms) -> str:
     luck = None if base is None or terms.allow else luck_of_same_counts(run, base)
     if luck is None or luck > _LUCK:
         return ""
-    chance = f"1 in 10^{-math.log10(luck):.0f}" if luck else "none"
+    chance = f"chance for two runs: 1 in 10^{-math.log10(luck):.0f}" if luck else "and its start"
     return (
-        "every task has the same counts as in the baseline (chance for two runs: "
-        f"{chance}), so the run may be a copy of it"
+        f"every task has the same counts as in the baseline ({chance}), so the run may be a copy "
+        "of it"
     )
