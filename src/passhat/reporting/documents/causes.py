@@ -1,13 +1,14 @@
-"""Failures by cause, the same lines on every screen."""
+"""Failures by cause and both sides of a gate, the same lines on every screen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from passhat._display import duration, money, percent, percent_interval
 from passhat.reporting.document import Bar, Block, Level, Sentence, Table
 from passhat.stats.compare.claims import Evidence
 from passhat.stats.compare.task_changes import TaskChange
-from passhat.stats.gate import DroppedTask
+from passhat.stats.gate import DroppedTask, GateResult
 from passhat.stats.outcomes import (
     Failures,
     Run,
@@ -25,6 +26,7 @@ __all__ = [
     "failure_table",
     "label_failures",
     "no_answer_lines",
+    "side_table",
 ]
 
 
@@ -120,3 +122,25 @@ def label_failures(labels: Sequence[str], runs: Sequence[Run]) -> Iterator[Block
         if failures.groups and not no_answer_text(run):  # or it stands before the numbers
             yield Sentence(f"{label} failed by {failures.sentence()}.", level=Level.SHORT)
         yield from failure_table(failures, label)
+
+
+def side_table(result: GateResult) -> Iterator[Block]:
+    """Before and after, each with its interval, and what the attempts took."""
+    if not result.sides:
+        return
+    rows = tuple(
+        (
+            side.name,
+            percent(side.value, 1),
+            "–" if side.low is None else percent_interval(side.low, side.high or 0.0),
+            f"{side.attempts:,}",
+            f"{side.missing:,}",
+            "–" if side.cost is None else money(side.cost),
+            "–" if side.seconds is None else duration(side.seconds),
+        )
+        for side in result.sides
+    )
+    subject = str(result.results[0].rule.subject)
+    header = ("run", subject, "interval", "attempts", "missing", "cost", "time")
+    caption = "Before and after, each by itself, about these tasks; time is the sum over attempts"
+    yield Table(header, rows, caption, level=Level.FULL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from passhat._display import counted, duration, figure, money, percent, percent_interval
+from passhat._display import counted, figure, percent, percent_interval
 from passhat.protocol import Question
 from passhat.reporting.document import (
     Block,
@@ -31,6 +31,7 @@ from passhat.reporting.documents.causes import (
     failure_table,
     label_failures,
     no_answer_lines,
+    side_table,
 )
 from passhat.reporting.documents.report import label_warnings
 from passhat.reporting.task_changes import TaskChange, largest_changes, pair_cells
@@ -570,7 +571,7 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
     if result.failures is not None:
         yield from failure_lines(result.failures)
         yield from failure_table(result.failures)
-    yield from _side_table(result)
+    yield from side_table(result)
     yield from (Sentence(text) for text in result.remarks)
     yield from (Note(note) for note in result.notes)
 
@@ -582,25 +583,3 @@ def _gate_bar(result: GateResult) -> Iterator[Block]:
         return
     detectable = None if result.power is None else result.power.detectable
     yield from change_bar(pair.lead, detectable, Level.BOTH)
-
-
-def _side_table(result: GateResult) -> Iterator[Block]:
-    """Before and after, each with its interval, and what the attempts took."""
-    if not result.sides:
-        return
-    rows = tuple(
-        (
-            side.name,
-            percent(side.value, 1),
-            "–" if side.low is None else percent_interval(side.low, side.high or 0.0),
-            f"{side.attempts:,}",
-            f"{side.missing:,}",
-            "–" if side.cost is None else money(side.cost),
-            "–" if side.seconds is None else duration(side.seconds),
-        )
-        for side in result.sides
-    )
-    subject = str(result.results[0].rule.subject)
-    header = ("run", subject, "interval", "attempts", "missing", "cost", "time")
-    caption = "Before and after, each by itself, about these tasks; time is the sum over attempts"
-    yield Table(header, rows, caption, level=Level.FULL)

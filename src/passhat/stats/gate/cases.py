@@ -259,9 +259,9 @@ class Case:
 
 def pair_names(run: Run, base: Run) -> tuple[str, str]:
     """Names of the baseline and the run that tell them apart."""
-    if run.name != base.name:
-        return base.name, run.name
-    return f"{base.name} (baseline)", f"{run.name} (new)"
+    # A run without a name of its own is called by its agent and its id; the id says nothing here.
+    old, new = (side.name.removesuffix(side.id).strip() or side.name for side in (base, run))
+    return (old, new) if old != new else (f"{old} (baseline)", f"{new} (new)")
 
 
 def missing_notes(outcomes: Outcomes, policy: MissingPolicy) -> tuple[str, ...]:
