@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -184,6 +184,7 @@ class _Attempt(Episode):
         self._place = place
         self._snapshot = snapshot
         self._answer = ""
+        self._clean: asyncio.Task[tuple[AttemptFolder, Snapshot]] | None = None
         self._off_the_clock: Callable[[], AbstractContextManager[None]] = nullcontext
         self.workspace = suite.workspace(task, ready, place, snapshot)
 
@@ -191,6 +192,8 @@ class _Attempt(Episode):
         self._off_the_clock = attempt.meter.off_the_clock  # type: ignore[attr-defined]
 
     def open(self) -> Turn:
+        # While the agent works: the copy that its changes are tested in costs no time then.
+        self._clean = asyncio.create_task(self._suite.places.attempt(self._ready.base))
         return Turn(self._task.instruction)
 
     def reply(self, answer: str) -> Turn | None:
@@ -211,7 +214,7 @@ class _Attempt(Episode):
                 return self._judge_nothing(changes)
             try:
                 run = await self._suite.tester.run_tests(
-                    self._task, self._ready.base, changes.changes
+                    self._task, self._ready.base, changes.changes, await self._take_clean()
                 )
             except SandboxFault as error:
                 raise WorldFault(MissingReason.SANDBOX_ERROR, str(error)) from None
@@ -220,6 +223,11 @@ class _Attempt(Episode):
         self._remark(changes, run)
         judgement = decide(self._task, run, self._ready.expected)
         return replace(judgement, got=changes.summary)
+
+    async def _take_clean(self) -> AttemptFolder | None:
+        """The clean copy, once; a judge that is asked again makes its own."""
+        copying, self._clean = self._clean, None
+        return None if copying is None else (await copying)[0]
 
     def _judge_nothing(self, changes: Changes) -> Judgement:
         lines = self._answer.strip().splitlines()
@@ -241,5 +249,8 @@ class _Attempt(Episode):
             remarks.append(("tests", f"{short.rstrip()}\n{status}".lstrip()))
         self.remarks = tuple(remarks)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._suite.places.discard(self._place)
+        if self._clean is not None:
+            with suppress(OSError):
+                self._suite.places.discard((await self._clean)[0])

@@ -113,10 +113,15 @@ class Tester:
         }
 
     async def run_tests(
-        self, task: WorkspaceTask, base: Base, changes: Sequence[Change]
+        self,
+        task: WorkspaceTask,
+        base: Base,
+        changes: Sequence[Change],
+        place: AttemptFolder | None = None,
     ) -> TestRun:
-        """Test changes of a start."""
-        place, _ = await self._places.attempt(base)
+        """Test changes of a start, in a clean copy of it: ``place``, or a new one."""
+        if place is None:
+            place, _ = await self._places.attempt(base)
         try:
             work = Path(place.work)
             await asyncio.to_thread(apply_changes, changes, place.work)
