@@ -296,6 +296,39 @@ def test_commits_of_branches_are_after_their_ancestors_only(
         list_revisions("--nonsense", base)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_red_gate_offers_the_search_between_the_commits_of_both_runs(
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "--quiet")
+    commits = [commit(tmp_path, f"change {number}") for number in range(4)]
+
+    def export(name: str, revision: str, passes: bool) -> str:
+        path = tmp_path / f"{name}.jsonl"
+        rows = [
+            {"run": name, "agent": "python:bot:answer", "task": f"t{task}", "attempt": attempt,
+             "passed": passes or task > 2, "category": None, "reason": None, "cost": 0.02,
+             "suite": "jsonl:t.jsonl", "revision": revision, "schema": "passhat.outcomes/2"}
+            for task in range(8)
+            for attempt in range(1, 9)
+        ]  # fmt: skip
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return str(path)
+
+    old, new = export("old", commits[0], True), export("new", commits[-1], False)
+    ended = passhat("gate", new, "--against", old, "-o", "md")
+    assert ended.code == 1
+    line = next(line for line in ended.out.splitlines() if "passhat bisect" in line)
+    assert "which of 3 commits broke it" in line
+    assert f"--good {commits[0][:10]} --bad {commits[-1][:10]}" in line
+    assert "-a python:bot:answer -s jsonl:t.jsonl" in line
+    assert "$" in line
+    dirty = export("dirty", f"{commits[-1]}-dirty", False)
+    assert "passhat bisect" not in passhat("gate", dirty, "--against", old, "-o", "md").out
+    assert "passhat bisect" not in passhat("gate", old, "--against", new, "-o", "md").out
+
+
 def test_mistakes_of_the_command_line(
     passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -320,6 +320,10 @@ def command(
         if base is not None and run.planned is None:
             hints = (*_plan_hint(result), *_offer(base, against, base_run, metric))
             result = replace(result, notes=(*result.notes, *hints))
+        if base is not None and not parsed_rules and result.exit_code == ExitCode.REFUTED:
+            from passhat.cli.shared.bisecting import offer_search
+
+            result = replace(result, notes=(*result.notes, *offer_search(run, base)))
     try:
         _print_result(result, outputs, as_json_text=as_json_text)
     except BrokenPipeError:

@@ -10,22 +10,33 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat._display import counted, percent
+from passhat._display import counted, money, percent
+from passhat.agents.function import GROUP
 from passhat.errors import InvalidValue
 from passhat.reporting.bisect import Bisection, BisectStatus, BisectStep, MoreAttempts
-from passhat.runner.revisions import Lineage, Revision, Worktree, open_worktree
+from passhat.runner.revisions import (
+    DIRTY,
+    Lineage,
+    Revision,
+    Worktree,
+    list_revisions,
+    open_worktree,
+)
 from passhat.stats.changes import Found, Probe, Search
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import pair
@@ -37,9 +48,10 @@ from passhat.store import StoredRun, open_store
 from passhat.store.rows import BISECT_PREFIX
 
 if TYPE_CHECKING:
+    from passhat.stats.outcomes import Run
     from passhat.store import Store
 
-__all__ = ["Bisector", "Budget", "Question"]
+__all__ = ["Bisector", "Budget", "Question", "offer_search"]
 
 _ALPHA = 0.05
 _USUAL_BUDGET = 10
@@ -368,15 +380,16 @@ class Bisector:
         words = list(self.question.words) if self.question.is_git else words
         seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") >> 1
         command = [sys.executable, "-m", "passhat.cli.shared.attempts", *words, "--name", name]
-        command += ["-n", str(attempts), "--seed", str(seed), "--store", self.store]
+        command += ["-n", str(attempts), "--seed", str(seed)]
         command += ["--keep-going", "--wait", "--only-missing", "--set", f"revision={revision.id}"]
-        for task in tasks:
-            command += ["--task", task]
-        variables: Mapping[str, str] = {}
+        command += [f"--task={task}" for task in tasks]
+        # In the environment: other users see the words of a process, and an address has a password.
+        variables = {"PASSHAT_STORE": self.store, "PASSHAT_CANDIDATE": revision.id}
         folder, locks = Path.cwd(), list[int]()
         if self._tree is not None:
             self._tree.check_out(revision.id)
-            folder, variables = self._tree.below, self._tree.variables
+            folder = self._tree.below
+            variables |= self._tree.variables
             locks.append(self._tree.lock)
             if not folder.is_dir():
                 return 2, f"the folder {folder.name} is not there"
@@ -384,7 +397,7 @@ class Bisector:
         self._child = subprocess.Popen(
             command,
             cwd=folder,
-            env={**os.environ, **variables, "PASSHAT_CANDIDATE": revision.id},
+            env={**os.environ, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -409,7 +422,9 @@ class Bisector:
             if self._child is not None:
                 self._child.send_signal(signal.SIGINT)
 
-        kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        kinds = [signal.SIGINT, signal.SIGTERM]
+        if sys.platform != "win32":
+            kinds.append(signal.SIGHUP)  # the terminal was closed
         before = {kind: signal.signal(kind, ask) for kind in kinds}
         try:
             yield
@@ -487,6 +502,43 @@ class Bisector:
             n, c = search.n[side].sum(axis=0), search.c[side].sum(axis=0)
             sides.append(Outcomes.from_counts(n, c, self._tasks))
         return find_changed_tasks(pair(sides[0], sides[1]), MissingPolicy.EXCLUDE, _ALPHA, "less")
+
+
+def offer_search(run: Run, base: Run) -> Iterator[str]:
+    """The command that finds the commit between two runs, with its foreseen attempts and cost.
+
+    Nothing where the commits are not known or not in this repository, or the agent cannot be run
+    again.
+    """
+    good, bad = (one.about.get("revision", "") for one in (base, run))
+    suite = run.protocol.suite
+    is_known = good and bad and good != bad and not (good + bad).count(DIRTY)
+    is_same = (base.agent, base.protocol.suite) == (run.agent, suite) and not run.agent_guessed
+    kinds = {entry.name for entry in entry_points(group=GROUP)}
+    if not is_known or not is_same or suite is None or run.agent.partition(":")[0] not in kinds:
+        return
+    try:
+        lineage = list_revisions(good, bad)
+    except InvalidValue:
+        return
+    pairing = pair(base.outcomes, run.outcomes)
+    n = np.zeros((len(lineage.revisions), len(pairing)), np.int64)
+    c = np.zeros_like(n)
+    for place, side in ((lineage.good, pairing.a), (lineage.bad, pairing.b)):
+        n[place], c[place] = side.n, side.c
+    search = Search(lineage.contains, lineage.parents, n, c, np.ones(len(n), np.bool_))
+    attempts = search.foresee()
+    costs = run.measured("cost")
+    cost = "" if costs is None else f", {money(costs.total / costs.recorded * attempts)}"
+    short = (lineage.revisions[place].short for place in (lineage.good, lineage.bad))
+    words = [
+        "passhat",
+        "bisect",
+        *chain.from_iterable(zip(("--good", "--bad"), short, strict=True)),
+    ]
+    command = shlex.join([*words, "-a", run.agent, "-s", suite])
+    commits = counted(len(lineage.parents), "commit")
+    yield f"To find which of {commits} broke it (about {attempts:,} attempts{cost}): {command}"
 
 
 def _outcomes(store: Store, run: StoredRun) -> Outcomes:
