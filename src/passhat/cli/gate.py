@@ -150,7 +150,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     type=click.IntRange(0),
     metavar="[N]",
     help="Without a rule: N fresh attempts at up to 5 tasks that look broken, as in 8; name those "
-    "that are. A mean that looks lower gets the run's attempts again, at all tasks.",
+    "that are.",
 )
 @click.option(
     "--settle",
@@ -228,7 +228,8 @@ def command(
 
     Without a RULE the run is held against its baseline: passhat gate NEW --against BASELINE. It
     ends with 1 and names the tasks on a regression, with 0 when there is none beyond the margin,
-    and with 0 and a warning when that is unsettled.
+    and with 0 and a warning when that is unsettled. With --confirm a mean that looks lower gets a
+    second look: as many attempts again, at all tasks.
 
     Rules: 'pass^4 >= 0.6', 'pass@8 > 0.9', 'pass^4 >= base - 0.03' (with --against),
     'cost <= 0.5' per attempt, 'cost/solved <= 2' per solved task, also seconds, steps and tokens,
