@@ -17,6 +17,7 @@ import pytest
 import passhat.stats
 from passhat import Outcomes, Protocol, Run, allocate, compare, forecast, gate, plan_tasks
 from passhat._serialize import Plain, as_json, to_data
+from passhat.stats.changes import find_changes
 from passhat.stats.compare import compare_all
 from passhat.stats.estimate import estimate_all
 from passhat.stats.estimate.diagnostics import diagnose
@@ -147,6 +148,7 @@ def _results() -> Mapping[str, object]:
             "histogram": a.outcomes.histogram(),
             "why": _why(),
             "labels": _labels(a, b),
+            "changes": find_changes([a.outcomes] * 9 + [c.outcomes] * 3),
         }
     )
 
