@@ -339,14 +339,14 @@ class Bisector:
         """Make a run at a revision, or take it from the store where it is whole."""
         revision = self.question.lineage.revisions[place]
         name = f"{BISECT_PREFIX}{self.question.id} {step} {revision.short}"
-        run = self._stored(name)
+        run = self._find_run(name)
         if run is None or run.attempts < run.total:
             if self._interrupts:
                 raise Interrupted
             code, errors = self._call(revision, name, tasks, attempts)
             if self._interrupts:
                 raise Interrupted
-            run = self._stored(name)
+            run = self._find_run(name)
             if run is None or not run.attempts:
                 match = _REASON.search(errors)
                 lines = errors.strip().splitlines()
@@ -368,7 +368,7 @@ class Bisector:
             raise CannotRun("no attempt gave an answer")
         return run
 
-    def _stored(self, name: str) -> StoredRun | None:
+    def _find_run(self, name: str) -> StoredRun | None:
         with open_store(self.store) as store:
             return next((run for run in store.runs() if run.name == name), None)
 
@@ -486,13 +486,15 @@ class Bisector:
             foreseen = search.foresee()
         return Bisection(
             *(self.question.agent, self.question.suite, status, lineage.revisions, found, parent),
-            self._moved_tasks(search, found),
+            self._list_broken_tasks(search, found),
             tuple(self._steps),
             tuple((lineage.revisions[place], why) for place, why in self._skipped.items()),
             *(self._attempts, self._cost(), foreseen, p_value, more, budget),
         )
 
-    def _moved_tasks(self, search: Search | None, found: Found | None) -> tuple[TaskChange, ...]:
+    def _list_broken_tasks(
+        self, search: Search | None, found: Found | None
+    ) -> tuple[TaskChange, ...]:
         """Tasks that pass less often at revisions with the change than at those without."""
         if search is None or found is None or not found.is_confirmed:
             return ()

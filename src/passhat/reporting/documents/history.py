@@ -104,7 +104,7 @@ def _finding(entry: ShownChange) -> Finding:
         details.append(
             f"it began between run {change.earliest + 1} and run {change.latest + 1} (95%)"
         )
-    details += [f"{task}: {text}" for task, text in _moved(entry)]
+    details += [f"{task}: {text}" for task, text in _list_moved_tasks(entry)]
     if entry.differences:
         texts = [difference_text(difference) for difference in entry.differences]
         details.append(f"changed there: {some(texts, 6)}")
@@ -120,7 +120,7 @@ def _finding(entry: ShownChange) -> Finding:
     )
 
 
-def _moved(entry: ShownChange) -> Iterator[tuple[str, str]]:
+def _list_moved_tasks(entry: ShownChange) -> Iterator[tuple[str, str]]:
     for word in ("broke", "improved"):
         tasks = [str(task) for task in entry.change.tasks if task.change == word]
         if tasks:

@@ -262,7 +262,17 @@ def _describe(series: Series, policy: MissingPolicy, alarm: _Alarm, end: int) ->
     before, after = (
         float((side.c / np.maximum(side.n, 1)).mean()) for side in (pairing.a, pairing.b)
     )
-    moved = find_changed_tasks(pairing, policy, (1 - _LEVEL) / 2)
+    task_changes = find_changed_tasks(pairing, policy, (1 - _LEVEL) / 2)
     return Change(
-        *(alarm.direction, since, earliest, latest, alarm.now, before, after, moved, len(pairing))
+        *(
+            alarm.direction,
+            since,
+            earliest,
+            latest,
+            alarm.now,
+            before,
+            after,
+            task_changes,
+            len(pairing),
+        )
     )

@@ -151,17 +151,17 @@ class _Model:
         self._log_spread, self._prior = log_spread, prior
         self._before, self._after = before + log_spread, after
         self._same = _log_mean((self._before + after)[0])
-        self._common = np.stack([_log_mean(self._shifted(shift)) for shift in _SHIFTS])
+        self._common = np.stack([_log_mean(self._shift_terms(shift)) for shift in _SHIFTS])
         self._single = _log_mean(self._drop_terms())
         both = _log_mean(self._before) + _log_mean(after + log_spread)
         self._elsewhere = logsumexp(both + prior[:, None], axis=0)
 
-    def _shifted(self, shift: int, rows: slice | int = slice(None)) -> FloatArray:
+    def _shift_terms(self, shift: int, rows: slice | int = slice(None)) -> FloatArray:
         """Terms of the common drop: the rate after is ``shift`` steps below that before."""
         after = self._after[rows]
         lowest = np.repeat(after[..., :1], shift, axis=-1)
-        moved = np.concatenate([lowest, after[..., :-shift]], axis=-1)
-        return np.asarray(self._before[rows] + moved, np.float64)
+        lower_terms = np.concatenate([lowest, after[..., :-shift]], axis=-1)
+        return np.asarray(self._before[rows] + lower_terms, np.float64)
 
     def _drop_terms(self, rows: slice | int = slice(None)) -> FloatArray:
         """Terms of a drop by any amount, by the rate before; the rate after is below it."""
@@ -232,7 +232,7 @@ class _Model:
         drop = _weigh(self._drop_terms(row))
         rates = [(same, same), (same, same), (drop @ _RATES[1:], (drop * mean_below).sum(axis=-1))]
         for shift in _SHIFTS:
-            shares = _weigh(self._shifted(shift, row))
+            shares = _weigh(self._shift_terms(shift, row))
             lower = _RATES[np.maximum(np.arange(len(_RATES)) - shift, 0)]
             rates.append((shares @ _RATES, shares @ lower))
         return rates
