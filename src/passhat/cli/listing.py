@@ -58,7 +58,6 @@ def suites_command() -> ExitCode:
     cls=Command,
     examples=(
         "passhat tasks orderdesk/retail",
-        "passhat tasks jsonl:tasks.jsonl",
         "passhat tasks --check workspace:tasks",
     ),
 )
