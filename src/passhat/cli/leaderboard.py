@@ -114,8 +114,8 @@ def _check(sources: Sequence[str], submission: str, how: ReadingOptions) -> Exit
         runs = how.read([submission])
     except PasshatError as error:
         problems.append(Problem("schema", error.message))
-    own = Path(submission).resolve()
-    others = [run for run in how.read(sources) if Path(run.source).resolve() != own]
+    place = Path(submission).resolve()
+    others = [run for run in how.read(sources) if Path(run.source).resolve() != place]
     if len(runs) > 1:
         problems.append(Problem("schema", f"{len(runs)} runs; a submission is one run"))
     for run in runs:

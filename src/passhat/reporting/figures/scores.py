@@ -20,14 +20,14 @@ _CUT = Scale("a score passes from", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form
 _TALL, _LOW = 240, 165
 
 
-def _graded_runs(runs: Sequence[RunReport]) -> list[tuple[str, ScoreFacts]]:
+def _runs_with_scores(runs: Sequence[RunReport]) -> list[tuple[str, ScoreFacts]]:
     pairs = zip(labels_of(runs), (run.sections.get("scores") for run in runs), strict=True)
     return [(label, facts) for label, facts in pairs if isinstance(facts, ScoreFacts)][:MOST_RUNS]
 
 
 def scores(runs: Sequence[RunReport]) -> Figure | None:
     """The expected worst and best score of k attempts over k, and the band between them."""
-    graded_runs = [(label, facts) for label, facts in _graded_runs(runs) if facts.worst]
+    graded_runs = [(label, facts) for label, facts in _runs_with_scores(runs) if facts.worst]
     if not graded_runs:
         return None
     several = len(graded_runs) > 1
@@ -81,7 +81,9 @@ def _row(estimate: Estimate, series: str) -> Row:
 
 def thresholds(runs: Sequence[RunReport]) -> Figure | None:
     """pass^1 and pass^k over the score from which an attempt passes."""
-    graded_runs = [(label, facts) for label, facts in _graded_runs(runs) if len(facts.cuts) > 1]
+    graded_runs = [
+        (label, facts) for label, facts in _runs_with_scores(runs) if len(facts.cuts) > 1
+    ]
     if not graded_runs:
         return None
     several = len(graded_runs) > 1

@@ -105,8 +105,8 @@ class BoardAgent(Plain):
 
     def find(self, word: str | Metric) -> Estimate | None:
         """The estimate of a metric, if the board has it."""
-        parsed = metric(word)
-        return next((entry for entry in self.estimates if entry.metric == parsed), None)
+        wanted_metric = metric(word)
+        return next((entry for entry in self.estimates if entry.metric == wanted_metric), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +179,17 @@ class Leaderboard(Plain):
 def build_leaderboard(runs: Sequence[Run], options: BoardOptions | None = None) -> Leaderboard:
     """Rank all runs, each with those of the same protocol and tasks."""
     options = options or BoardOptions()
-    judged = [run for run in runs if run.outcomes.scored]
-    if not judged:
+    runs_with_verdicts = [run for run in runs if run.outcomes.scored]
+    if not runs_with_verdicts:
         raise InvalidValue("no attempt of any run has a verdict, so nothing can be ranked.")
     notes = [
         f"{run.name} is left out: none of its attempts has a verdict"
         for run in runs
         if not run.outcomes.scored
     ]
-    labels = dict(zip(map(id, judged), run_labels(judged), strict=True))
-    digests = _file_digests(judged)
-    groups = _group_runs(judged)
+    labels = dict(zip(map(id, runs_with_verdicts), run_labels(runs_with_verdicts), strict=True))
+    digests = _file_digests(runs_with_verdicts)
+    groups = _group_runs(runs_with_verdicts)
     boards = tuple(_board(group, labels, digests, options) for group in groups)
     if len(boards) > 1:
         notes.append(
@@ -286,11 +286,11 @@ def _board(
         for i in order
     )
     ordered_sides = [sides[i] for i in order]
-    graded = any(side.scores is not None for side in sides)
-    single: Metric = Mean() if graded else PassHat(1)
+    has_scores = any(side.scores is not None for side in sides)
+    single: Metric = Mean() if has_scores else PassHat(1)
     return Board(
         protocol=_protocol_lines(runs),
-        unverified=_unverified(runs),
+        unverified=_fields_not_in_all(runs),
         metrics=tuple(metrics),
         ranked_by=tuple(ranked_by),
         tasks=tuple(shared),
@@ -312,8 +312,8 @@ def _choose_metrics(
     sides: Sequence[Outcomes], attempts: int, options: BoardOptions
 ) -> tuple[list[Metric], list[Metric]]:
     """The metrics that rank, and all that are shown: pass^k for the k that all runs have."""
-    stated = [metric(word) for word in options.metrics]
-    for word in stated:
+    stated_metrics = [metric(word) for word in options.metrics]
+    for word in stated_metrics:
         if not isinstance(word, CountMetric | ScoreMetric):
             raise InvalidValue(
                 f"agents are not ranked by {word}.",
@@ -326,9 +326,13 @@ def _choose_metrics(
                 hint=f"Rank by {word.with_k(attempts)}, or leave the short run out.",
             )
     ks = [1 << i for i in range(attempts.bit_length())]
-    graded: list[Metric] = [Mean()] if any(side.scores is not None for side in sides) else []
-    ranked_by = stated or [PassHat(1), *([PassHat(ks[-1])] if len(ks) > 1 else []), *graded]
-    metrics = dict.fromkeys([*ranked_by, *(PassHat(k) for k in ks), *graded])
+    score_metrics: list[Metric] = [Mean()] if any(side.scores is not None for side in sides) else []
+    ranked_by = stated_metrics or [
+        PassHat(1),
+        *([PassHat(ks[-1])] if len(ks) > 1 else []),
+        *score_metrics,
+    ]
+    metrics = dict.fromkeys([*ranked_by, *(PassHat(k) for k in ks), *score_metrics])
     return ranked_by, list(metrics)
 
 
@@ -382,7 +386,7 @@ def _protocol_lines(runs: Sequence[Run]) -> dict[str, object]:
     }
 
 
-def _unverified(runs: Sequence[Run]) -> tuple[str, ...]:
+def _fields_not_in_all(runs: Sequence[Run]) -> tuple[str, ...]:
     """Fields that not every run recorded."""
     first, *others = runs
     fields: dict[str, None] = {}

@@ -103,11 +103,11 @@ def _impossible_measures(run: Run) -> Iterator[Problem]:
         column = attempts.measures.get(name)
         if column is None:
             continue
-        recorded = column[~np.isnan(column)]
-        if len(recorded) >= _FEW and len(np.unique(recorded)) == 1 and recorded[0] > 0:
+        amounts = column[~np.isnan(column)]
+        if len(amounts) >= _FEW and len(np.unique(amounts)) == 1 and amounts[0] > 0:
             yield Problem(
                 "cost",
-                f"{name} is {recorded[0]:g} for every attempt: an average that was filled in is no "
+                f"{name} is {amounts[0]:g} for every attempt: an average that was filled in is no "
                 "measurement",
             )
 
@@ -128,8 +128,8 @@ def _check_tasks(run: Run, others: Sequence[Run]) -> Iterator[Problem]:
     tasks = set(run.outcomes.tasks)
     board = set.intersection(*(set(other.outcomes.tasks) for other in others))
     absent = [task for task in others[0].outcomes.tasks if task in board and task not in tasks]
-    known = set.union(*(set(other.outcomes.tasks) for other in others))
-    new = [task for task in run.outcomes.tasks if task not in known]
+    board_union = set.union(*(set(other.outcomes.tasks) for other in others))
+    new = [task for task in run.outcomes.tasks if task not in board_union]
     if absent:
         yield Problem(
             "tasks",
@@ -222,9 +222,9 @@ def _shares_measures(run: Run, other: Run) -> bool:
         mine, theirs = run.attempts.measures.get(name), other.attempts.measures.get(name)
         if mine is None or theirs is None:
             continue
-        own, seen = (column[~np.isnan(column)] for column in (mine, theirs))
+        amounts = mine[~np.isnan(mine)]
         # Round numbers agree by chance.
-        own = own[np.round(own, 1) != own]
-        if len(own) >= _FEW and float(np.isin(own, seen).mean()) > _SAME_MEASURES:
+        amounts = amounts[np.round(amounts, 1) != amounts]
+        if len(amounts) >= _FEW and float(np.isin(amounts, theirs).mean()) > _SAME_MEASURES:
             return True
     return False

@@ -403,7 +403,7 @@ def compare(
 def _compare_unpaired(
     a: Run, b: Run, metrics: Sequence[Metric], terms: Terms, by: str | None
 ) -> Comparison:
-    from passhat.stats.compare.unpaired import agree_unpaired, judge_unpaired, unpaired_note
+    from passhat.stats.compare.unpaired import agree_unpaired, judge_unpaired, note_unpaired
 
     if by is not None:
         raise InvalidValue("slices are compared task by task, and these tasks are not paired.")
@@ -424,7 +424,7 @@ def _compare_unpaired(
         only_b=tuple(b.outcomes.tasks),
         agreement=agreement,
         results=results,
-        notes=tuple(filter(None, [unpaired_note(results, a.outcomes, b.outcomes, terms), note])),
+        notes=tuple(filter(None, [note_unpaired(results, a.outcomes, b.outcomes, terms), note])),
     )
 
 

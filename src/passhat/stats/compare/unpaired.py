@@ -29,7 +29,7 @@ from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["METHOD", "agree_unpaired", "judge_unpaired", "unpaired_note"]
+__all__ = ["METHOD", "agree_unpaired", "judge_unpaired", "note_unpaired"]
 
 METHOD = "Gaffke's bound on either side, drawn together (seed 20261118)"
 
@@ -170,7 +170,7 @@ def _draw_means(
     return np.concatenate(means)
 
 
-def unpaired_note(results: Sequence[Result], a: Outcomes, b: Outcomes, terms: Terms) -> str:
+def note_unpaired(results: Sequence[Result], a: Outcomes, b: Outcomes, terms: Terms) -> str:
     """The price of comparing without pairs."""
     word = results[0].metric
     spread = [
