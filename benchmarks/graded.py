@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from measuring import publish, study_parser
 from passhat import Outcomes, estimate_all
@@ -24,6 +24,8 @@ from passhat.stats.outcomes import Scores
 
 Floats = npt.NDArray[np.float64]
 K = 4
+STEPS = 4
+"""Scores are 0, 1/4, 1/2, 3/4 and 1."""
 METRICS: dict[str, ScoreMetric] = {
     "mean": WorstOf(1),
     f"worst@{K}": WorstOf(K),
@@ -35,39 +37,22 @@ NEW_TASKS_TIMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Tasks whose quality is drawn from a Beta, and scores of five levels or of any value."""
+    """Tasks whose quality is drawn from a Beta; scores have five levels."""
 
     name: str
     tasks: int
     n: int
     quality: tuple[float, float]
-    levels: int = 5
-
-    def repeat(self, repetitions: int, about: str) -> int:
-        """Repetitions of this cell: about these tasks, a score of any value has 16 thresholds."""
-        if about == "new tasks":
-            return NEW_TASKS_TIMES * repetitions
-        return repetitions if self.levels else repetitions // 5
 
     def draw_quality(self, rng: np.random.Generator, count: int) -> Floats:
         return rng.beta(*self.quality, count)
 
     def draw_scores(self, rng: np.random.Generator, quality: Floats) -> Floats:
-        if self.levels:
-            top = self.levels - 1
-            return rng.binomial(top, quality[:, None], (len(quality), self.n)) / top
-        a, b = 6 * quality + 0.2, 6 * (1 - quality) + 0.2
-        return rng.beta(a[:, None], b[:, None], (len(quality), self.n))
+        return rng.binomial(STEPS, quality[:, None], (len(quality), self.n)) / STEPS
 
     def truth(self, word: str, quality: Floats) -> float:
         """The mean over tasks of the area under P(S > t)^k, or under 1 - P(S <= t)^k."""
-        if self.levels:
-            top = self.levels - 1
-            above = np.asarray(binom.sf(np.arange(top)[:, None], top, quality), np.float64)
-        else:
-            t = (np.arange(400) + 0.5) / 400
-            tails = beta.sf(t[:, None], 6 * quality + 0.2, 6 * (1 - quality) + 0.2)
-            above = np.asarray(tails, np.float64)
+        above = np.asarray(binom.sf(np.arange(STEPS)[:, None], STEPS, quality), np.float64)
         k = METRICS[word].k
         values = 1 - (1 - above) ** k if word.startswith("best") else above**k
         return float(values.mean())
@@ -79,7 +64,6 @@ CELLS = (
     Cell("50 tasks x 4, Beta(8, .8)", 50, 4, (8, 0.8)),
     Cell("50 tasks x 8, Beta(.3, 3)", 50, 8, (0.3, 3)),
     Cell("30 tasks x 6, all alike", 30, 6, (200, 200)),
-    Cell("50 tasks x 8, Beta(2, 2), any value", 50, 8, (2, 2), levels=0),
 )
 
 
@@ -109,7 +93,7 @@ class Tally:
 
 def study(cell: Cell, repetitions: int, seed: int, *, about: str) -> Iterator[str]:
     """A line of the table for each metric."""
-    repetitions = cell.repeat(repetitions, about)
+    repetitions *= 1 if about == "these tasks" else NEW_TASKS_TIMES
     rng = np.random.default_rng(seed)
     quality = cell.draw_quality(rng, cell.tasks)
     many = cell.draw_quality(rng, 20_000)
@@ -146,7 +130,7 @@ def page(repetitions: int) -> Iterator[str]:
     yield (
         f"Made by `python benchmarks/graded.py --repetitions {repetitions}`. Nominal 95%: each end "
         f"may miss in .025. One Monte Carlo standard error of {repetitions} repetitions at .95: "
-        f"{error:.3f}. Scores have five levels, or any value where said. The bootstrap draws the "
+        f"{error:.3f}. Scores have five levels. The bootstrap draws the "
         "attempts of each task again."
     )
     yield ""

@@ -12,7 +12,12 @@ from click.core import ParameterSource
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
-from passhat.cli.shared.options import ReadingOptions, source_options, term_options
+from passhat.cli.shared.options import (
+    ReadingOptions,
+    look_at_attempts,
+    source_options,
+    term_options,
+)
 from passhat.cli.shared.outputs import write_text
 from passhat.errors import InvalidValue
 
@@ -184,7 +189,7 @@ def command(
             "--power is the chance to see the difference of --detect; a half-width has none.",
             hint="Leave out --power, or plan with --detect D.",
         )
-    needs = Needs(attempts=False, answers=False)
+    needs = Needs(attempts=look_at_attempts([metric]), answers=False)
 
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:
         return None if where is None else how.read_one(where, name, option, needs, (terms.cluster,))

@@ -217,3 +217,15 @@ def test_a_copy_with_other_verdicts_is_found_by_what_it_took(board: Path) -> Non
     (copied,) = read(other)
     kinds = [problem.kind for problem in check_submission(copied, [run])]
     assert kinds == ["copy"]
+
+
+def test_scores_rank_by_their_mean() -> None:
+    graded = [
+        Run(name, name, Outcomes.from_scores(np.clip(RNG.normal(mean, 0.2, (40, 4)), 0, 1), TASKS))
+        for name, mean in (("half", 0.5), ("good", 0.8))
+    ]
+    (found,) = build_leaderboard(graded).boards
+    assert [str(rank.metric) for rank in found.agents[0].ranks] == ["pass^1", "pass^4", "mean"]
+    assert [str(agent.ranks[2]) for agent in found.agents if agent.name == "good"] == ["1"]
+    (by_worst,) = build_leaderboard(graded, BoardOptions(("worst@4",))).boards
+    assert [agent.name for agent in by_worst.agents] == ["good", "half"]
