@@ -114,13 +114,12 @@ def _show(state: AppState, summary: Summary, place: tuple[str, int]) -> ShownAtt
         for entry in drop_answers(transcript)
         if entry["role"] not in REMARKS and not entry["role"].endswith("judge")
     ]
-    answers = find_answers(transcript)
-    return ShownAttempt(
-        task,
-        number,
-        tuple(turns_of(talk)),
-        Answers(pretty(answers.expected), pretty(answers.got)),
-    )
+    answers, turns = find_answers(transcript), turns_of(talk)
+    got = pretty(answers.got)
+    if not answers.expected:  # a call that only speaks is shown as text
+        spoken = (turn.text for turn in reversed(turns) if turn.kind in ("agent", "call"))
+        got = next(spoken, got)
+    return ShownAttempt(task, number, tuple(turns), Answers(pretty(answers.expected), got))
 
 
 def save_label(state: AppState, store: str, run: str, fields: Mapping[str, str]) -> str:
