@@ -350,7 +350,7 @@ def _find_task_failures(run: Run, task: str) -> Failures:
 
 def _plan_hint(result: GateResult) -> Iterator[str]:
     """How to state a plan, where the baseline's was taken."""
-    if result.losses is not None and result.losses.plan:
+    if result.incomplete and result.losses is not None and result.losses.plan:
         yield "A run that was planned with fewer attempts states it: --attempts N."
 
 

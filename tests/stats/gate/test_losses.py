@@ -86,7 +86,9 @@ def test_a_smaller_run_is_complete_only_where_it_states_its_plan() -> None:
     text = "60 planned attempts of 120 are absent (up to 2 at a task, 4 in the baseline)"
     assert text in result.headline
     assert result.power is None  # nothing is said of a run that is not there
-    assert not gate(short, against=BASE, attempts=2).incomplete
+    stated = gate(short, against=BASE, attempts=2)
+    assert not stated.incomplete
+    assert "(planned: 2 at a task, 4 in the baseline): " in stated.headline
     assert not gate(replace(short, protocol=Protocol(attempts=2)), against=BASE).incomplete
     read = replace(short, protocol=Protocol(attempts=2), attempts_counted=True)
     assert gate(read, against=BASE).incomplete

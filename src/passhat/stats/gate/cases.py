@@ -140,7 +140,7 @@ class Losses:
     empty_base : str
         The name of a baseline without a single verdict.
     plan : str
-        Where the baseline is the plan and no task has so many attempts: what it has, in words.
+        Where no task has as many attempts as in the baseline: whose plan counts, in words.
     """
 
     absent_tasks: tuple[str, ...] = ()
@@ -369,13 +369,17 @@ def _attempts_by_plan(run: Run, base: Run | None, options: GateOptions) -> IntAr
 
 
 def _plan_text(run: Run, base: Run | None, options: GateOptions) -> str:
-    """Say that the plan is the baseline's, where the whole run is shorter than that."""
-    if base is None or run.planned is not None or _stated_attempts(run, base, options):
+    """Say whose plan it is, where the whole run is shorter than its baseline."""
+    if base is None or run.planned is not None:
         return ""
     most, planned = (
         int(side.outcomes.counts(Completion.AS_FAILED)[0].max()) for side in (run, base)
     )
-    return "" if most >= planned else f" (up to {most} at a task, {planned} in the baseline)"
+    if most >= planned:
+        return ""
+    if stated := _stated_attempts(run, base, options):
+        return f" (planned: {stated} at a task, {planned} in the baseline)"
+    return f" (up to {most} at a task, {planned} in the baseline)"
 
 
 _LUCK = 1e-4

@@ -446,7 +446,8 @@ class GateResult(Plain):
                 return f"{outcome}: {only.advice}. {lead}"
             if no_answer:
                 return f"{outcome}:{no_answer} {lead}"
-            return f"{outcome}: {lead}{self._failure_text}"
+            plan = "" if self.losses is None else self.losses.plan
+            return f"{outcome}{plan}: {lead}{self._failure_text}"
         counts = [
             f"{sum(result.verdict is verdict for result in self.results)} {verdict}"
             for verdict in GateVerdict
