@@ -58,7 +58,7 @@ def suites_command() -> ExitCode:
     cls=Command,
     examples=(
         "passhat tasks orderdesk/retail",
-        "passhat tasks --check workspace:tasks",
+        "passhat tasks jsonl:tasks.jsonl",
     ),
 )
 @click.argument("suite")
