@@ -222,7 +222,6 @@ def _remove_abandoned() -> None:
                 os.close(lock)
         run_git(["worktree", "remove", "--force", str(path)])
         shutil.rmtree(path.parent, ignore_errors=True)
-    run_git(["worktree", "prune"])
 
 
 def _try_lock(file: int) -> bool:
