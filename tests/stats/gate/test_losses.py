@@ -106,3 +106,20 @@ def test_more_tasks_than_the_baseline_are_no_loss() -> None:
 def test_tasks_with_absent_attempts_are_named_and_the_rest_counted() -> None:
     result = gate(_run([4] * 15 + [1] * 15, [4] * 15 + [1] * 15), (), BASE)
     assert any("on 15 tasks (t15, t16, t17, t18, t19 and 10 more)" in note for note in result.notes)
+
+
+def test_missing_attempts_of_the_baseline_have_the_same_limit_and_are_named() -> None:
+    missing = np.where(np.arange(30) < 15, 3, 0)
+    base = _run(4 - missing, 4 - missing, missing=missing)
+    result = gate(BASE, against=base)
+    assert result.exit_code == 4
+    assert "45 of 120 attempts of the baseline have no verdict (" in result.headline
+    few = _run(4, [4, 3, 2] * 10, missing=np.eye(30, dtype=int)[0])
+    within = gate(_run(4, [4, 3, 2] * 9 + [4, 2, 3]), against=few)
+    assert within.exit_code != 4
+    assert any("1 baseline attempt missing" in note for note in within.results[0].notes)
+
+
+def test_a_renamed_task_does_not_enlarge_the_plan() -> None:
+    run = _run(4, [4, 3, 2] * 10, [*NAMES[:-1], "other"])
+    assert "4 planned attempts of 120 are absent" in gate(run, against=BASE).headline

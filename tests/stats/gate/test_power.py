@@ -108,3 +108,18 @@ def test_rules_from_above_and_on_each_task_have_a_power() -> None:
     # Exact: at most 18 of 40 passes refute 0.7 at .05 / 30.
     assert near.caught / near.runs == pytest.approx(binom(40, 0.6).cdf(18), abs=0.001)
     assert far.caught / far.runs == pytest.approx(binom(40, 0.3).cdf(18), abs=0.001)
+
+
+def test_missing_attempts_never_add_power() -> None:
+    """Half of a run without a verdict: a simulated gate has the bounds of the gate."""
+    whole, half = np.full(30, 8), np.where(np.arange(30) < 15, 8, 1)
+    caught = []
+    for judged in (whole, half):
+        base = Outcomes.from_counts(judged, judged * 3 // 4, missing=8 - judged)
+        power = simulate_power(base, EIGHT, PassHat(1), 0.2, runs=10)
+        assert power is not None
+        caught.append(power.caught)
+    new = simulate_power(BASE, EIGHT, PassHat(1), 0.2, missing=8 - half, runs=10)
+    assert new is not None
+    assert caught[0] >= 8
+    assert max(caught[1], new.caught) <= 2

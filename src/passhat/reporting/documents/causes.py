@@ -44,7 +44,8 @@ def dropped_lines(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
     """The first tasks that dropped with the causes of their failures, a line each."""
     for task in [task for task in dropped if task.cause][:_MOST_TASKS]:
         which = f"{task.task} broke" if task.status == "broken" else f"{task.task} (suspected)"
-        yield Sentence(f"{which}: {task.cause}", one_line=True, level=Level.SHORT)
+        among = f", {task.counted_in}" if task.counted_in else ""
+        yield Sentence(f"{which}{among}: {task.cause}", one_line=True, level=Level.SHORT)
 
 
 def dropped_table(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
@@ -61,7 +62,8 @@ def dropped_table(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
             for task in dropped
         )
         header = ("task", "", "before", "now", "failures of the new run")
-        caption = "Causes of the tasks that dropped"
+        among = f", {dropped[0].counted_in}" if dropped[0].counted_in else ""
+        caption = f"Causes of the tasks that dropped{among}"
         yield Table(header, rows, caption, left=(0, 1, 4), level=Level.FULL)
 
 

@@ -139,6 +139,10 @@ class Losses:
         Sources with rows that could not be read, each with their number and the first reason.
     empty_base : str
         The name of a baseline without a single verdict.
+    base_missing, base_attempts : int
+        Attempts of the baseline that have no verdict, and all of them; the same limit holds.
+    base_reasons : mapping
+        How many of them are missing for which reason.
     plan : str
         Where no task has as many attempts as in the baseline: whose plan counts, in words.
     """
@@ -153,6 +157,9 @@ class Losses:
     unread: tuple[str, ...] = ()
     empty_base: str = ""
     plan: str = ""
+    base_missing: int = 0
+    base_attempts: int = 0
+    base_reasons: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_empty_run(self) -> bool:
@@ -164,7 +171,13 @@ class Losses:
         """Whether the run counts as incomplete."""
         tasks = len(self.absent_tasks) + self.unnamed_tasks
         is_unusable = bool(self.unread or self.empty_base) or self.is_empty_run
-        return bool(tasks) or is_unusable or self._is_too_short
+        is_short = self._is_too_short or self.is_base_too_short
+        return bool(tasks) or is_unusable or is_short
+
+    @property
+    def is_base_too_short(self) -> bool:
+        """Whether more attempts of the baseline than allowed have no verdict."""
+        return self.base_missing > self.limit * self.base_attempts
 
     @property
     def _is_too_short(self) -> bool:
@@ -189,17 +202,25 @@ class Losses:
                 f"{self.plan}"
             )
         if self.missing and (self._is_too_short or self.is_empty_run):
-            verb = "has" if self.missing == 1 else "have"
-            why = some([f"{reason} {count:,}" for reason, count in self.reasons.items()], 3)
             beyond = f", more than {percent(self.limit, 0)}" if not self.is_empty_run else ""
-            parts.append(
-                f"{self.missing:,} of {counted(self.planned, 'attempt')} {verb} no verdict"
-                f"{f' ({why})' if why else ''}{beyond}"
-            )
+            planned = counted(self.planned, "attempt")
+            parts.append(f"{_no_verdict_text(self.missing, planned, self.reasons)}{beyond}")
         if self.empty_base:
             parts.append(f"no attempt of the baseline {self.empty_base} has a verdict")
+        elif self.is_base_too_short:
+            made = f"{counted(self.base_attempts, 'attempt')} of the baseline"
+            parts.append(
+                f"{_no_verdict_text(self.base_missing, made, self.base_reasons)}, more than "
+                f"{percent(self.limit, 0)}"
+            )
         parts += self.unread
         return "; ".join(parts)
+
+
+def _no_verdict_text(missing: int, made: str, reasons: Mapping[str, int]) -> str:
+    verb = "has" if missing == 1 else "have"
+    why = some([f"{reason} {count:,}" for reason, count in reasons.items()], 3)
+    return f"{missing:,} of {made} {verb} no verdict{f' ({why})' if why else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,17 +285,19 @@ def pair_names(run: Run, base: Run) -> tuple[str, str]:
     return (old, new) if old != new else (f"{old} (baseline)", f"{new} (new)")
 
 
-def missing_notes(outcomes: Outcomes, policy: MissingPolicy) -> tuple[str, ...]:
-    """How attempts without a verdict are counted."""
-    total = outcomes.total_missing
-    if total == 0:
-        return ()
+def missing_notes(run: Run, policy: MissingPolicy, base: Run | None = None) -> tuple[str, ...]:
+    """How attempts without a verdict are counted, those of the baseline too where it is used."""
     ways = {
         MissingPolicy.BOUND: "the bounds reach from all of them failed to all of them passed",
         MissingPolicy.FAIL: "they count as failed",
         MissingPolicy.EXCLUDE: "they are left out",
     }
-    return (f"{counted(total, 'attempt')} missing: {ways[policy]}",)
+    sides = [("attempt", run)] if base is None else [("attempt", run), ("baseline attempt", base)]
+    return tuple(
+        f"{counted(total, what)} missing: {ways[policy]}"
+        for what, side in sides
+        if (total := side.outcomes.total_missing)
+    )
 
 
 def find_losses(
@@ -317,19 +340,26 @@ def find_losses(
     if nameless:
         verb = "is" if nameless == 1 else "are"
         notes += (f"{counted(nameless, 'task')} of the {options.tasks:,} planned {verb} absent",)
+    is_planned = (plan > 0) | (not plan.any())  # tasks of the run alone are beyond the plan
     losses = Losses(
         absent_tasks,
         nameless,
         absent + tasks_lost * per_task,
         run.outcomes.total_missing,
-        int(np.maximum(plan, attempts).sum()) + tasks_lost * per_task,
+        int(np.maximum(plan, attempts)[is_planned].sum()) + tasks_lost * per_task,
         options.max_missing,
         run.missing_by_reason,
         _unread_rows(run, base),
         "" if base is None or base.outcomes.scored else base.name,
         _plan_text(run, base, options),
+        *((0, 0, {}) if base is None else _missing_of(base)),
     )
     return Absent(outcomes, losses.absent, tasks_lost), losses, notes
+
+
+def _missing_of(run: Run) -> tuple[int, int, Mapping[str, int]]:
+    """Attempts of a run without a verdict, all of its attempts, and why they are missing."""
+    return run.outcomes.total_missing, run.outcomes.attempts, run.missing_by_reason
 
 
 def _stated_attempts(run: Run, base: Run | None, options: GateOptions) -> int | None:

@@ -1,14 +1,18 @@
 """Confirm the suspects: fresh attempts at the few tasks whose drop looks worst.
 
 A mean is blind to one task of 60 that went from always to never. The tasks with the smallest
-p-values are attempted again, on both sides where the baseline's agent can still be run, and tested
-on the fresh attempts alone: what chose the suspects does not convict them, so the correction is
-Holm's over the suspects.
+p-values are attempted again, on both sides where the baseline's agent can still be run. Three exact
+tests share the error, a third each:
 
-Where only the baseline's attempts are left, its counts took part in the choice. Then the counts of
-the baseline are tested against all attempts of the new side, first and fresh, with Holm's
-correction over *all* tasks. That is valid: every task could have been a suspect, and one that was
-not is treated as if its p-value were 1.
+- the first attempts, Holm over all tasks: a task that they show to be broken stays shown;
+- the fresh attempts alone: what chose the suspects does not convict them, so that the correction is
+  Holm's over the suspects;
+- all attempts together, Holm over *all* tasks. That is valid: every task could have been a suspect,
+  and one that was not is treated as if its p-value were 1.
+
+Where only the baseline's first attempts are left, the second test is none and its share goes to the
+third. One task of 20 from .9 to 0 with 8 attempts, 400 pairs: named in 1.00 (.81 by the fresh
+attempts alone with all of the error); without a change a task is named in .003.
 
 **The mean.** A drop that is spread over all tasks has no suspects to convict. Where the first
 attempts leave it open (p-value between the mean's first share and .2), the new agent attempts all
@@ -59,6 +63,8 @@ CONFIRMED_MEAN_SHARE = 0.7
 always to never needs far less than the rest, a drop spread over all tasks needs all it can get."""
 _OPEN_MEAN = 0.2
 """Beyond this p-value of the first attempts more of them rarely show a drop."""
+_TESTS = 3
+"""Tests that share the error of the tasks."""
 _DRIFT = 0.001
 """Suspects passed more often than usual in the baseline; so small a p-value is no such luck."""
 
@@ -120,7 +126,7 @@ class Suspects:
         for attempts in range(FRESH_ATTEMPTS, _MOST_FRESH_ATTEMPTS, 4):
             cells = (first.passed_a, first.attempts_a, first.passed_b, first.attempts_b + attempts)
             less, _ = fisher_tests(*(np.array([cell]) for cell in cells))
-            if float(less[0]) * len(self.pairing) <= self.alpha:
+            if float(less[0]) * len(self.pairing) * _TESTS / (_TESTS - 1) <= self.alpha:
                 return attempts
         return _MOST_FRESH_ATTEMPTS
 
@@ -148,7 +154,7 @@ class Confirmation(Plain):
     suspects : tuple of TaskChange
         The tasks that looked worst, with their counts in the two runs.
     tests : tuple of TaskChange
-        The same tasks, with the counts that were tested.
+        The same tasks, with the counts of all attempts, first and fresh.
     runs : tuple of FreshRun
         The runs of fresh attempts.
     alpha : float
@@ -157,6 +163,8 @@ class Confirmation(Plain):
         Why the baseline's first attempts were used, where they were; else empty.
     everywhere : FreshRun or None
         Fresh attempts of the new agent at all tasks, where the first ones left the mean open.
+    others : tuple of TaskChange
+        Tasks that the first attempts show to be broken, beyond the suspects.
     """
 
     WRITTEN = (
@@ -170,15 +178,16 @@ class Confirmation(Plain):
     alpha: float
     kept: str = ""
     everywhere: FreshRun | None = None
+    others: tuple[TaskChange, ...] = ()
 
     @property
     def confirmed(self) -> tuple[TaskChange, ...]:
-        """Tasks that are shown to be broken."""
+        """Suspects that are shown to be broken."""
         return tuple(test for test in self.tests if test.p_holm <= self.alpha)
 
     @property
     def unconfirmed(self) -> tuple[TaskChange, ...]:
-        """Suspects that the fresh attempts do not convict."""
+        """Suspects that are not shown to be broken."""
         return tuple(test for test in self.tests if test.p_holm > self.alpha)
 
     @property
@@ -219,7 +228,7 @@ class Confirmation(Plain):
         parts = []
         if self.confirmed:
             names = some([str(task) for task in self.confirmed], MOST_SUSPECTS)
-            parts.append(f"Confirmed by fresh attempts: {names}.")
+            parts.append(f"Broken, first and fresh attempts counted: {names}.")
         if self.unconfirmed:
             names = some([str(task) for task in self.unconfirmed], MOST_SUSPECTS)
             parts.append(f"Suspected, not confirmed: {names}.")
@@ -300,34 +309,44 @@ def confirm_suspects(
     kept: str = "",
     everywhere: FreshRun | None = None,
 ) -> Confirmation:
-    """Test the suspects on fresh attempts; without a fresh baseline, against its kept counts.
+    """Test the suspects by first and fresh attempts, or against the baseline's kept counts.
 
     So too where the baseline's agent now fails where it passed: then it is not what it was.
     ``everywhere`` are fresh attempts at all tasks, for the mean.
     """
     runs = tuple(run for run in (fresh_base, fresh, everywhere) if run is not None)
-    others = 0
-    first = pick_tasks(suspects.pairing.a, suspects.names)
+    names, policy = suspects.names, suspects.policy
+    a, b = (pick_tasks(side, names) for side in (suspects.pairing.a, suspects.pairing.b))
     if fresh_base is not None:
-        drifts = find_changed_tasks(
-            pair(first, fresh_base.outcomes), suspects.policy, _DRIFT, "less"
-        )
+        drifts = find_changed_tasks(pair(a, fresh_base.outcomes), policy, _DRIFT, "less")
         if drifts:
             fresh_base, kept = (
                 None,
                 f"its agent is not what it was, {some(list(map(str, drifts)))}.",
             )
+    first_look = find_changed_tasks(suspects.pairing, policy, 1.0, "less")
+    corrected = {change.task: change.p_holm * _TESTS for change in first_look}
+    share = 1 / _TESTS
     if fresh_base is None:
-        second = add_attempts(pick_tasks(suspects.pairing.b, suspects.names), [fresh.outcomes])
-        others = len(suspects.pairing) - len(suspects.tasks)
+        share *= 2
     else:
-        first, second = fresh_base.outcomes, fresh.outcomes
-    tests = find_changed_tasks(pair(first, second), suspects.policy, 1.0, "less")
-    p_holm = holm([*(test.p_value for test in tests), *([1.0] * others)])
-    corrected = tuple(
-        replace(test, p_holm=float(p)) for test, p in zip(tests, p_holm, strict=False)
+        alone = find_changed_tasks(pair(fresh_base.outcomes, fresh.outcomes), policy, 1.0, "less")
+        for test in alone:
+            corrected[test.task] = min(corrected[test.task], test.p_holm * _TESTS)
+        a = add_attempts(a, [fresh_base.outcomes])
+    together = find_changed_tasks(pair(a, add_attempts(b, [fresh.outcomes])), policy, 1.0, "less")
+    untested = [1.0] * (len(suspects.pairing) - len(names))
+    p_together = holm([*(test.p_value for test in together), *untested])
+    tests = tuple(
+        replace(test, p_holm=min(1.0, corrected[test.task], float(p) / share))
+        for test, p in zip(together, p_together, strict=False)
     )
-    return Confirmation(suspects.tasks, corrected, runs, suspects.alpha, kept, everywhere)
+    others = tuple(
+        change
+        for change in first_look
+        if change.task not in names and corrected[change.task] <= suspects.alpha
+    )
+    return Confirmation(suspects.tasks, tests, runs, suspects.alpha, kept, everywhere, others)
 
 
 def pick_tasks(outcomes: Outcomes, names: Sequence[str], attempts: int = 0) -> Outcomes:

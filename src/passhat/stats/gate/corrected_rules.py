@@ -49,7 +49,7 @@ def judge_corrected(rule: MetricRule | LiftRule, case: Case) -> RuleResult:
         notes=(
             f"by the judge alone {metric} is {number(found.judged.value)}",
             *value.notes,
-            *missing_notes(run.outcomes, terms.missing),
+            *missing_notes(run, terms.missing),
         ),
     )
 
@@ -85,7 +85,7 @@ def _judge_lift(rule: LiftRule, case: Case) -> RuleResult:
             f"corrected by {lift.basis}",
             *lift.notes,
             *pair.notes,
-            *missing_notes(case.run.outcomes, terms.missing),
+            *missing_notes(case.run, terms.missing, case.baseline(rule)),
         ),
     )
 

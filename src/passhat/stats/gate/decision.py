@@ -15,7 +15,6 @@ from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.prospects import Reach
-from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.gate.cases import (
@@ -28,7 +27,7 @@ from passhat.stats.gate.cases import (
     find_losses,
     pair_names,
 )
-from passhat.stats.gate.confirm import Suspects, choose_suspects
+from passhat.stats.gate.confirm import MOST_SUSPECTS, Suspects, choose_suspects
 from passhat.stats.gate.corrected_rules import judge_corrected
 from passhat.stats.gate.each_task import EachTaskRule, refuting_chances
 from passhat.stats.gate.gate_result import (
@@ -186,21 +185,27 @@ def judge(
 
 
 def _find_dropped(case: Case, result: RuleResult) -> tuple[DroppedTask, ...]:
-    """Broken tasks first, then those that look worst, where something dropped."""
+    """Broken tasks first, then those that look worst, where something dropped.
+
+    Counts and failures are those of the run, also where fresh attempts were made.
+    """
     confirmation = case.options.confirmation
-    suspects: tuple[TaskChange, ...] = ()
-    if confirmation is not None:
-        suspects = confirmation.unconfirmed
-    elif result.verdict is GateVerdict.REFUTED:
-        terms = case.options.terms
-        suspects = choose_suspects(_pair(case), terms.missing, terms.level).tasks
     broken = {change.task for change in result.broken}
-    changes = [*result.broken, *(change for change in suspects if change.task not in broken)]
+    if confirmation is None and result.verdict is not GateVerdict.REFUTED:
+        return ()
+    terms, pairing = case.options.terms, _pair(case)
+    drops = choose_suspects(pairing, terms.missing, terms.level, len(pairing)).tasks
+    suspects = drops[:MOST_SUSPECTS]
+    changes = [
+        *(change for change in drops if change.task in broken),
+        *(change for change in suspects if change.task not in broken),
+    ]
     return tuple(
         DroppedTask(
             change,
             "broken" if change.task in broken else "suspected",
             case.options.tools.task_failures(case.run, change.task),
+            "first attempts" if confirmation is not None else "",
         )
         for change in changes[:_MOST_DROPPED]
     )
@@ -211,7 +216,8 @@ def _withhold(result: RuleResult, losses: Losses, copy: str) -> RuleResult:
     if result.verdict is not GateVerdict.SHOWN:
         return result
     if losses.is_beyond_limit:
-        advice = Advice("finish", "complete the run first, then judge it")
+        which = "baseline" if losses.is_base_too_short else "run"
+        advice = Advice("finish", f"complete the {which} first, then judge the run")
     elif copy and result.rule.relative:
         advice = Advice("baseline", copy)
     else:
@@ -293,8 +299,12 @@ def _simulate(case: Case) -> PowerCurve:
     pairing = _pair(case)
     attempts, _ = pairing.b.counts(Completion.AS_FAILED)
     metric = parse_metric(case.options.metric)
-    level, confirmation = case.options.terms.level, case.options.confirmation
-    return simulate_curve(pairing.a, attempts, metric, level, confirmation)
+    terms, confirmation = case.options.terms, case.options.confirmation
+    return simulate_curve(
+        *(pairing.a, attempts, metric, terms.level, confirmation),
+        missing=pairing.b.missing,
+        policy=terms.missing,
+    )
 
 
 def _simulate_rules(case: Case, results: Sequence[RuleResult]) -> tuple[RulePower, ...]:

@@ -94,7 +94,8 @@ class RunSide:
 class DroppedTask(Plain):
     """A task that passed less often than in the baseline, and why its attempts failed.
 
-    ``status`` is ``broken`` where it is shown by itself, ``suspected`` where it only looks so.
+    ``status`` is ``broken`` where it is shown by itself, ``suspected`` where it only looks so;
+    ``counted_in`` says which attempts are counted, where there are others.
     """
 
     WRITTEN = ("task", "status", "change", "failures", "sentence")
@@ -102,6 +103,7 @@ class DroppedTask(Plain):
     change: TaskChange
     status: Literal["broken", "suspected"]
     failures: Failures
+    counted_in: str = ""
 
     @property
     def task(self) -> str:

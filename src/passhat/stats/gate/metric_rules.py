@@ -94,7 +94,7 @@ class MetricRule(LimitRule):
             tasks=value.tasks,
             attempts=value.attempts,
             advice=advice,
-            notes=(*value.notes, *missing_notes(run.outcomes, terms.missing)),
+            notes=(*value.notes, *missing_notes(run, terms.missing)),
         )
 
 
@@ -156,7 +156,7 @@ class LiftRule(LimitRule):
             advice=advice,
             notes=(
                 *comparison.notes,
-                *missing_notes(case.run.outcomes, terms.missing),
+                *missing_notes(case.run, terms.missing, case.baseline(self)),
                 *(() if labels is None else TaskClusters(terms.cluster or "", labels).warnings()),
             ),
         )

@@ -31,7 +31,7 @@ from passhat.stats.gate.confirm import (
     confirm_suspects,
     count_mean_attempts,
 )
-from passhat.stats.outcomes import Completion, Outcomes
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import Population, Terms
 
 __all__ = [
@@ -137,6 +137,9 @@ def simulate_curve(
     metric: object,
     level: float = 0.95,
     confirmation: Confirmation | None = None,
+    *,
+    missing: IntArray | None = None,
+    policy: MissingPolicy = MissingPolicy.BOUND,
 ) -> PowerCurve:
     """Simulate a drop of 10 points, then a smaller one or larger ones, until one is caught.
 
@@ -151,7 +154,12 @@ def simulate_curve(
     for drop, runs in ((0.1, 20), (0.05, 10), (0.2, 10), (0.4, 10)):
         if powers and (powers[0].is_likely != (drop < 0.1) or powers[-1].is_likely is (drop > 0.1)):
             continue
-        power = simulate_power(base, attempts, metric, drop, level, confirmation, runs=runs)
+        power = simulate_power(
+            *(base, attempts, metric, drop, level, confirmation),
+            missing=missing,
+            policy=policy,
+            runs=runs,
+        )
         if power is None:
             break
         powers.append(power)
@@ -169,6 +177,8 @@ def simulate_power(
     level: float = 0.95,
     confirmation: Confirmation | None = None,
     *,
+    missing: IntArray | None = None,
+    policy: MissingPolicy = MissingPolicy.BOUND,
     runs: int = 20,
     seed: int = 0,
 ) -> GatePower | None:
@@ -184,6 +194,11 @@ def simulate_power(
         What is compared, how far its mean falls, the one-sided level of the gate.
     confirmation : Confirmation, optional
         The fresh attempts of this gate: as many are made in each simulated one.
+    missing : array, optional
+        How many of ``attempts`` have no verdict; those of the baseline are its own. As many are
+        missing in each simulated run.
+    policy : MissingPolicy
+        How they are counted.
 
     Returns
     -------
@@ -194,16 +209,22 @@ def simulate_power(
     if int(base.n.max()) < 2 or int(attempts.min()) < metric.k:
         return None
     rng = np.random.default_rng(seed)
-    base_attempts, _ = base.counts(Completion.AS_FAILED)
-    gate = _SimulatedGate(metric, level, confirmation, rng)
+    judged = attempts if missing is None else attempts - missing
+    gate = _SimulatedGate(
+        metric, Terms(level=level, missing=policy, alternative="less"), confirmation, rng
+    )
     caught = 0
     for rates in FittedRates.of(base).draw(rng, runs):
         lowered = _lower_rates(rates, metric, drop)
         if lowered is None:
             return None
         pairing = pair(
-            Outcomes.from_counts(base_attempts, rng.binomial(base_attempts, rates), base.tasks),
-            Outcomes.from_counts(attempts, rng.binomial(attempts, lowered), base.tasks),
+            Outcomes.from_counts(
+                base.n, rng.binomial(base.n, rates), base.tasks, missing=base.missing
+            ),
+            Outcomes.from_counts(
+                judged, rng.binomial(judged, lowered), base.tasks, missing=missing
+            ),
         )
         caught += gate.is_red(pairing, rates, lowered)
     return GatePower(drop, caught, runs)
@@ -214,23 +235,23 @@ class _SimulatedGate:
     """The decision of the gate without a rule, with fresh attempts drawn where it makes some."""
 
     metric: CountMetric
-    level: float
+    terms: Terms
     confirmation: Confirmation | None
     rng: np.random.Generator
 
     def is_red(self, pairing: Pairing, rates: FloatArray, lowered: FloatArray) -> bool:
         """Whether a pair drawn with these rates is called a regression."""
-        terms, alpha = Terms(alternative="less"), 1 - self.level
+        terms, alpha = self.terms, 1 - self.terms.level
         if self.confirmation is None:
             tasks_alpha = (1 - MEAN_SHARE) * alpha
             return self._is_drop(pairing, MEAN_SHARE * alpha) or bool(
                 find_changed_tasks(pairing, terms.missing, tasks_alpha, "less")
             )
-        suspects = choose_suspects(pairing, terms.missing, self.level)
+        suspects = choose_suspects(pairing, terms.missing, terms.level)
         if not suspects.tasks:
             return False
         confirmation = self._confirm(suspects, rates, lowered)
-        if confirmation.confirmed:
+        if confirmation.confirmed or confirmation.others:
             return True
         combined = confirmation.shows_drop(pairing, self.metric, terms.missing, alpha)
         share = CONFIRMED_MEAN_SHARE if combined is None else MEAN_SHARE
@@ -238,11 +259,10 @@ class _SimulatedGate:
 
     def _is_drop(self, pairing: Pairing, tail: float) -> bool:
         """Whether the mean dropped; the exact test is quick, and implies what the bound shows."""
-        terms = Terms(alternative="less")
-        p_value = pair_drop_p_value(pairing, self.metric, terms.missing)
+        p_value = pair_drop_p_value(pairing, self.metric, self.terms.missing)
         if p_value is not None:
             return p_value <= tail
-        return bound_lift(pairing, self.metric, terms, tail).high < 0
+        return bound_lift(pairing, self.metric, self.terms, tail).high < 0
 
     def _confirm(self, suspects: Suspects, rates: FloatArray, lowered: FloatArray) -> Confirmation:
         """Draw as many fresh attempts at suspects as the gate made at its own."""
@@ -253,7 +273,7 @@ class _SimulatedGate:
             if run is not self.confirmation.everywhere
         ]
         size = max(sizes, default=FRESH_ATTEMPTS)
-        pairing, alpha = suspects.pairing, 1 - self.level
+        pairing, alpha = suspects.pairing, 1 - self.terms.level
         place_of = {task: i for i, task in enumerate(pairing.a.tasks)}
         places = [place_of[name] for name in suspects.names]
         is_base_fresh = not self.confirmation.kept and len(sizes) > 1

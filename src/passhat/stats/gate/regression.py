@@ -77,10 +77,10 @@ class NoRegression(Rule):
         if confirmation is None:
             changes = find_changed_tasks(pairing, terms.missing, task_alpha)
         else:
-            # The tasks' share of the error is spent on the fresh attempts. Without a second look
-            # at the mean, all of the mean's share goes to the first attempts.
+            # First and fresh attempts share the tasks' error. Without a second look at the mean,
+            # all of the mean's share goes to the first attempts.
             rises = find_changed_tasks(pairing, terms.missing, task_alpha, "greater")
-            changes = (*confirmation.confirmed, *rises)
+            changes = (*confirmation.confirmed, *confirmation.others, *rises)
             is_drop_shown = confirmation.shows_drop(pairing, metric, terms.missing, alpha)
             if is_drop_shown is None:
                 tail = CONFIRMED_MEAN_SHARE * alpha
@@ -131,7 +131,7 @@ class NoRegression(Rule):
             tasks=len(pairing),
             attempts=with_absent.attempts,
             advice=advice,
-            notes=(*comparison.notes, *missing_notes(case.run.outcomes, terms.missing)),
+            notes=(*comparison.notes, *missing_notes(case.run, terms.missing, base)),
             margin=margin,
             broken=these.broken,
             pair=pair,
