@@ -171,3 +171,15 @@ def test_runs_near_zero_or_one_are_told_where_they_would_differ(
     printed = " ".join(capsys.readouterr().out.split())
     assert ("told apart best where rates are near one half" in printed) == (advice is not None)
     assert advice is None or advice in printed
+
+
+def test_moves_that_are_not_shown_are_no_losses_beside_one_that_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = {"old": [8] * 10, "new": [0, 6, *[8] * 8]}
+    for name, passed in sides.items():
+        rows = [f"t{i},{int(k < c)}" for i, c in enumerate(passed) for k in range(8)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["task,passed", *rows]) + "\n")
+    assert main(["compare", str(tmp_path / "old.csv"), str(tmp_path / "new.csv")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Lost: t0 8 of 8 -> 0 of 8 Largest moves down, none of them shown by itself: t1" in text

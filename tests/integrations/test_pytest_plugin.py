@@ -349,3 +349,53 @@ def test_the_headline_names_the_rule(pytester: pytest.Pytester) -> None:
         """
     )
     pytester.runpytest().stdout.fnmatch_lines(["*test_bad: Refuted: pass^1 >= 0.9."])
+
+
+def test_nothing_judged_fails_whatever_the_mark_allows(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def broken():
+            raise RuntimeError("db")
+
+        @pytest.mark.passhat(attempts=8, rule="pass^1 >= 0.9", allow_unsettled=True)
+        def test_it(broken):
+            pass
+
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.9", suite="s", allow_unsettled=True)
+        def test_in_suite(broken):
+            pass
+        """
+    )
+    result = pytester.runpytest("-v")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*ATTEMPTED (none of 4 judged)*",
+            "*Incomplete: 8 of 8 attempts have no verdict*",
+            "*RuntimeError: db*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*attempt of outcomes*")
+
+
+def test_xfail_holds_for_the_exception_that_it_names(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.xfail(raises=KeyError)
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.9")
+        def test_other():
+            assert 0
+
+        @pytest.mark.xfail(raises=KeyError)
+        @pytest.mark.passhat(attempts=4, rule="pass^1 >= 0.9")
+        def test_named():
+            raise KeyError("tool")
+        """
+    )
+    pytester.runpytest().assert_outcomes(failed=1, xfailed=1)
+    pytester.runpytest("--runxfail").assert_outcomes(failed=2)

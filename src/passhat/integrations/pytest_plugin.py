@@ -264,7 +264,7 @@ def _reports(
         duration=sum(report.duration for attempt in attempts for report in attempt.reports),
     )
     if options.suite is None:
-        _apply_xfail(item, call)
+        _apply_xfail(item, call, attempts)
     record = {**_record(item, options, counts), "causes": causes}
     call.user_properties.append((_PROPERTY, json.dumps(record)))
     broken = [
@@ -306,10 +306,20 @@ def _summarize_causes(causes: Sequence[dict[str, dict[str, int]]], attempts: int
     return f"failures: {sentence}" if sentence else ""
 
 
-def _apply_xfail(item: pytest.Item, call: pytest.TestReport) -> None:
-    """Report a rule that is expected to fail as pytest reports such a test."""
+def _apply_xfail(item: pytest.Item, call: pytest.TestReport, attempts: Sequence[_Attempt]) -> None:
+    """Report a rule that is expected to fail as pytest reports such a test.
+
+    pytest itself leaves an attempt failed that ended by another exception than ``raises`` names.
+    """
     xfail = evaluate_xfail_marks(item)
-    if xfail is None:
+    if xfail is None or item.config.option.runxfail:
+        return
+    is_other_failure = any(
+        report.failed and report.when != "teardown" and not str(report.longrepr).startswith(_XPASS)
+        for attempt in attempts
+        for report in attempt.reports
+    )
+    if call.failed and is_other_failure:
         return
     if call.failed:
         call.outcome, call.wasxfail = "skipped", xfail.reason
@@ -393,7 +403,8 @@ def pytest_report_teststatus(
     if record is None or record["suite"] is None:
         return None
     made = record["n"] + record["missing"]
-    return "attempted", "a", f"ATTEMPTED ({record['c']} of {made} passed)"
+    ended = f"{record['c']} of {made} passed" if record["n"] else f"none of {made} judged"
+    return "attempted", "a", f"ATTEMPTED ({ended})"
 
 
 class _Gatherer:
@@ -443,11 +454,9 @@ class _Gatherer:
 
 
 def _judge_suite(name: str, tasks: list[dict[str, Any]]) -> tuple[GateResult, bool]:
-    from dataclasses import replace
-
     from passhat.errors import InvalidValue
     from passhat.stats.gate import gate
-    from passhat.stats.outcomes import Outcomes
+    from passhat.stats.outcomes import Outcomes, Run
 
     names = ("rule", "level", "allow_unsettled", "about")
     settings = {tuple(task[name] for name in names) for task in tasks}
@@ -464,7 +473,7 @@ def _judge_suite(name: str, tasks: list[dict[str, Any]]) -> tuple[GateResult, bo
         [task["task"] for task in tasks],
         missing=[task["missing"] for task in tasks],
     )
-    return replace(gate(outcomes, rule, level=level, about=about), name=name), bool(allow)
+    return gate(Run(name, name, outcomes), rule, level=level, about=about), bool(allow)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -84,7 +84,7 @@ def _task_change(
     return TaskChange(a.tasks[i], value_a, value_b, value_b - value_a, flip, *counts)
 
 
-def largest_changes(changes: Sequence[TaskChange]) -> dict[str, tuple[str, ...]]:
+def largest_changes(changes: Sequence[TaskChange]) -> dict[str, tuple[TaskChange, ...]]:
     """The tasks that gained and those that lost, the largest change first.
 
     By the shares of judged attempts, which are the numbers that are printed: a missing attempt
@@ -100,11 +100,7 @@ def largest_changes(changes: Sequence[TaskChange]) -> dict[str, tuple[str, ...]]
         "Gained": [c for d, c in moves if d > 0],
         "Lost": [c for d, c in moves if d < 0],
     }
-    return {
-        title: tuple(f"{change.task} {change.counts_text}" for change in tasks)
-        for title, tasks in by_direction.items()
-        if tasks
-    }
+    return {title: tuple(tasks) for title, tasks in by_direction.items() if tasks}
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,3 +154,18 @@ def test_no_false_alarms_without_a_change() -> None:
 def test_missing_attempts_do_not_make_a_regression() -> None:
     lost = replace(SAME, n=SAME.n - 2, c=np.minimum(SAME.c, SAME.n - 2), m=np.full(30, 2))
     assert gate(lost, against=BASE).exit_code != 1
+
+
+def test_a_shown_rise_of_one_task_is_settled() -> None:
+    never, always = (Outcomes.from_counts(8, [c], ["t"]) for c in (0, 8))
+    result = gate(always, against=never)
+    assert result.exit_code == 0
+    assert not result.warning
+    assert result.headline.startswith("Improvement")
+
+
+def test_tasks_that_are_too_short_are_named_where_they_are_left_out() -> None:
+    base = Outcomes.from_counts([8] * 9 + [1], [8] * 9 + [1])
+    new = Outcomes.from_counts(8, [8] * 8 + [7, 8])
+    result = gate(new, against=base, metric="pass^4", drop_short=True, allow=True, attempts=8)
+    assert any("1 of 10 tasks left out" in note for note in result.results[0].notes)

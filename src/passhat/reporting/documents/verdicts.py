@@ -251,10 +251,21 @@ def _tasks(
     if len(runs) == 2:
         yield from broken_table(lead.broken, runs[1])
     for title, tasks in largest_changes(changes).items():
-        task_changes = lead.fixed if title == "Gained" else lead.broken
+        shown = {change.task for change in (lead.fixed if title == "Gained" else lead.broken)}
         # A move that no test shows is not called a gain or a loss, even if that of all tasks is.
-        unshown = f"Largest moves {'up' if title == 'Gained' else 'down'}, no task shown by itself"
-        yield Listing(f"{title if task_changes else unshown}:", tasks)
+        which = "none of them" if shown else "no task"
+        way = "up" if title == "Gained" else "down"
+        for heading, is_shown in (
+            (title, True),
+            (f"Largest moves {way}, {which} shown by itself", False),
+        ):
+            moves = tuple(
+                f"{change.task} {change.counts_text}"
+                for change in tasks
+                if (change.task in shown) is is_shown
+            )
+            if moves:
+                yield Listing(f"{heading}:", moves)
 
 
 def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:

@@ -275,6 +275,13 @@ class Case:
                 f"{counted(len(whole), 'task')} in both runs; left out: {len(whole.only_b):,} only "
                 f"in the run, {len(whole.only_a):,} only in base"
             )
+        if len(pairing) < len(whole):
+            kept = set(pairing.a.tasks)
+            short = [task for task in whole.a.tasks if task not in kept]
+            notes.append(
+                f"{len(short):,} of {counted(len(whole), 'task')} left out, too few attempts for "
+                f"{metric}: {some(short)}"
+            )
         return Baseline(pairing.with_clusters(terms.cluster), agreement, tuple(notes))
 
 

@@ -32,7 +32,7 @@ from passhat.errors import InvalidValue, RuleError, shorten
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.significance import holm
 from passhat.stats.estimate.metrics import CountMetric
-from passhat.stats.gate.cases import Case
+from passhat.stats.gate.cases import Case, Losses
 from passhat.stats.gate.gate_result import (
     Advice,
     GateResult,
@@ -332,7 +332,9 @@ def judge_one_task(
             f"{c} of {counted(attempts, 'attempt')} passed{missing_text}; Clopper-Pearson bounds",
         ),
     )
-    return GateResult(name, None, (result,), "bound")
+    # Missing attempts are in the bounds; only a task without a verdict is no result at all.
+    losses = Losses(missing=missing, planned=attempts, limit=1.0)
+    return GateResult(name, None, (result,), "bound", losses=losses)
 
 
 def attempts_that_could_show(rule: LimitRule, metric: CountMetric, level: float) -> int | None:

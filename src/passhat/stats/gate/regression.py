@@ -108,7 +108,7 @@ class NoRegression(Rule):
             verdict = GateVerdict.NOT_SETTLED
         elif pair.claim is Claim.REGRESSION or these.broken:
             verdict = GateVerdict.REFUTED
-        elif too_coarse or low < -margin:
+        elif (too_coarse and low <= 0) or low < -margin:
             verdict = GateVerdict.NOT_SETTLED
         else:
             verdict = GateVerdict.SHOWN
