@@ -84,14 +84,35 @@ def not_written(plugin: object, hook: str) -> RunStopped:
 def describe_error(error: BaseException) -> str:
     """The error as text, with the last line of the user's own code that it came through.
 
-    One whose ``__str__`` raises or returns no text is named only.
+    Of a group of errors the first is told, and of one that was raised from another both. One whose
+    ``__str__`` raises or returns no text is named only.
     """
-    name = type(error).__name__
     try:
-        text, place = str(error), _place(error.__traceback__)
+        place = _place(error.__traceback__)
+        text = _name_error(error)
+        if isinstance(error, BaseExceptionGroup):
+            leaves = _leaves(error)
+            place = _place(leaves[0].__traceback__) or place
+            more = f" and {len(leaves) - 1} more" if len(leaves) > 1 else ""
+            text = f"{_name_error(leaves[0])}{more} in {type(error).__name__}"
+        elif error.__cause__ is not None:
+            text += f", caused by {_name_error(error.__cause__)}"
     except BaseException:
-        return f"{name} (it cannot be shown as text)"
-    return (f"{name}: {text}" if text else name) + (f" ({place})" if place else "")
+        return f"{type(error).__name__} (it cannot be shown as text)"
+    return text + (f" ({place})" if place else "")
+
+
+def _name_error(error: BaseException) -> str:
+    name, text = type(error).__name__, str(error)
+    return f"{name}: {text}" if text else name
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    """The errors that a group of errors, such as a TaskGroup's, is about."""
+    leaves: list[BaseException] = []
+    for error in group.exceptions:
+        leaves += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return leaves
 
 
 def shorten_detail(detail: str, width: int) -> str:

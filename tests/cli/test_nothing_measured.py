@@ -106,6 +106,10 @@ def test_a_run_without_an_answer_has_no_rate_on_any_screen(
     assert code == 3
     assert "pass^1 is –: no attempt gave an answer: 2 exceptions (KeyError:" in printed
     assert "more task" not in printed
+    for rule in ("pass^1 >= 0.999", "pass^1 <= 0.999"):
+        _, printed = run_main(capsys, "gate", store, rule)
+        assert "not settled" in printed
+        assert "refuted" not in printed.lower()
     assert run_agent("right", store) == 0
     _, printed = run_main(capsys, "report", store)
     assert "boom 1 0 no answer no answer" in printed

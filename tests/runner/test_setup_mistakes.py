@@ -146,6 +146,25 @@ MISTAKES = {
 }
 
 
+def group(prompt: str) -> str:
+    raise ExceptionGroup("unhandled errors in a TaskGroup", [KeyError("KEY"), OSError()])
+
+
+def chained(prompt: str) -> str:
+    raise RuntimeError from KeyError("KEY")
+
+
+def exception_as_answer(prompt: str) -> object:
+    return ValueError("no key")
+
+
+MISTAKES |= {
+    group: r"raised KeyError: 'KEY' and 1 more in ExceptionGroup \(test_setup_mistakes",
+    chained: r"raised RuntimeError, caused by KeyError: 'KEY' \(test_setup_mistakes",
+    exception_as_answer: "answered ValueError: no key, not text",
+}
+
+
 @pytest.mark.parametrize("agent", MISTAKES, ids=lambda agent: agent.__name__)
 def test_a_mistake_in_the_agent_is_told_with_its_cause(agent: Any, tmp_path: Path) -> None:
     with pytest.raises(PasshatError, match=MISTAKES[agent]) as caught:
@@ -264,7 +283,7 @@ def test_one_answer_or_another_cause_goes_on(stops: tuple[str, ...]) -> None:
         ([{**task, "grader": "numeric"} for task in TASKS], "no", False),
         ([{**task, "answer": {}, "grader": "json"} for task in TASKS], "no", False),
         ([{**task, "grader": "numeric"} for task in TASKS], "", True),
-        ([{**task, "answer": ""} for task in TASKS], "", False),  # it is right
+        ([{**task, "answer": r"^\s*$", "grader": "regex"} for task in TASKS], "", False),  # right
     ],
 )
 def test_a_short_wrong_answer_is_an_answer(tasks: Any, answer: str, is_stopped: bool) -> None:
@@ -433,6 +452,57 @@ class _Folder(_OwnSuite):
 
 def test_where_a_state_is_judged_an_empty_answer_is_none_of_the_judge() -> None:
     assert api.run(lambda _prompt: "", _Folder(), n=4, progress=False).outcomes.scored == 4
+
+
+class _SaysText(_OwnEpisode):
+    def open(self) -> Any:
+        return "hello" if self.result == "open" else Turn("2 + 2?")
+
+    def reply(self, answer: str) -> Any:
+        return "more"
+
+
+@pytest.mark.parametrize("hook", ["open", "reply"])
+def test_an_episode_that_says_no_turn_stops_the_run_in_one_line(hook: str) -> None:
+    suite = _OwnSuite()
+    suite.episode = lambda *_: _SaysText(hook)  # type: ignore[method-assign]
+    with pytest.raises(
+        RunStopped, match=rf"_SaysText\.{hook}\(\) returned a str, not a Turn"
+    ) as caught:
+        api.run(lambda _prompt: "4", suite, n=4, progress=False)
+    assert "Write return Turn('" in str(caught.value.hint)
+
+
+def test_a_judgement_with_a_number_for_text_is_no_verdict() -> None:
+    with pytest.raises(PasshatError, match=r"whose detail is 5 \(int\), not text"):
+        Judgement.failed(FailureCategory.WRONG_ANSWER, 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [((), "suite _OwnSuite has no tasks"), (["a"], "task 1 of suite _OwnS.*'a'")],
+)
+def test_a_suite_without_tasks_is_refused(tasks: Any, message: str, tmp_path: Path) -> None:
+    suite = _OwnSuite()
+    suite.tasks = tasks
+    with pytest.raises(InvalidValue, match=message):
+        api.run(lambda _prompt: "4", suite, n=4, store=tmp_path / "s.db", progress=False)
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_a_command_with_half_a_quotation_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="cannot be split into words: No closing quotation"):
+        api.run("command:'unclosed", TASKS, n=1, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("judge", "line"),
+    [(lambda: True, "(task, answer)"), (lambda _a, _b, _c: True, "(task, answer)")],
+)
+def test_a_judge_with_other_parameters_is_refused(judge: Any, line: str) -> None:
+    with pytest.raises(InvalidValue, match="cannot be called with task and answer") as caught:
+        api.run(lambda _prompt: "4", TASKS, n=1, judge=judge, progress=False)
+    assert line in str(caught.value.hint)
 
 
 def test_a_grader_of_a_file_is_held_to_the_same(tmp_path: Path, monkeypatch: Any) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.runner.attempt import maybe_await
+from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement, Suite, load_suite
+from passhat.suites.jsonl import suite_from_tasks
 
 Passhat = Callable[..., Any]
 
@@ -150,3 +152,48 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
     assert passhat("report", "latest", "-o", "report.html").code == 0
     assert "disagreed with itself on 1 of 3" in Path("report.html").read_text()
     assert "0 of 3 votes to pass" in passhat("show", "latest", "b#1", "--calls").out
+
+
+@pytest.mark.parametrize(
+    ("keys", "message", "hint"),
+    [
+        ({"answer": ""}, "exact would fail every attempt", "where silence is right"),
+        ({"answer": "  "}, "exact would fail every attempt", ""),
+        ({"answer": "", "grader": "contains"}, "contains would pass every attempt", ""),
+        ({"answer": "", "grader": "regex"}, "regex would pass every attempt", ""),
+        ({"answer": ["4", "four"]}, "is a list", r'"answer": "^\\s*(4|four)\\s*$"'),
+        ({"answer": True}, "is true or false", '"answer": "true"'),
+        ({"answer": {"a": 1}, "grader": "contains"}, "is an object", '"grader": "json"'),
+        ({"answer": "A", "choices": []}, "choices is empty", ""),
+        ({"answer": "A", "graders": []}, "graders is empty", ""),
+        ({"answer": "A", "choices": ["x"] * 27}, "at most 26 choices", ""),
+        ({"answer": "{bad", "grader": "json"}, "should hold JSON, and does not", ""),
+        ({"answer": "4", "grader": "json"}, "may be a JSON text or the value 4", r'"\"4\""'),
+        ({"grader": "json"}, "json would fail every attempt", '"answer": "null"'),
+        ({"rubric": " ", "judge": "openai:m"}, "the rubric is empty", ""),
+        ({"graders": [{"grader": "exact", "answer": ""}]}, "exact would fail", ""),
+        ({"graders": [{"grader": "exact", "answer": "4"}], "pass_at": 7}, "at most 1, not 7", ""),
+    ],
+)
+def test_an_expected_answer_that_decides_nothing_is_refused(
+    keys: dict[str, object], message: str, hint: str
+) -> None:
+    with pytest.raises(ReadError, match=message) as caught:
+        suite_from_tasks([{"id": "a", "prompt": "2 + 2?", **keys}])
+    assert hint in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("expected", "right", "wrong"),
+    [('{"a": 1}', '{"a":1}', '{"a":2}'), ("yes", '"yes"', "1"), ('"4"', '"4"', "4")],
+)
+def test_json_in_a_text_is_the_expected_value(expected: str, right: str, wrong: str) -> None:
+    suite = suite_from_tasks([{"id": "a", "prompt": "?", "answer": expected, "grader": "json"}])
+    verdicts = []
+    for answer in (right, wrong):
+        episode = suite.episode(suite.tasks[0], 0)
+        episode.reply(answer)
+        verdicts.append(episode.judge())
+    assert verdicts[0].verdict is Verdict.PASSED
+    assert verdicts[1].verdict is Verdict.FAILED
+    assert verdicts[1].expected != wrong  # shown beside it

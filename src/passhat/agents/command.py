@@ -72,7 +72,13 @@ class CommandAgent(Agent):
         """Whether programs end when their input does, as far as has been seen."""
         self.speaks_json = False
         """Whether it reads and writes JSON in a workspace, too; for Python functions."""
-        self._words = shlex.split(command)
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:  # a quotation mark without its other half
+            raise InvalidValue(
+                f"command:{command} cannot be split into words: {error}.",
+                hint="Close the quotation mark, or put a backslash before it.",
+            ) from None
         if not self._words:
             raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
         program = self._words[0]

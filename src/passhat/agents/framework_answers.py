@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, Meter, ModelCall, StopReason, Usage
 from passhat.agents.prices import PriceTable, TokenCount, read_count
 from passhat.agents.provider_tables import stop_reason
@@ -42,6 +43,8 @@ def read_answer(value: Any, meter: Meter, prices: PriceTable | None = None) -> s
             return text
     kind = type(value).__name__
     shown = f"{value} ({kind})" if isinstance(value, int | float) else kind
+    if isinstance(value, BaseException):  # returned instead of raised
+        shown = describe_error(value)
     raise AgentFault(
         FailureCategory.FORMAT_ERROR,
         f"answered {'None' if value is None else shown}, not text: expected text, (text, Usage), "

@@ -24,7 +24,7 @@ from passhat.agents.base import (
     Usage,
 )
 from passhat.agents.provider_tables import INVALID_CALLS
-from passhat.errors import InvalidValue, RunStopped
+from passhat.errors import InvalidValue, RunStopped, shorten
 from passhat.runner.boundary import Canary, ProcessGuard, call_agent, refuse_unusable
 from passhat.runner.redaction import Redactor, encode_data
 from passhat.runner.spans import Inbox
@@ -373,7 +373,7 @@ class Attempter:
             raise AgentFault(FailureCategory.AGENT_ERROR, describe_error(error)) from None
 
     async def _conversation(self, episode: Episode, session: Session, state: _AttemptState) -> None:
-        turn: Turn | None = await self._call_suite(state, episode.open)
+        turn = _check_turn(await self._call_suite(state, episode.open), episode, "open")
         if self.canary is not None and turn is not None:
             reference = self.canary.token(state.info.task, state.info.number)
             turn = turn.with_reference(reference)
@@ -395,7 +395,8 @@ class Attempter:
             state.steps += 1
             answer = await self._answer(session, turn, state)
             began = time.time()
-            turn = await self._call_suite(state, episode.reply, answer)
+            reply = await self._call_suite(state, episode.reply, answer)
+            turn = _check_turn(reply, episode, "reply")
             if state.trace is not None:
                 _note_tool(state, answer, began)
 
@@ -529,6 +530,17 @@ def _refuse(plugin: object, contract: type[Contract], where: str) -> NoReturn:
     except InvalidValue as error:
         raise RunStopped(error.message, hint=error.hint) from None
     raise AssertionError("unreachable")
+
+
+def _check_turn(turn: object, episode: Episode, hook: str) -> Turn | None:
+    """What an episode says next; anything but a turn or nothing stops the run."""
+    if turn is None or isinstance(turn, Turn):
+        return turn
+    text = shorten(turn) if isinstance(turn, str) else "text"
+    raise RunStopped(
+        f"{type(episode).__name__}.{hook}() returned a {type(turn).__name__}, not a Turn.",
+        hint=f"Write return Turn({text}), or return None where nothing is left to say.",
+    )
 
 
 async def _judge(episode: Episode, state: _AttemptState) -> Judgement:

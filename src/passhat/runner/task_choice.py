@@ -17,7 +17,7 @@ from passhat.stats.plan import Allocation
 from passhat.stats.plan.allocation import counts_digest
 from passhat.store import PlannedAttempts, Store
 from passhat.suites import Suite
-from passhat.suites.base import Task, fingerprint
+from passhat.suites.base import Task, check_tasks, fingerprint
 
 __all__ = [
     "Shard",
@@ -69,6 +69,7 @@ def choose_tasks(
     suite: Suite, words: Sequence[str], sample_size: int | None, seed: int
 ) -> tuple[Task, ...]:
     """All tasks, or some: by id, by position (a whole number, from 0), or drawn."""
+    check_tasks(suite)
     by_id = {task.id: task for task in suite.tasks}
     tasks = list(suite.tasks)
     if words:

@@ -47,6 +47,7 @@ __all__ = [
     "ToolSpec",
     "Turn",
     "WorldFault",
+    "check_tasks",
     "fingerprint",
 ]
 
@@ -200,6 +201,15 @@ class Judgement:
     got: str = ""
     difference: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("why", "detail", "expected", "got", "difference"):
+            if not isinstance(text := getattr(self, name), str):
+                raise NoVerdict(
+                    f"the judge returned a Judgement whose {name} is {_describe_result(text)}, "
+                    "not text",
+                    hint=f"Write str(...) around its {name}.",
+                )
+
     @classmethod
     def passed(cls) -> Judgement:
         return _PASSED
@@ -256,7 +266,7 @@ def _describe_result(result: object) -> str:
     if result is None:
         return "None"
     kind = type(result).__name__
-    if isinstance(result, str | bytes | tuple | list | dict):
+    if isinstance(result, int | float | str | bytes | tuple | list | dict):
         return f"{shorten(result)} ({kind})"
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
 
@@ -452,6 +462,26 @@ class Suite(Contract):
 
     def close(self) -> Awaitable[None] | None:
         """Called when the run ends, to release resources that all episodes share."""
+
+
+def check_tasks(suite: Suite) -> None:
+    """Refuse a suite without tasks, or with something else among them.
+
+    Raises
+    ------
+    InvalidValue
+        Names the suite and what it has instead.
+    """
+    if not suite.tasks:
+        raise InvalidValue(
+            f"suite {suite.name} has no tasks.", hint='As in tasks = [Task("a", "What is 2 + 2?")].'
+        )
+    for position, task in enumerate(suite.tasks, 1):
+        if not isinstance(task, Task):
+            raise InvalidValue(
+                f"task {position} of suite {suite.name} is {_describe_result(task)}, not a Task.",
+                hint='Write Task("a", "What is 2 + 2?"): an id, and what the agent is asked.',
+            )
 
 
 def fingerprint(data: object) -> str:

@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 from typing import cast
 
 from passhat._display import some
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.stats.outcomes.vocabulary import failure_category, missing_reason
 from passhat.suites.base import Judgement
@@ -32,6 +32,7 @@ __all__ = [
     "grader",
     "load_function",
     "load_object",
+    "read_expected_json",
     "weigh_graders",
 ]
 
@@ -85,6 +86,8 @@ def _numeric(answer: str, expected: object) -> Judgement:
 
 def choice_grader(choices: Sequence[str], expected: object) -> Grader:
     """A grader that takes the last letter of a choice, or the choice's own text."""
+    if len(choices) > len(LETTERS):
+        raise InvalidValue(f"a task has at most {len(LETTERS)} choices, not {len(choices)}.")
     texts = [text.strip().casefold() for text in choices]
     word = str(expected).strip()
     if isinstance(expected, str) and word.casefold() in texts:
@@ -157,7 +160,38 @@ def _json_equal(answer: str, expected: object) -> Judgement:
         value = json.loads(answer)
     except (ValueError, RecursionError):  # a thousand brackets are no answer either
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
-    return Judgement.passed() if _same_json(value, expected) else _wrong(answer)
+    if _same_json(value, expected):
+        return Judgement.passed()
+    return replace(_wrong(answer), expected=json.dumps(expected, ensure_ascii=False))
+
+
+def read_expected_json(expected: object) -> object:
+    """The expected JSON value; a text that holds an object or a list, as exports write it, is it.
+
+    Raises
+    ------
+    InvalidValue
+        A text that is meant as JSON and is none, or that may be meant as a number or as a text.
+    """
+    if not isinstance(expected, str):
+        return expected
+    try:
+        value = json.loads(expected)
+    except (ValueError, RecursionError) as error:
+        if expected.lstrip().startswith(("{", "[")):
+            raise InvalidValue(
+                f"the answer {shorten(expected)} is a text that should hold JSON, and does not: "
+                f"{error}.",
+                hint='Write the value itself, as in "answer": {"a": 1}.',
+            ) from None
+        return expected
+    if isinstance(value, dict | list | str):
+        return value
+    raise InvalidValue(
+        f"the answer {json.dumps(expected)} may be a JSON text or the value {expected.strip()}.",
+        hint=f'Write "answer": {expected.strip()} for the value, '
+        f'"answer": {json.dumps(json.dumps(expected))} for a text in quotes.',
+    )
 
 
 def _same_json(one: object, other: object) -> bool:
@@ -214,7 +248,7 @@ def grader(word: str) -> Grader:
             hint=f"There are: {', '.join(GRADERS)} and python:MODULE:FUNCTION.",
         )
     function = load_function(word.removeprefix("python:"))
-    check_judge(function)
+    check_judge(function, ("answer", "expected"))
 
     def module_name(answer: str, expected: object) -> Judgement:
         return Judgement.from_result(function(answer, expected), _wrong_detail(answer))
@@ -222,9 +256,21 @@ def grader(word: str) -> Grader:
     return module_name
 
 
-def check_judge(function: Callable[..., object]) -> None:
-    """Refuse a judge whose call returns a coroutine or a generator, never a verdict."""
+def check_judge(
+    function: Callable[..., object], parameters: Sequence[str] = ("task", "answer")
+) -> None:
+    """Refuse a judge that cannot be called so, or returns a coroutine or a generator."""
     name = getattr(function, "__name__", type(function).__name__)
+    try:
+        inspect.signature(function).bind(*parameters)
+    except ValueError:
+        pass  # some functions in C do not tell their parameters
+    except TypeError as error:
+        raise InvalidValue(
+            f"the judge {name}{inspect.signature(function)} cannot be called with "
+            f"{' and '.join(parameters)}: {error}.",
+            hint=f"Write def {name}({', '.join(parameters)}):",
+        ) from None
     for call in (function, getattr(type(function), "__call__", None)):  # noqa: B004 - its own code
         if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
             raise InvalidValue(
@@ -241,10 +287,12 @@ def check_judge(function: Callable[..., object]) -> None:
 
 def check_expected(word: str, expected: object) -> None:
     """Refuse an expected value that a grader cannot use, before anything is run."""
-    if expected is None and word in ("exact", "contains", "regex"):
+    if word in ("exact", "contains", "regex"):
+        _check_expected_text(word, expected)
+    if word == "json" and expected is None:
         raise InvalidValue(
-            f"there is no expected answer, so the grader {word} would fail every attempt.",
-            hint='Give it in "answer", as in {"id": "a", "prompt": "2 + 2?", "answer": "4"}.',
+            "there is no expected answer, so the grader json would fail every attempt.",
+            hint='Give it in "answer"; where null is right: "grader": "exact", "answer": "null".',
         )
     if word == "regex":
         try:
@@ -252,14 +300,7 @@ def check_expected(word: str, expected: object) -> None:
         except re.error as error:
             raise InvalidValue(f"{expected!r} is not a regular expression: {error}.") from None
     if word == "json-schema":
-        from jsonschema import Draft202012Validator, SchemaError
-
-        if not isinstance(expected, dict | bool):
-            raise InvalidValue("the answer of a json-schema task is the schema, a JSON object.")
-        try:
-            Draft202012Validator.check_schema(expected)
-        except SchemaError as error:
-            raise InvalidValue(f"the answer is not a JSON schema: {error.message}.") from None
+        _check_schema(expected)
     if word == "numeric":
         try:
             is_number = math.isfinite(float(str(expected)))
@@ -267,6 +308,46 @@ def check_expected(word: str, expected: object) -> None:
             is_number = False
         if not is_number:
             raise InvalidValue(f"{expected!r} is not a number, so it cannot be graded.")
+
+
+def _check_schema(expected: object) -> None:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    if not isinstance(expected, dict | bool):
+        raise InvalidValue("the answer of a json-schema task is the schema, a JSON object.")
+    try:
+        Draft202012Validator.check_schema(expected)
+    except SchemaError as error:
+        raise InvalidValue(f"the answer is not a JSON schema: {error.message}.") from None
+
+
+def _check_expected_text(word: str, expected: object) -> None:
+    """Refuse an expected answer that is no text, or an empty one."""
+    if isinstance(expected, bool | list | dict):
+        as_json = json.dumps(expected, ensure_ascii=False)
+        hint = f'Write "answer": {json.dumps(as_json)}, or "grader": "json".'
+        if isinstance(expected, list) and expected:
+            pattern = rf"^\s*({'|'.join(re.escape(str(part)) for part in expected)})\s*$"
+            hint = (
+                "Where any of them is right: "
+                f'"grader": "regex", "answer": {json.dumps(pattern)}. '
+                'Where the list is: "grader": "json".'
+            )
+        raise InvalidValue(
+            f"the answer {shorten(as_json)} is {_KINDS[type(expected)]}, and the grader {word} "
+            "compares with one text.",
+            hint=hint,
+        )
+    if expected is None or not str(expected).strip():
+        effect = "pass" if expected is not None and word != "exact" else "fail"
+        raise InvalidValue(
+            f"there is no expected answer, so the grader {word} would {effect} every attempt.",
+            hint='Give it in "answer", as in {"id": "a", "prompt": "2 + 2?", "answer": "4"}; '
+            r'where silence is right: "grader": "regex", "answer": "^\\s*$".',
+        )
+
+
+_KINDS = {bool: "true or false", list: "a list", dict: "an object"}
 
 
 def load_object(path: str) -> object:

@@ -37,6 +37,7 @@ from passhat.suites.graders import (
     choice_grader,
     grader,
     load_function,
+    read_expected_json,
     weigh_graders,
 )
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
@@ -353,6 +354,8 @@ def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
             raise InvalidValue(
                 "a rubric needs the agent that judges.", hint='As in "judge": "openai:gpt-5-mini".'
             )
+        if not line.rubric.strip():
+            raise InvalidValue("the rubric is empty, so there is nothing to judge by.")
         if line.repeats < 1:
             raise InvalidValue(f"repeats must be at least 1, not {line.repeats}.")
         return graders.setdefault("exact", grader("exact"))
@@ -361,6 +364,11 @@ def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
     if not line.graders:
         check_expected(line.grader, line.answer)
         return graders.setdefault(line.grader, grader(line.grader))
+    if not 0 < line.pass_at <= 1:
+        raise InvalidValue(
+            f"pass_at must be above 0 and at most 1, not {line.pass_at:g}.",
+            hint="It is the share of the graders' weights that must pass.",
+        )
     parts = []
     for part in line.graders:
         check_expected(part.grader, part.answer)
@@ -381,6 +389,7 @@ def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Q
         if task.id in questions:
             raise ReadError(f"task {shorten(task.id)} is listed twice.", source=source, line=number)
         try:
+            line = _with_json(line)
             judge = _grader_of(line, graders)
         except PasshatError as error:
             raise ReadError(error.message, source=source, line=number, hint=error.hint) from None
@@ -388,6 +397,20 @@ def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Q
     if not questions:
         raise ReadError("holds no task.", source=source)
     return list(questions.values())
+
+
+def _with_json(line: _Line) -> _Line:
+    """The line with expected JSON values that were written as text."""
+    replace_fields = msgspec.structs.replace
+    if line.grader == "json" and not (line.graders or line.choices or line.rubric):
+        return replace_fields(line, answer=read_expected_json(line.answer))
+    parts = [
+        replace_fields(part, answer=read_expected_json(part.answer))
+        if part.grader == "json"
+        else part
+        for part in line.graders
+    ]
+    return replace_fields(line, graders=parts)
 
 
 def _grading_key(line: _Line) -> list[object]:
@@ -420,6 +443,14 @@ def _decode(raw: bytes, path: str, number: int) -> _Line:
                 source=path,
                 line=number,
                 hint=f"Keys of a task: {', '.join(_KEYS)}.",
+            )
+    for key in ("choices", "graders"):
+        if key in data and not data[key]:
+            raise ReadError(
+                f"is not a task ({key} is empty).",
+                source=path,
+                line=number,
+                hint=f"Leave out {key}, or list at least one.",
             )
     if not line.prompt and not line.messages:
         raise ReadError(

@@ -53,7 +53,7 @@ def print_preview(plan: RunPlan, store: Store, baseline: str | None = None) -> N
     if isinstance(plan.suite, QuestionSuite) and plan.suite.judge_words:
         click.echo(
             f"note: the judge is a model ({', '.join(plan.suite.judge_words)}), and its verdicts "
-            "have errors of their own; check a sample with passhat audit",
+            "have errors of their own; check a sample with passhat label",
             err=True,
         )
     for line in _changes(plan, store, runs, baseline):
@@ -139,7 +139,7 @@ def _needs_line(needs: RunPreview, at_most: float, source: str = "") -> str:
         bound = f", at most {duration(at_most)}" if at_most <= _TELLING_SECONDS else ""
         parts = [f"time unknown until the first are done{bound}"]
     low, high = round(needs.calls.low), round(needs.calls.high)
-    parts.append(f"{low:,} to {high:,} calls" if low != high else f"{low:,} calls")
+    parts.append(f"{low:,} to {high:,} calls" if low != high else counted(low, "call"))
     if needs.cost is not None:
         assumption = f" at {_FEW[0]:,} to {_MANY[0]:,} tokens a call" if needs.by_price else ""
         assumption += f" (prices of {source})" if assumption and source else ""

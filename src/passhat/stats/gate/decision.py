@@ -253,6 +253,8 @@ def _judge_rule(rule: Rule, case: Case) -> RuleResult:
         advice = Advice("none", "fix what the agent raises, then run it again")
     else:
         return result
+    if not unjudged and not rule.relative:  # without an answer neither limit is shown or refuted
+        result = replace(result, verdict=GateVerdict.NOT_SETTLED)
     is_open = result.verdict is GateVerdict.NOT_SETTLED
     return replace(result, unmeasured=reason, advice=advice if is_open else result.advice)
 
