@@ -155,7 +155,7 @@ def test_an_export_without_conversations_cannot_be_regraded(passhat: Passhat) ->
 def test_a_run_of_the_store_keeps_detail_retries_and_answers(
     passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks = [{"id": name, "prompt": name, "answer": {"number": 4}} for name in ("four", "five")]
+    tasks = [{"id": name, "prompt": name, "answer": '{"number": 4}'} for name in ("four", "five")]
     monkeypatch.chdir(tmp_path)
     Path("tasks.jsonl").write_text("\n".join(map(json.dumps, tasks)))
     Path("export_agent.py").write_text(

@@ -189,11 +189,7 @@ def test_an_expected_answer_that_decides_nothing_is_refused(
 )
 def test_json_in_a_text_is_the_expected_value(expected: str, right: str, wrong: str) -> None:
     suite = suite_from_tasks([{"id": "a", "prompt": "?", "answer": expected, "grader": "json"}])
-    verdicts = []
-    for answer in (right, wrong):
-        episode = suite.episode(suite.tasks[0], 0)
-        episode.reply(answer)
-        verdicts.append(episode.judge())
+    verdicts = _judged(suite, right, wrong)
     assert verdicts[0].verdict is Verdict.PASSED
     assert verdicts[1].verdict is Verdict.FAILED
     assert verdicts[1].expected != wrong  # shown beside it

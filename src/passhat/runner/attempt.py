@@ -533,7 +533,7 @@ def _refuse(plugin: object, contract: type[Contract], where: str) -> NoReturn:
 
 
 def _check_turn(turn: object, episode: Episode, hook: str) -> Turn | None:
-    """What an episode says next; anything but a turn or nothing stops the run."""
+    """The next turn of an episode; anything but a turn or nothing stops the run."""
     if turn is None or isinstance(turn, Turn):
         return turn
     text = shorten(turn) if isinstance(turn, str) else "text"
