@@ -1,7 +1,4 @@
-"""Agents that cheat: none passes, and nothing outside of their workspace changes.
-
-Every one of them would pass, or leave something behind, where one part of the judge was left out.
-"""
+"""Agents that cheat: none passes, and nothing outside of their workspace changes."""
 
 from __future__ import annotations
 
