@@ -51,7 +51,7 @@ PYTHON_AGENTS = {
     "three_parameters": "cannot be called with a prompt: missing a required argument: 'b'",
     "pieces": "pieces is a generator; an agent returns its whole answer",
     "gives_bytes": f"{UNUSABLE} bytes, not text",
-    "gives_exception": f"{UNUSABLE} ValueError, not text",
+    "gives_exception": f"{UNUSABLE} ValueError: no key, not text",
     "gives_generator": f"{UNUSABLE} generator, not text",
     "gives_float": f"{UNUSABLE} 4.0 (float), not text",
     "gives_class": f"{UNUSABLE} type, not text",
@@ -102,7 +102,7 @@ TASK_FILES: dict[str, tuple[Any, str]] = {
     "grader of no module": ([{**TASKS[0], "grader": "python:no_mod:f"}], "no module 'no_mod'"),
     "grader with one parameter": (
         [{**task, "grader": "python:mistaken_agents:right"} for task in TASKS],
-        "3 of 3 attempts could not be judged: the judge raised TypeError: right() takes 1",
+        "t.jsonl, line 1: the judge right(prompt) cannot be called with answer and expected",
     ),
     "no answer": ([{**TASKS[0], "answer": None}], "there is no expected answer"),
     "list as prompt": ([{**TASKS[0], "prompt": ["?"]}], "is not a task (Expected `str`"),

@@ -148,15 +148,17 @@ class History(Plain):
 
 
 def group_runs(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
-    """Runs by suite and agent; a run that was read twice counts once."""
+    """Runs by suite and agent; a run that was read from two sources counts once.
+
+    Two runs of one source are two, even if they began in the same second and ended alike.
+    """
     groups: dict[tuple[str, str], list[Run]] = {}
-    seen = set[tuple[object, ...]]()
+    sources: dict[tuple[object, ...], str] = {}
     for run in runs:
         counts = (tuple(run.outcomes.tasks), run.outcomes.n.tobytes(), run.outcomes.c.tobytes())
         key = (run.agent, run.protocol.suite, run.started, *counts)
-        if run.started and key in seen:
+        if run.started and sources.setdefault(key, run.source) != run.source:
             continue
-        seen.add(key)
         groups.setdefault((run.protocol.suite or "", run.agent), []).append(run)
     return groups
 
