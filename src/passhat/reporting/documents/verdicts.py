@@ -265,7 +265,9 @@ def _tasks(
                 if (change.task in shown) is is_shown
             )
             if moves:
-                yield Listing(f"{heading}:", moves)
+                # Beside moves that are shown the others are for the long form.
+                level = Level.FULL if shown and not is_shown else Level.BOTH
+                yield Listing(f"{heading}:", moves, level=level)
 
 
 def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
