@@ -180,6 +180,10 @@ def test_moves_that_are_not_shown_are_no_losses_beside_one_that_is(
     for name, passed in sides.items():
         rows = [f"t{i},{int(k < c)}" for i, c in enumerate(passed) for k in range(8)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["task,passed", *rows]) + "\n")
-    assert main(["compare", str(tmp_path / "old.csv"), str(tmp_path / "new.csv")]) == 0
+    files = [str(tmp_path / "old.csv"), str(tmp_path / "new.csv")]
+    assert main(["compare", *files]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Lost: t0 8 of 8 -> 0 of 8 More:" in text
+    assert main(["compare", *files, "--full"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Lost: t0 8 of 8 -> 0 of 8 Largest moves down, none of them shown by itself: t1" in text
