@@ -90,6 +90,8 @@ SLIPS = {
     # options that only passhat read has
     "report t.csv --pass-at 0.5": f"{READ} t.csv --pass-at 0.5 -o runs.jsonl && "
     "passhat report runs.jsonl",
+    "report t.csv --records '[*]' --map task=id": f"{READ} t.csv --records '[*]' --map task=id -o "
+    "runs.jsonl && passhat report runs.jsonl",
     "report t.csv --by domain --agent me": f"{READ} t.csv --agent me --slice domain -o runs.jsonl "
     "&& passhat report runs.jsonl --by domain",
     "compare t.csv u.csv --join-by=folder -k 1": f"{READ} t.csv u.csv --join-by=folder -o "

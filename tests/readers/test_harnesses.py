@@ -345,6 +345,27 @@ def test_swe_bench_summaries_with_fewer_lists(samples: Samples) -> None:
         ends(resolved_ids=["a"])
     with pytest.raises(ReadError, match="holds no attempt"):
         ends(resolved_ids=[], submitted_ids=[])
+    assert ends(
+        no_generation=["d"],
+        generated=["a", "b", "c"],
+        no_apply=["c"],
+        test_errored=[],
+        resolved=["a"],
+    ) == [
+        *("a#1 passed", "d#1 failed (missing_outputs)", "c#1 failed (format_error)"),
+        "b#1 failed (unknown_failure)",
+    ]
+    counts = {"submitted_instances": 2, "resolved_instances": 1, "completed_ids": ["a", "b"]}
+    assert ends(**counts, resolved=["a"]) == ["a#1 passed", "b#1 failed (unknown_failure)"]
+    with pytest.raises(ReadError, match="counts 1 resolved instances and names none of them"):
+        ends(**counts)
+    with pytest.raises(ReadError, match="names 1 resolved instances and no others"):
+        ends(no_generation=[], no_logs=["b"], resolved=["a"])
+    lists = {"resolved_ids": ["a"], "submitted_ids": ["a"], "incomplete_ids": ["b", "c"]}
+    path = samples.write("", lists, "agent/results/results.json")
+    (run,) = read(path)
+    assert run.agent == "agent"
+    assert run.decisions == ("2 of 3 instances without a submission left out",)
 
 
 def test_agentbeats_puts_results_in_several_places(samples: Samples) -> None:

@@ -182,6 +182,33 @@ HINTED: dict[str, tuple[str, dict[str, Any], Runs]] = {
         {"columns": {"task": "task", "success": "scores.exact"}},
         SINGLE,
     ),
+    "lists of verdicts": (
+        json.dumps(
+            [{"idx": 1, "accs": [1, 0], "usage": {"tokens": 7}}, {"idx": 2, "accs": [1, 1]}]
+        ),
+        {"records": "[*]", "columns": {"task": "idx", "success": "accs"}},
+        ONE,
+    ),
+    "objects of metrics in a list": (
+        json.dumps(
+            [
+                {"idx": 1, "steps": [{"step": 0}], "infos": [{"r": 1}, {"r": 0}]},
+                {"idx": 2, "steps": [{"step": 2}], "infos": [{"r": 1}, {"r": 1}]},
+            ]
+        ),
+        {"records": "[*].infos[*]", "columns": {"task": "^idx", "success": "r"}},
+        ONE,
+    ),
+    "tests of an answer": (
+        "task,total,passed,answer\na,3,1,def f(): pass\nb,4,4,def g(): return 1\n",
+        {"passes": "passed >= @total"},
+        SINGLE,
+    ),
+    "attempts beside an answer": (
+        "task,n,c,code\na,2,1,def f(): pass\nb,2,2,def g(): return 1\n",
+        {"columns": {"n": "n", "c": "c"}},
+        ONE,
+    ),
     "several parts": (
         "task,build_passed,test_passed\na,0,0\nb,1,1\n",
         {"columns": {"success": "build_passed"}},
@@ -217,6 +244,7 @@ def test_the_hint_works(tmp_path: Path, name: str) -> None:
         read(path)
     hint = str(caught.value.hint)
     assert options.get("passes", "--map") in hint
+    assert options.get("records", "") in hint
     assert all(f"{word}={name}" in hint for word, name in options.get("columns", {}).items())
     assert _runs(path, **options) == expected
 
@@ -228,6 +256,7 @@ def test_the_hint_works(tmp_path: Path, name: str) -> None:
         ("rates.csv", "task,pass_rate\na,0.5\nb,1\n"),
         ("page.html", "<table><tr><td>a</td></tr></table>"),
         ("metrics.json", json.dumps({"gpt": {"exact": 1, "f1": 0}, "x": {"exact": 1, "f1": 1}})),
+        ("metrics of attempts.json", json.dumps([{"em": 1, "ok": 0}, {"em": 0, "ok": 0}])),
         ("settings.json", json.dumps({"accuracy": 0.5, "n": 10})),
     ],
 )
@@ -246,6 +275,19 @@ def test_settings_beside_results_are_no_run(tmp_path: Path) -> None:
     (run,) = read(tmp_path)
     assert run.name == "gpt"
     assert any("tables not read" in line for line in run.decisions)
+
+
+def test_texts_in_a_folder_are_no_tables_and_folders_may_say_what_passed(tmp_path: Path) -> None:
+    for name in ("pass/a", "fail/b", "fail/c"):
+        path = tmp_path / "diffs" / f"{name}-diff.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("@@ -1,7 +1,7 @@ class A, pass\n x,y,1\n z,w,0\n")
+    (tmp_path / "README.md").write_text("# Results\n")
+    with pytest.raises(PasshatError) as caught:
+        read(tmp_path)
+    pattern = "diffs/{success}/{task}-diff.txt"
+    assert pattern in str(caught.value.hint)
+    assert _runs(tmp_path, records=pattern) == [[(1, 0, 0), (1, 0, 0), (1, 1, 0)]]
 
 
 def _sheet(rows: list[str], merged: str = "") -> str:

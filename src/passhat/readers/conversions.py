@@ -29,7 +29,7 @@ __all__ = ["convert", "is_dataset", "is_path_pattern", "read_paths", "suggest_pa
 
 
 _PART = re.compile(r"\\{([\w:]+)\\}")
-_WORDS = ("model", "suite", "task", "trial", "seed")
+_WORDS = ("model", "suite", "task", "trial", "seed", "success")
 _LONGEST = 256
 """Bytes of a file that holds one verdict."""
 
@@ -57,7 +57,7 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
         model, suite = parts.get("model") or "", parts.get("suite") or ""
         with log.row(relative):
             try:
-                reward = words[_content(file)]
+                reward = words[parts.pop("success", None) or _content(file)]
             except ValueError:
                 log.lose(relative, "holds no verdict")
                 continue
@@ -117,10 +117,14 @@ def _content(file: Source) -> str:
 
 
 def suggest_pattern(folder: Source) -> str | None:
-    """The pattern for a folder of small files of one name; ``None`` when it is no such folder."""
+    """The pattern for a folder of small files of one name, or for folders called pass and fail.
+
+    ``None`` when it is no such folder.
+    """
+    by_folder = _suggest_verdict_folders(folder)
     files = list(_small_files(folder))
-    if len(files) < 2:
-        return None
+    if by_folder is not None or len(files) < 2:
+        return by_folder
     depth, name = Counter((len(p.parts), p.name) for p in files).most_common(1)[0][0]
     alike = [p for p in files if len(p.parts) == depth and p.name == name]
     words = RewardWords()
@@ -135,6 +139,32 @@ def suggest_pattern(folder: Source) -> str | None:
     has_trial = folders > 1 and all(path.parts[depth - 2].isdigit() for path in alike)
     model = ["{model}"] if folders - has_trial > 1 else []
     return "/".join((*model, "{task}", *(["{trial}"] if has_trial else []), name))
+
+
+def _suggest_verdict_folders(folder: Source) -> str | None:
+    """The pattern for files that lie in a folder for those that passed and one for the others."""
+    paths = [file.path.relative_to(folder.path).parts for file in folder.children("**/*")]
+    depth = Counter(map(len, paths)).most_common(1)[0][0] if paths else 0
+    paths = [path for path in paths if len(path) == depth]
+    words = RewardWords()
+    for level in range(depth - 1):
+        names = {path[level] for path in paths}
+        try:
+            is_verdict = {words[name] for name in names} == {0.0, 1.0}
+        except ValueError:
+            continue
+        if is_verdict:
+            folders = [{path[i] for path in paths} for i in range(depth - 1)]
+            parts = [next(iter(each)) if len(each) == 1 else "*" for each in folders]
+            parts[level] = "{success}"
+            first, *others = (path[-1] for path in paths)
+            ending = next(
+                first[start:]
+                for start in range(1, len(first) + 1)
+                if all(name.endswith(first[start:]) for name in others)
+            )
+            return "/".join((*parts, "{task}" + ending))
+    return None
 
 
 def _small_files(folder: Source) -> Iterator[Path]:

@@ -29,6 +29,7 @@ __all__ = [
 
 _SAMPLE_ROWS = 200
 _VERDICT_LIKE = re.compile(r"success|reward|correct|pass|solved|resolved|score|exact|acc", re.I)
+_YES_NO = frozenset({"0", "1", "0.0", "1.0", "True", "False", "None"})
 _DECIDING = ("model", "suite", "task", "trial", "success", "n", "c", "temperature")
 """Fields that a hint names: without the others the numbers are the same."""
 
@@ -102,15 +103,20 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     shown_fields = some([f"{shorten(s.path, 40)[1:-1]} ({s.kind})" for s in fields], 8)
     has = f"; a record has {shown_fields}" if fields else ""
     lacking = [w for w in ("task", "success") if w not in mapping.fields]
-    inner = find_numbers(source, mapping.records) if "success" in lacking else []
-    records = f" --records {mapping.records!r}" if mapping.records else ""
-    pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items() if word in _DECIDING]
-    pairs += [f"{word}={inner[0] if inner and word == 'success' else 'FIELD'}" for word in lacking]
+    place, success = mapping.records, ""
+    if "success" in lacking:
+        place, success = _suggest_verdict(source, mapping, fields)
+    records = f" --records {place!r}" if place else ""
+    up = "" if place == mapping.records else "^"
+    pairs = [
+        f"{word}={up}{paths[0]}" for word, paths in mapping.fields.items() if word in _DECIDING
+    ]
+    pairs += [f"{word}={success if word == 'success' else 'FIELD'}" for word in lacking]
     rule = suggest_rule([s.path for s in fields])
     if rule and "success" not in mapping.fields:
         pairs = [pair for pair in pairs if not pair.startswith("success=")]
         records += f" --pass '{rule}'"
-    verdicts = ("list", "true or false", "number")
+    verdicts = ("list", "list of verdicts", "true or false", "number")
     if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
         # {"task-1": [true, false], "task-2": [true, true]}
         depth = max(s.path.count(".") for s in fields)
@@ -205,7 +211,29 @@ def find_numbers(source: Source, path: str) -> list[str]:
     """Fields inside the records that hold numbers or true and false, as ``scores.exact``."""
     kinds = ("number", "true or false")
     paths = [s.path for s in _fields(source, path) if "." in s.path and s.kind in kinds]
-    return sorted(paths, key=lambda path: not _VERDICT_LIKE.search(path.rpartition(".")[2]))
+    return sorted(paths, key=lambda path: not _is_verdict_like(path))
+
+
+def _suggest_verdict(
+    source: Source, mapping: RecordMap, fields: Sequence[_FieldExamples]
+) -> tuple[str, str]:
+    """Where the verdicts may be: the path of the records, and the field."""
+    records = mapping.records
+    lists = [s.path for s in fields if s.kind == "list of verdicts"]
+    inner = [path for path in find_numbers(source, records) if _is_verdict_like(path)]
+    if lists or inner:
+        return records, (lists or inner)[0]
+    for holder in (s.path for s in fields if s.kind == "list of objects"):
+        place = f"{records}.{holder}[*]" if records else f"{holder}[*]"
+        names = [s.path for s in _fields(source, place) if _YES_NO.issuperset(s.examples)]
+        likely = [name for name in names if _is_verdict_like(name)] or names
+        if len(likely) == 1:
+            return place, likely[0]
+    return records, "FIELD"
+
+
+def _is_verdict_like(path: str) -> bool:
+    return _VERDICT_LIKE.search(path.rpartition(".")[2]) is not None
 
 
 def find_facts(source: Source) -> tuple[str | None, float | None]:
@@ -301,10 +329,15 @@ def _kind(value: object) -> str:
         return "true or false"
     if isinstance(value, int | float):
         return "number"
-    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
+    if not isinstance(value, list) or not value:
+        return "text" if isinstance(value, str) else "list" if value == [] else "object"
+    if all(isinstance(part, dict) for part in value):
+        return "list of objects"
+    is_verdicts = all(isinstance(part, int | float) and part in (0, 1) for part in value)
+    return "list of verdicts" if is_verdicts else "list"
 
 
-_WEAK = {"task": ("id", "name", "@key", "input", "prompt", "question")}
+_WEAK = {"task": ("id", "name", "@key", "input", "prompt", "question", "idx", "index")}
 """Names that may mean something else: proposed, never used unasked."""
 
 
@@ -313,7 +346,7 @@ def _guess_fields(
 ) -> tuple[RecordMap, bool]:
     fields_of: dict[str, tuple[str, ...]] = {w: (p,) for w, p in options.columns.items()}
     certain = dict.fromkeys(fields_of, True)
-    names = [s.path for s in seen if s.kind != "list" or s.path.count(".") == 0]
+    names = [s.path for s in seen if "list" not in s.kind or s.path.count(".") == 0]
     claimed_names = {p for paths in fields_of.values() for p in paths}
     for word, aliases in ALIASES.items():
         if word in fields_of:

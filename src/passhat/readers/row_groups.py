@@ -133,7 +133,7 @@ def _walk(
         return
     if len(objects) * 2 <= len(nodes):
         return
-    if _is_map(objects, inside=path.endswith("*")):
+    if _is_map(objects, path):
         inner = [value for node in objects for value in list(node.values())[:_NODES_LOOKED_AT]]
         keys = tuple(dict.fromkeys(str(key) for node in objects for key in node))
         level = _Level(True, keys, _plain_fields(inner))
@@ -151,7 +151,7 @@ def _walk(
         yield from _walk(values, f"{path}.{step}" if path else step, levels, depth + 1)
 
 
-def _is_map(objects: Sequence[dict[str, Any]], *, inside: bool) -> bool:
+def _is_map(objects: Sequence[dict[str, Any]], path: str) -> bool:
     """Whether objects hold like things by their names, rather than the fields of a thing."""
     names = {fold_name(str(key)) for node in objects for key in node}
     values = [value for node in objects for value in node.values()]
@@ -160,8 +160,15 @@ def _is_map(objects: Sequence[dict[str, Any]], *, inside: bool) -> bool:
         return False
     kinds = {_kind(value) for value in values}
     if kinds in ({"object"}, {"list"}):
-        return inside or len(values) > 1 or all(map(is_model_name, names))
-    return kinds == {"verdict"} and len(values) > 1
+        return path.endswith("*") or len(values) > 1 or all(map(is_model_name, names))
+    # Elements of a list with the same few fields are records, and the fields their metrics:
+    # [{"em": 1, "f1": 0}, {"em": 0, "f1": 0}].
+    is_record = (path.endswith("[*]") or (not path and len(objects) > 1)) and all(
+        node.keys() == objects[0].keys() for node in objects
+    )
+    is_numbered = all(any(map(str.isdigit, name)) for name in names)
+    is_map = len(names) > 1 and is_numbered if is_record else len(values) > 1
+    return kinds == {"verdict"} and is_map
 
 
 def _kind(value: object) -> str:

@@ -65,10 +65,13 @@ _LABEL_WORDS = ("category", "reason")
 """Names of columns that hold the reason of a failure in some tables, and a subject in others."""
 
 
-def name_columns(columns: ColumnMap, chunk: Chunk) -> tuple[ColumnMap, tuple[str, ...]]:
+def name_columns(
+    columns: ColumnMap, chunk: Chunk, *, is_prose: bool = False
+) -> tuple[ColumnMap, tuple[str, ...]]:
     """The columns with a task by a weaker name, and the decisions that it took.
 
-    A column ``category`` that is filled where attempts passed is no reason of a failure.
+    A column ``category`` that is filled where attempts passed is no reason of a failure. In a text
+    that lies beside others (``is_prose``) only certain names make a table.
     """
     objects = [
         word
@@ -86,7 +89,7 @@ def name_columns(columns: ColumnMap, chunk: Chunk) -> tuple[ColumnMap, tuple[str
             for cell, verdict in pairs
         ):
             columns = columns.without("failure")
-    if "task" in meaning or find_wide(columns, chunk) is not None:
+    if "task" in meaning or is_prose or find_wide(columns, chunk) is not None:
         return columns, ()
     names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
     task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
@@ -152,6 +155,8 @@ def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     """The shape of a table whose rows are tasks; ``None`` when they are not."""
     meaning = columns.meaning
     if {"n", "c"} <= meaning.keys() and "success" not in meaning:
+        if not {"n", "c"} <= columns.stated:
+            _refuse_tests(columns, chunk, meaning["c"], source)
         return _counts(columns, chunk)
     passes = meaning.get("c") or meaning.get("success")
     if "trial" in meaning:
@@ -364,6 +369,8 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
             f"a row is a task: {score!r} is the share of its {total!r} attempts that passed",
         )
     if max(numbers) > 1:
+        if not is_stated:
+            _refuse_tests(columns, chunk, score, source)
         return _as_counts(
             columns,
             lambda part: (
@@ -379,6 +386,37 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
         source=source,
         hint=f"Say which: --map success={score} (a row is an attempt), or --map "
         f"n={total},c={score} (a row is a task).",
+    )
+
+
+_ANSWERS = frozenset(
+    {
+        *("answer", "completion", "response", "output", "code", "solution", "patch", "diff"),
+        *("generated_code", "model_output", "model_answer", "generation", "prediction", "program"),
+    }
+)
+
+
+def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) -> None:
+    """Refuse counts beside one answer per row: they may be the tests that the answer passed."""
+    answer = next((name for name in chunk if fold_name(name) in _ANSWERS), None)
+    if answer is None:
+        return
+    texts = [cell for cell in distinct_cells(chunk[answer]) if cell not in (None, "")]
+    if not texts or not all(isinstance(c, str) and split_list(c) is None for c in texts):
+        return
+    total = columns.meaning["n"]
+    cells = zip(chunk[passes], chunk[total], strict=True)
+    pairs = [(parse_number(passed), parse_number(count)) for passed, count in cells]
+    numbers = [(p, n) for p, n in pairs if p is not None and n is not None]
+    whole = sum(p >= n for p, n in numbers)
+    raise ReadError(
+        f"{passes!r} and {total!r} may count the tests of one answer, since {answer!r} holds one "
+        f"per row ({counted(whole, 'row')} of {len(numbers):,} passed all), or attempts "
+        f"({sum(p for p, _ in numbers):,.0f} of {sum(n for _, n in numbers):,.0f} passed).",
+        source=source,
+        hint=f"Say which: --pass '{passes} >= @{total}' (a row is an attempt), or --map "
+        f"n={total},c={passes} (a row is a task).",
     )
 
 

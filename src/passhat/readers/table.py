@@ -49,6 +49,8 @@ from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGather
 __all__ = ["TableReader"]
 
 _PARQUET_MAGIC = b"PAR1"
+_PROSE_ENDINGS = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
+"""Files that hold anything: in a folder one of them is a table by certain names only."""
 _MOST_REGROUPINGS = 3
 _MOST_SCORERS = 4
 _MOST_WORDS = 6
@@ -202,7 +204,8 @@ def _gather(
 ) -> TableRows:
     """The table with its first rows, by which its shape is found."""
     columns = ColumnMap.resolve(first, options.columns, options.labels)
-    columns, task_notes = name_columns(columns, first)
+    is_prose = source.found and source.path.suffix.lower() in _PROSE_ENDINGS
+    columns, task_notes = name_columns(columns, first, is_prose=is_prose)
     verdicts = [columns.meaning[word] for word in ("success", "n") if word in columns.meaning]
     verdicts += [name for name in reversed(list(first)) if name != columns.meaning.get("task")]
     table_filter = TableFilter(columns.meaning.get("task"), (*verdicts, None)[0])

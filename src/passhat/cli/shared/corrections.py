@@ -16,6 +16,8 @@ __all__ = ["correct_command", "correct_extra_words", "correct_option", "correct_
 _REMOVED = {"config": "run --show-config"}
 """Commands of earlier versions, and what replaces them."""
 _SOURCES = ("sources", "source", "against")
+_COLUMN_FLAGS = ("--map", "--pass-at", "--scorer")
+"""Options about the columns of the source, which what `read` writes no longer has."""
 _SLICES = ("by", "cluster")
 _SOURCE = re.compile(r"latest(~\d+)?$|[a-z_]+:|.*\.(csv|jsonl?|parquet|eval|db|gz|zst)$")
 _METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^]")
@@ -157,7 +159,10 @@ def _target(option: str, value: str) -> str:
 
 
 def _read_first(command: click.Command, ctx: click.Context, words: list[str]) -> list[list[str]]:
-    """``passhat read`` with the options that only it has, then the command on what it wrote."""
+    """``passhat read`` with all options on reading, then the command on what it wrote.
+
+    Nothing is proposed when the command has all of the options.
+    """
     reader = ctx.find_root().command.get_command(ctx, "read")  # type: ignore[attr-defined]
     known_flags = {flag for param in command.params for flag in _flags(param)}
     flags = {
@@ -165,7 +170,7 @@ def _read_first(command: click.Command, ctx: click.Context, words: list[str]) ->
         for param in reader.params
         if isinstance(param, click.Option)
         for flag in param.opts
-        if flag not in known_flags
+        if flag not in known_flags or flag in _COLUMN_FLAGS
     }
     reading_words, rest, i = [], [], 0
     while i < len(words):
@@ -177,7 +182,7 @@ def _read_first(command: click.Command, ctx: click.Context, words: list[str]) ->
         else:
             rest.append(words[i])
             i += 1
-    if not reading_words:
+    if known_flags.issuperset({word.partition("=")[0] for word in reading_words} & flags.keys()):
         return []
     inner = click.Context(command, parent=ctx.parent, info_name=ctx.info_name)
     try:

@@ -21,6 +21,7 @@ __all__ = ["SweBenchReader", "is_summary", "read_summary"]
 _FIRST_ENTRY = re.compile(rb'^\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*(?=\{)')
 _OF_AN_INSTANCE = {"cost", "api_calls", "patch_exists", "patch_is_None", "tests_status"}
 _DETAILS = "per_instance_details"
+_COMMON_NAMES = {_DETAILS, "results", "report"}
 
 
 class _Instance(msgspec.Struct, rename={"no_patch": "patch_is_None"}):
@@ -92,7 +93,8 @@ class SweBenchReader(Reader):
 def _agent_name(source: Source) -> str:
     """The file is called the same for everyone; the folder is not."""
     agent, _, _ = from_name(source)
-    return source.path.resolve().parent.name if agent == _DETAILS else agent
+    names = (agent, *(folder.name for folder in source.path.resolve().parents))
+    return next((name for name in names if name and name not in _COMMON_NAMES), agent)
 
 
 def _why(instance: _Instance) -> str:
@@ -106,12 +108,22 @@ def _why(instance: _Instance) -> str:
 
 
 _COUNTS = {"submitted_instances", "resolved_instances"}
+_OLD_REPORT = {"resolved", "no_generation"}
+"""Lists of instances by their end: the harness before version 2, results.json of submissions."""
+_SHARES = {"resolved", "resolved_per_project"}
 
 # The cause of a broken evaluation is unknown: a patch that does not apply ends there as well.
 _ENDS: tuple[tuple[str, bool | None, str], ...] = (
     ("resolved_ids", True, ""),
     ("unresolved_ids", False, "unknown_failure: not resolved"),
     ("empty_patch_ids", False, "missing_outputs: no patch"),
+    ("no_generation", False, "missing_outputs: no patch"),
+    ("no_apply", False, "format_error: the patch does not apply"),
+    ("test_timeout", False, "timeout: of the tests"),
+    ("install_fail", None, "sandbox_error: the repository was not installed"),
+    ("reset_failed", None, "sandbox_error: the repository was not reset"),
+    ("test_errored", None, "judge_error: the harness reports an error, its own or the patch's"),
+    ("generated", False, "unknown_failure: not resolved"),
     ("error_ids", None, "judge_error: the harness reports an error, its own or the patch's"),
     ("completed_ids", False, "unknown_failure: completed, and not resolved"),
     ("submitted_ids", False, "unknown_failure: submitted, and not resolved"),
@@ -119,7 +131,7 @@ _ENDS: tuple[tuple[str, bool | None, str], ...] = (
 
 
 class _Summary(msgspec.Struct):
-    resolved_ids: list[str] = msgspec.field(default_factory=list)
+    resolved_ids: list[str] | None = None
     unresolved_ids: list[str] = msgspec.field(default_factory=list)
     empty_patch_ids: list[str] = msgspec.field(default_factory=list)
     error_ids: list[str] = msgspec.field(default_factory=list)
@@ -128,11 +140,26 @@ class _Summary(msgspec.Struct):
     incomplete_ids: list[str] = msgspec.field(default_factory=list)
     resolved_instances: Any = None
     total_instances: Any = None
+    resolved: Any = None
+    generated: Any = None
+    no_generation: Any = None
+    no_apply: Any = None
+    test_timeout: Any = None
+    test_errored: Any = None
+    install_fail: Any = None
+    reset_failed: Any = None
+
+    def ids(self, name: str) -> list[str]:
+        """The instances of a list; a count in its place names none."""
+        value = getattr(self, name)
+        if name == "resolved_ids" and value is None:
+            value = self.resolved
+        return value if isinstance(value, list) else []
 
 
 def is_summary(keys: frozenset[str]) -> bool:
     """Whether a document with these keys is a summary; its lists may come after the counts."""
-    return "resolved_ids" in keys or keys >= _COUNTS
+    return "resolved_ids" in keys or any(keys >= each for each in (_COUNTS, _OLD_REPORT, _SHARES))
 
 
 def read_summary(source: Source, options: ReadOptions) -> list[Run]:
@@ -144,14 +171,22 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
     )
     summary = nothing.head
     tasks: set[str] = set()
+    resolved = set(summary.ids("resolved_ids"))
+    stated = number_or_none(summary.resolved_instances)
+    if stated and not resolved:
+        raise ReadError(
+            f"counts {stated:,.0f} resolved instances and names none of them.",
+            source=source.name,
+            hint="Give the harness's own file, which has resolved_ids.",
+        )
     for name, verdict, why in _ENDS:
         if name == "submitted_ids" and summary.completed_ids is not None:
             verdict, why = None, "not_recorded: submitted, and never completed"
-        for task in getattr(summary, name) or ():
+        for task in summary.ids(name):
             if task not in tasks:
                 tasks.add(task)
                 log.add(f"instance {task}", task, verdict, why=why)
-    if tasks and tasks == set(summary.resolved_ids) and not _is_all(summary):
+    if tasks and tasks == resolved and not _is_all(summary, resolved):
         raise ReadError(
             f"names {len(tasks)} resolved instances and no others: a share of what cannot be told.",
             source=source.name,
@@ -160,21 +195,22 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
     never = [task for task in summary.incomplete_ids if task not in tasks]
     if never:
         log.skip("an instance for which nothing was submitted", len(never))
-    agent, _, reading = from_name(source)
-    resolved, total = map(number_or_none, (summary.resolved_instances, summary.total_instances))
+    _, _, reading = from_name(source)
+    instances = f"{len(never):,} of {len(tasks) + len(never):,} instances"
+    total = number_or_none(summary.total_instances)
     facts = RunFacts(
-        _without_run(agent),
+        _without_run(_agent_name(source)),
         Protocol(suite="SWE-bench"),
-        says={"accuracy": resolved / total} if resolved is not None and total else {},
+        says={"accuracy": stated / total} if stated is not None and total else {},
         reading=(*reading, "one attempt per instance: how much attempts differ is not in it"),
         guessed=True,
+        decisions=(f"{instances} without a submission left out",) if never else (),
     )
     return log.runs(facts)
 
 
-def _is_all(summary: _Summary) -> bool:
+def _is_all(summary: _Summary, resolved: set[str]) -> bool:
     """Whether the file states that the resolved instances are all there were."""
-    resolved = set(summary.resolved_ids)
     return resolved == {*summary.submitted_ids, *(summary.completed_ids or ())} or (
         number_or_none(summary.total_instances) == len(resolved)
     )
