@@ -4,14 +4,16 @@ Every task asks for a secret number below 20, and all attempts at all tasks are 
 it reads a counter that the machine shares and answers with it, so that attempts in a row would try
 the answers one after the other and find each of them. Independent guesses find an answer with
 chance 1 - (19/20)^20, 12.8 of 20. The program may also leave a note: by creating files, pipes or
-processes, or by waiting for the next slot of the clock.
+processes, or by waiting for the next slot of the clock. The last one knows its task, and looks up
+names that are not there: those that an earlier attempt asked for take less time.
 
-python benchmarks/judge_notes.py [--sandbox landlock] [--tasks 20] [--judge split]
+python benchmarks/judge_notes.py [--sandbox landlock] [--tasks 20] [--judge split] [--only process]
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 
 from passhat.judging.bench import judge_all
 from passhat.judging.interpreters import find_interpreter
@@ -33,6 +35,7 @@ COUNTERS = {
     "clock": "int(time.time() / SLOT)",
     "clock, waited": "time.sleep(SLOT - time.time() % SLOT) or int(time.time() / SLOT)",
     "file time": "int(os.fstat(os.open('/tmp/x', os.O_CREAT | os.O_RDWR)).st_mtime / SLOT)",
+    "names looked up": "count_earlier()",
 }
 PROGRAM = """
 import os, random, threading, time
@@ -41,6 +44,21 @@ def pipe():
     for end in os.pipe(): os.close(end)
 def burn(action, times=16):
     for _ in range(times): action()
+def ask(name, times=40):
+    spent = []
+    for number in range(times):
+        start = time.perf_counter_ns()
+        os.path.exists(f"{{os.path.dirname(os.__file__)}}/json/{{name}}-{{number}}")
+        spent.append(time.perf_counter_ns() - start)
+    return sorted(spent)[times // 2]
+def count_earlier():
+    new = str(random.random())
+    limit = (ask(new) + ask(new)) / 2
+    for number in range({answers}):
+        if ask(f"{{TASK}}-{{number}}") > limit:
+            return number
+    return 0
+TASK = {task!r}
 def f():
     return ({counter}) % {answers}
 """
@@ -51,6 +69,7 @@ def main() -> None:
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--tasks", type=int, default=ANSWERS)
     parser.add_argument("--judge", default="both")
+    parser.add_argument("--only", default="", help="counters with this word in their names")
     options = parser.parse_args()
     interpreter = find_interpreter()
     kind = choose_sandbox(interpreter, read_sandbox(options.sandbox))
@@ -60,9 +79,15 @@ def main() -> None:
     ]
     chance = options.tasks * (1 - (1 - 1 / ANSWERS) ** ATTEMPTS)
     print(f"{kind}, {options.tasks} tasks, {ATTEMPTS} attempts at each; by chance {chance:.1f}")
+    began = time.time_ns()
     for name, counter in COUNTERS.items():
-        program = PROGRAM.format(counter=counter, answers=ANSWERS)
-        work = [(task, program) for task in tasks for _ in range(ATTEMPTS)]
+        if options.only not in name:
+            continue
+        work = [
+            (task, PROGRAM.format(counter=counter, answers=ANSWERS, task=f"{began}-{task.id}"))
+            for task in tasks
+            for _ in range(ATTEMPTS)
+        ]
         verdicts = judge_all(
             work,
             kind=kind,

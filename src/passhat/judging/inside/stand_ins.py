@@ -38,17 +38,19 @@ __all__ = [
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and",
            "or", "xor", "lshift", "rshift")  # fmt: skip
+_OPERATORS = {f"__{kind}{name}__" for name in _BINARY for kind in ("", "r", "i")}
+_PREDICATES = {"count", "index", "find", "rfind", "startswith", "endswith"} | {
+    name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")
+}
+"""Methods by which tests ask data whether it is right."""
 FORWARDED = frozenset(
     f"__{name}__"
     for name in (
         *("len", "iter", "next", "reversed", "contains", "getitem", "setitem", "delitem", "call"),
         *("enter", "exit", "str", "repr", "format", "bytes", "int", "float", "complex", "index"),
         *("round", "trunc", "floor", "ceil", "bool", "neg", "pos", "abs", "invert", "fspath"),
-        *_BINARY,
-        *(f"r{name}" for name in _BINARY),
-        *(f"i{name}" for name in _BINARY),
     )
-)
+).union(_OPERATORS)
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 
@@ -74,7 +76,8 @@ class ProgramFailed(Stopped):
 class RemoteObject:
     """An object of the other side: attributes are requested from there."""
 
-    __slots__ = ("__weakref__", "_passhat_number", "_passhat_peer")
+    __slots__ = ("__weakref__", "_passhat_arguments", "_passhat_number", "_passhat_peer")
+    _passhat_arguments: tuple[tuple[Any, ...], dict[str, Any]]
     _passhat_number: int
     _passhat_peer: Any
 
@@ -166,6 +169,7 @@ def make_object(peer: Any, number: int, kind: str, make_owner: Callable[[], Any]
     stand_in = object.__new__(make_owner() if kind == "instance" else _KINDS[kind])
     object.__setattr__(stand_in, "_passhat_peer", peer)
     object.__setattr__(stand_in, "_passhat_number", number)
+    object.__setattr__(stand_in, "_passhat_arguments", ((), {}))
     return stand_in
 
 
@@ -196,7 +200,10 @@ class RemoteType(type):
         return type.__subclasscheck__(cls, other)
 
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
-        return cls._passhat_link.call(cls._passhat_class, arguments, keywords)
+        instance = cls._passhat_link.call(cls._passhat_class, arguments, keywords)
+        if type(instance) is cls and cls.__dict__["_passhat_fields"]:
+            object.__setattr__(instance, "_passhat_arguments", (arguments, keywords))
+        return instance
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_passhat") or "_passhat_class" not in cls.__dict__:
@@ -232,6 +239,8 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
     body: dict[str, Any] = {"__module__": "solution", "_passhat_class": number}
     if "enum" in facts:
         members = [(key, peer.decode(value)) for key, value in facts["members"]]
+        if any(key.startswith("_") for key, _ in members):
+            raise ValueError("a member that would be a method")
         base = getattr(enum, facts["enum"] if facts["enum"] in _ENUMS else "Enum")
         enumeration = base(name, members, module="solution", type=_RemoteEnumMember)
         type.__setattr__(enumeration, "_passhat_class", number)
@@ -242,8 +251,7 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
 
         plain = namedtuple(name, facts["fields"])  # type: ignore[misc]
         body.update(__slots__=(), __getattr__=_make_tuple_getter(peer))
-        # Called on the other side: defaults and checks are its own.
-        body["__new__"] = lambda _cls, *values, **keywords: peer.call(number, values, keywords)
+        body["__new__"] = _make_tuple_maker(peer, number)
         return type(name, (plain,), body)
     if any(type(base) is list for base in facts["bases"]):
         bases = tuple(peer.adopt(base, 0) for base in facts["bases"])
@@ -287,6 +295,17 @@ def _make_tuple_getter(peer: Any) -> Callable[[Any, str], Any]:
     return get
 
 
+def _make_tuple_maker(peer: Any, number: int) -> Callable[..., Any]:
+    def make(_cls: type, *values: Any, **keywords: Any) -> Any:
+        # Made on the other side: defaults and checks are its own.
+        result = peer.call(number, values, keywords)
+        if tuple(result)[: len(values)] != values:
+            raise peer.stop(Unsupported("a named tuple that changes what it is given"))
+        return result
+
+    return make
+
+
 def error_text(self: Any) -> str:
     """``str`` of an exception whose class is the other side's."""
     text: Optional[str] = self.__dict__.get("_passhat_text")  # noqa: UP045 - Python 3.9
@@ -320,17 +339,25 @@ def forward_comparisons(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """Comparisons that the program's code has no part in: by fields, or not at all."""
+    """Comparisons that the program's code has no part in: by fields, or not at all.
+
+    Nor is it told what the tests expect, by an operator or a method that takes it.
+    """
     fields, defined_methods = facts.get("fields"), set(facts.get("compared", ()))
-    if fields is None:
-        body = {
+    body: dict[str, Any] = {"__getattr__": _get_unless_predicate}
+    for method in _OPERATORS & set(facts["special"]):
+        body[method] = _operate_untold(method)
+    if "__contains__" in facts["special"]:
+        body["__contains__"] = _contain
+    if fields is None or fields != facts.get("all_fields"):
+        body |= {
             method: _stop_at(method, name) for method in COMPARISONS if method in defined_methods
         }
         if "__eq__" in body:
             body["__hash__"] = _stop_at("__hash__", name)
         return body
     methods = COMPARISONS if facts.get("order") else COMPARISONS[:1]
-    body = {method: _compare_fields(method) for method in methods}
+    body |= {method: _compare_fields(method) for method in methods}
     hash_fields = (lambda self: hash(_fields(self))) if facts.get("hashed") else None
     others = defined_methods - {*methods, "__hash__"}
     return {
@@ -340,8 +367,56 @@ def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _refuse_to_tell(instance: Any, name: str, operand: Any) -> None:
+    """Stop where an operand would tell the program what the tests expect.
+
+    An operator of a class that the tests name is what they test, if the reference has it too.
+    """
+    kind, peer = type(instance), instance._passhat_peer
+    if not isinstance(operand, RemoteObject) and not (kind._passhat_named and peer.expects(name)):
+        what = f"{name} of the program's class {kind.__name__} with a value of the tests"
+        raise peer.stop(Unsupported(what))
+
+
+def _operate_untold(name: str) -> Callable[..., Any]:
+    forward = _forward(name)
+
+    def operate(self: Any, operand: Any, *rest: Any) -> Any:
+        _refuse_to_tell(self, name, operand)
+        return forward(self, operand, *rest)
+
+    return operate
+
+
+def _contain(self: Any, item: Any) -> bool:
+    """Membership by looking through the items, which the program names without being told."""
+    if hasattr(type(self), "__iter__") and any(item is one or item == one for one in self):
+        return True
+    if not self._passhat_peer.ask("special", self._passhat_number, "__contains__", item):
+        return False
+    _refuse_to_tell(self, "__contains__", item)
+    return True
+
+
+def _get_unless_predicate(self: Any, name: str) -> Any:
+    if name in _PREDICATES and not type(self)._passhat_named:
+        what = f"{name} of the program's class {type(self).__name__}, which is no data"
+        raise self._passhat_peer.stop(Unsupported(what))
+    return self._passhat_peer.ask("get", self._passhat_number, name)
+
+
 def _fields(instance: Any) -> tuple[Any, ...]:
-    return tuple(getattr(instance, name) for name in type(instance)._passhat_fields)
+    """The values of the fields, which must be those that the tests gave it, if they made it."""
+    kind = type(instance)
+    values = {name: getattr(instance, name) for name in kind._passhat_fields}
+    arguments, keywords = instance._passhat_arguments
+    given = {**dict(zip(kind._passhat_fields, arguments)), **keywords}  # noqa: B905 - Python 3.9
+    if len(given) < len(arguments) or any(
+        name not in values or values[name] != value for name, value in given.items()
+    ):
+        what = f"the program's class {kind.__name__} changes what it is given"
+        raise instance._passhat_peer.stop(Unsupported(what))
+    return tuple(values.values())
 
 
 def _compare_fields(name: str) -> Callable[..., Any]:
