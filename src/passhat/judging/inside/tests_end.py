@@ -148,7 +148,8 @@ class TestsEnd(Peer):
         self.mirrored = True
         kind = super().adopt_class(number)
         if isinstance(kind, EnumMeta):
-            values = [member.value for member in kind.__members__.values()]
+            members: Any = kind.__members__
+            values = [member.value for member in members.values()]
             if any(value in values[:at] for at, value in enumerate(values)):
                 raise self.stop(Unsupported(f"{kind.__name__} has two names for one member"))
         return kind
