@@ -303,9 +303,11 @@ def own_postgres(needs_postgres: None) -> Iterator[Cluster]:  # noqa: ARG001
 
 
 @pytest.fixture
-def postgres_address(postgres_server: Cluster) -> str:
-    """The address of a new, empty database."""
-    return postgres_server.make_database(f"t{secrets.token_hex(6)}")
+def postgres_address(postgres_server: Cluster) -> Iterator[str]:
+    """The address of a new, empty database, which is dropped afterwards."""
+    name = f"t{secrets.token_hex(6)}"
+    yield postgres_server.make_database(name)
+    postgres_server.drop_database(name)
 
 
 @pytest.fixture

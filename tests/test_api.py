@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -245,11 +246,79 @@ def test_a_report_is_printed_and_saved(tmp_path: Path) -> None:
     report = passhat.report(passhat.run(four, TASKS, n=2), by=None, level=0.9)
     assert "90%" in str(report)
     assert repr(report).startswith("<Report on 1 run: ")
+    assert len(str(report).splitlines()) < 16 < len(report.text().splitlines())
+    assert "passhat plan" not in str(report)  # the run is in memory only
+    assert str(report).endswith(".save('report.html')")
     assert "monospace" in report._repr_html_()
     for name in ("report.html", "report.md", "report.json", "report.csv"):
         assert "pass^2" in report.save(tmp_path / name).read_text()
     with pytest.raises(InvalidValue, match="does not name a form"):
         report.save(tmp_path / "report.docx")
+
+
+LABELED: list[Mapping[str, Any]] = [
+    {"id": "sum", "prompt": "2 + 2?", "answer": "4", "topic": "plus", "tags": ["a"]},
+    {"id": "product", "prompt": "2 x 3?", "answer": 6, "grader": "numeric", "labels": {"topic": 1}},
+]
+
+
+@pytest.mark.parametrize(
+    "grader", ["contains", lambda answer, expected: str(expected) in answer], ids=["name", "own"]
+)
+def test_a_grader_decides_where_a_task_names_none(grader: Any) -> None:
+    run = passhat.run(lambda _prompt: "it is 4", LABELED, n=2, grader=grader)
+    assert run.outcomes.c.tolist() == [2, 0]
+    assert run.outcomes.labels == {"topic": ("plus", "1")}
+
+
+def test_a_grader_may_give_a_score() -> None:
+    run = passhat.run(four, LABELED[:1], n=2, grader=lambda _answer, _expected: 0.25)
+    assert passhat.estimate(run, "mean").value == 0.25
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"grader": "contain"}, "'contain' is not a grader"),
+        ({"grader": lambda answer: bool(answer)}, "cannot be called with answer and expected"),
+        ({"grader": "exact", "judge": lambda *_: True}, "grader= and judge= both decide"),
+        ({"grader": "exact", "suite": "orderdesk"}, "grader= is for a list of tasks"),
+    ],
+)
+def test_a_grader_that_cannot_work_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(passhat.PasshatError, match=message):
+        passhat.run(four, settings.pop("suite", LABELED), n=1, **settings)
+
+
+def test_a_run_as_a_frame_has_the_same_estimates() -> None:
+    matrix = np.array([[1, 0, 1], [1, np.nan, 1], [0, 0, 0]])
+    for run in (
+        passhat.run(four, LABELED, n=3),
+        passhat.Run("counts", "x", passhat.Outcomes.from_counts(4, [1, 4])),
+        passhat.Run("nothing", "x", passhat.Outcomes.from_matrix(matrix)),
+    ):
+        for frame in (run.to_pandas(), run.to_polars()):
+            assert list(frame.columns[:5]) == ["run", "agent", "task", "attempt", "passed"]
+            again = passhat.estimate(frame, "pass^2")
+            assert str(again) == str(passhat.estimate(run, "pass^2"))
+    assert run.to_pandas()["passed"].isna().sum() == 1
+
+
+def test_a_value_and_a_lift_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = [[1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    results = passhat.estimate(matrix, "pass^2"), passhat.compare(matrix, matrix[::-1])
+    for result in results:
+        assert "layer" in result.plot().to_dict()  # Altair is installed here
+    monkeypatch.setitem(sys.modules, "altair", None)
+    for result in results:
+        result.plot().save(str(tmp_path / "plot.svg"))
+        assert result.plot()._repr_svg_() == (tmp_path / "plot.svg").read_text()
+        drawing = ElementTree.fromstring(result.plot().svg)
+        circle = drawing.find("{*}circle")
+        line = drawing.find("{*}line[@stroke-width='2']")
+        assert circle is not None
+        assert line is not None
+        assert float(line.get("x1", "")) < float(circle.get("cx", "")) < float(line.get("x2", ""))
 
 
 @pytest.mark.parametrize(

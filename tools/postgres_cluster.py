@@ -120,6 +120,11 @@ class Cluster:
             connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
         return self.address(name)
 
+    def drop_database(self, name: str) -> None:
+        """Remove a database and whoever is still connected to it: hundreds of them fill a disk."""
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
     def _call(self, program: str, *arguments: str) -> None:
         user: list[str] = []
         if os.getuid() == 0:

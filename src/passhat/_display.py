@@ -1,13 +1,17 @@
 """Small helpers that let domain objects show themselves in a terminal and in a notebook.
 
-Only strings are made here; nothing is printed, and nothing outside the standard library is used.
+Strings and small charts are made here; nothing is printed, and nothing outside the standard library
+is needed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
+from math import ceil, floor
+from typing import Any
 
 __all__ = [
     "counted",
@@ -17,6 +21,7 @@ __all__ = [
     "duration_range",
     "figure",
     "html_table",
+    "interval_plot",
     "money",
     "money_range",
     "number",
@@ -199,4 +204,106 @@ def html_table(
     return (
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SvgPlot:
+    """A small chart that a notebook shows; ``save`` writes it as a file."""
+
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"<SvgPlot of {len(self.svg):,} characters; .save('plot.svg') writes it>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str) -> None:
+        """Write the chart to an .svg file."""
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - this module is without files
+            file.write(self.svg)
+
+
+Interval = tuple[str, float, float | None, float | None]
+"""A label, a value, and the ends of its interval where it has one."""
+
+
+def interval_plot(
+    title: str, axis: str, rows: Sequence[Interval], zero: float | None = None
+) -> Any:
+    """Values with their intervals, a row each: an Altair chart where Altair is installed.
+
+    ``zero`` draws a line to compare with, as at a lift of 0.
+    """
+    try:
+        import altair
+    except ImportError:
+        return SvgPlot(_interval_svg(title, axis, rows, zero))
+    values = [
+        {"label": label, "value": value, "low": low, "high": high}
+        for label, value, low, high in rows
+    ]
+    y = {"field": "label", "type": "nominal", "sort": None, "title": None}
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {
+                "y": y,
+                "x": {"field": "low", "type": "quantitative", "title": axis},
+                "x2": {"field": "high"},
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {"y": y, "x": {"field": "value", "type": "quantitative", "title": axis}},
+        },
+    ]
+    if zero is not None:
+        mark = {"type": "rule", "strokeDash": [4, 3], "color": "#59636e"}
+        layers.append({"mark": mark, "encoding": {"x": {"datum": zero}}})
+    chart = {"data": {"values": values}, "title": title, "width": 350, "layer": layers}
+    return altair.Chart.from_dict(chart)
+
+
+def _interval_svg(title: str, axis: str, rows: Sequence[Interval], zero: float | None) -> str:
+    ends = [x for _, *numbers in rows for x in numbers if x is not None]
+    ends += [] if zero is None else [zero]
+    low, high = min(ends), max(ends)
+    if zero is None:
+        low, high = min(low, 0.0), max(high, 1.0)
+    margin = 0.04 * (high - low) or 0.1
+    low, high = low - margin, high + margin
+    left, width, top, step = 150, 350, 34, 26
+    bottom = top + step * len(rows)
+
+    def x_of(value: float) -> float:
+        return round(left + width * (value - low) / (high - low), 1)
+
+    span = high - low
+    gap = next((gap for gap in (0.01, 0.02, 0.05, 0.1, 0.2) if span / gap <= 7), 0.5)
+    ticks = [gap * count for count in range(ceil(low / gap), floor(high / gap) + 1)]
+    parts = [f'<text x="{left}" y="18" font-weight="bold">{escape(title)}</text>']
+    for tick in ticks:
+        x = x_of(tick)
+        parts.append(f'<line x1="{x}" x2="{x}" y1="{top}" y2="{bottom}" stroke="#dde2e7"/>')
+        parts.append(f'<text x="{x}" y="{bottom + 14}" text-anchor="middle">{tick:.2g}</text>')
+    if zero is not None:
+        x = x_of(zero)
+        style = 'stroke="#59636e" stroke-dasharray="4 3"'
+        parts.append(f'<line x1="{x}" x2="{x}" y1="{top}" y2="{bottom}" {style}/>')
+    for position, (label, value, below, above) in enumerate(rows):
+        y = top + step * position + step // 2
+        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
+        if below is not None and above is not None:
+            places = f'x1="{x_of(below)}" x2="{x_of(above)}" y1="{y}" y2="{y}"'
+            parts.append(f'<line {places} stroke="#0072B2" stroke-width="2"/>')
+        parts.append(f'<circle cx="{x_of(value)}" cy="{y}" r="4" fill="#0072B2"/>')
+    parts.append(f'<text x="{left}" y="{bottom + 32}">{escape(axis)}</text>')
+    size = f'width="{left + width + 20}" height="{bottom + 40}"'
+    style = 'font-family="sans-serif" font-size="12" fill="#1b1f24"'
+    body = "".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style} role="img" '
+        f'aria-label="{escape(title)}">{body}</svg>'
     )

@@ -59,6 +59,8 @@ AgentLike: TypeAlias = "str | Agent | Callable[..., Any]"
 """A word such as ``openai:gpt-5``, an :class:`Agent`, or a function from prompt to answer."""
 SuiteLike: TypeAlias = "str | Suite | Iterable[Mapping[str, Any] | Task]"
 """A word such as ``jsonl:tasks.jsonl``, a :class:`Suite`, or a list of tasks."""
+GraderLike: TypeAlias = "str | Callable[[str, object], Judgement | bool | float]"
+"""A grader's name, or a function of the answer and the expected one."""
 
 
 P = ParamSpec("P")
@@ -127,6 +129,7 @@ def run(
     retries: int = 8,
     otlp: str | None = None,
     otlp_port: int | None = None,
+    grader: GraderLike | None = None,
     judge: Callable[[Task, str], Judgement | bool] | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Run:
@@ -176,6 +179,10 @@ def run(
     otlp, otlp_port
         An OpenTelemetry collector that every attempt is sent to as a trace, and a port that takes
         the spans of an agent that is not started here.
+    grader : str or function, optional
+        For a list of dicts: the grader of those that name none, such as ``"contains"``, or a
+        function that is called with the answer and the expected one and returns whether it passes,
+        or a score.
     judge : function, optional
         For a list of tasks: called with the task and the answer, returns whether it passes.
     progress : bool or function, optional
@@ -231,6 +238,7 @@ async def arun(
     retries: int = 8,
     otlp: str | None = None,
     otlp_port: int | None = None,
+    grader: GraderLike | None = None,
     judge: Callable[[Task, str], Judgement | bool] | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Run:
@@ -250,6 +258,7 @@ def _prepare(
     n: int | Plan | Allocation,
     *,
     store: str | PathLike[str] | Store | None,
+    grader: GraderLike | None,
     judge: Callable[[Task, str], Judgement | bool] | None,
     progress: bool | Callable[[Progress], object] | None,
     tasks: Sequence[str],
@@ -273,7 +282,7 @@ def _prepare(
             store = str(Path(folder) / "run.db")
         spec = RunSpec(
             agent=_agent(agent),
-            suite=_suite(suite, judge),
+            suite=_suite(suite, grader, judge),
             attempts=_attempts(n),
             store=str(store) if isinstance(store, PathLike) else store,
             tasks=(tasks,) if isinstance(tasks, str) else tuple(tasks),
@@ -311,15 +320,25 @@ def _attempts(n: int | Plan | Allocation) -> int | Allocation:
     return n.allocation
 
 
-def _suite(suite: SuiteLike, judge: Callable[[Task, str], Judgement | bool] | None) -> str | Suite:
+def _suite(
+    suite: SuiteLike,
+    grader: GraderLike | None,
+    judge: Callable[[Task, str], Judgement | bool] | None,
+) -> str | Suite:
     from passhat.suites import Suite
     from passhat.suites.jsonl import suite_from_tasks
 
+    given = [word for word, value in (("grader", grader), ("judge", judge)) if value is not None]
+    if len(given) == 2:
+        raise InvalidValue(
+            "grader= and judge= both decide about an answer.",
+            hint="Give grader=, called with answer and expected, or judge=, with task and answer.",
+        )
     if isinstance(suite, str | Suite):
-        if judge is not None:
+        if given:
             raise InvalidValue(
-                "judge= is for a list of tasks; this suite has a judge of its own.",
-                hint="Give the tasks as a list, or leave judge out.",
+                f"{given[0]}= is for a list of tasks; this suite has a judge of its own.",
+                hint=f"Give the tasks as a list, or leave {given[0]} out.",
             )
         return suite
     if isinstance(suite, Mapping) or not isinstance(suite, Iterable):
@@ -327,7 +346,7 @@ def _suite(suite: SuiteLike, judge: Callable[[Task, str], Judgement | bool] | No
             "expected a list of tasks (dicts or Task objects), a Suite, or a word such as "
             f"'jsonl:tasks.jsonl'; got {kind_of(suite)}."
         )
-    return suite_from_tasks(suite, judge)
+    return suite_from_tasks(suite, judge, default_grader=grader)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ __all__ = [
     "Mark",
     "NextStep",
     "Note",
+    "OptionsNote",
     "Outline",
     "OutlineItem",
     "Properties",
@@ -79,6 +80,11 @@ class Note(_Leveled):
     """A remark on how to read what stands beside it, or where more is."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsNote(Note):
+    """Options of the command line that show more; a report in Python has methods instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,13 +50,9 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
             "schema": OUTCOMES_SCHEMA,
         }
         names = list(run.outcomes.labels)
-        labels = dict(
-            zip(run.outcomes.tasks, zip(*run.outcomes.labels.values(), strict=True), strict=True)
-            if names
-            else ()
-        )
+        labels = run.label_rows()
         blank = dict.fromkeys(EXPORT_COLUMNS)
-        for attempt in _attempts(run):
+        for attempt in run.iterate_attempts():
             slices = zip((f"slice:{n}" for n in names), labels.get(attempt.task, ()), strict=False)
             row = {**blank, **shared, **attempt.to_dict(), **dict(slices)}
             for name in ("extension", "labels"):
@@ -110,7 +106,7 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
     if original is not None:
         yield original
         return
-    simulations = [_simulation(attempt, run.name) for attempt in _attempts(run)]
+    simulations = [_simulation(attempt, run.name) for attempt in run.iterate_attempts()]
     protocol = run.protocol
     yield (
         json.dumps(
@@ -225,27 +221,6 @@ def write_parquet(runs: Sequence[Run], path: str) -> None:
             system_text = error.strerror if isinstance(error, OSError) else None
             why = system_text or shorten(str(error).splitlines()[0], 120)
             raise InvalidValue(f"{path} cannot be written ({why}).") from None
-
-
-def _attempts(run: Run) -> Iterator[Attempt]:
-    """The attempts of a run; a table of counts has none, so they are made from the counts."""
-    if run.attempts is not None:
-        yield from run.attempts
-        return
-    outcomes = run.outcomes
-    counts = zip(outcomes.n.tolist(), outcomes.c.tolist(), outcomes.missing.tolist(), strict=True)
-    for task, (n, c, missing) in zip(outcomes.tasks, counts, strict=True):
-        verdicts = [Verdict.PASSED] * c + [Verdict.FAILED] * (n - c) + [Verdict.MISSING] * missing
-        for number, verdict in enumerate(verdicts, 1):
-            yield Attempt(task, number, verdict, _UNKNOWN_WHY[verdict])
-
-
-_UNKNOWN_WHY = {
-    Verdict.PASSED: None,
-    Verdict.FAILED: str(FailureCategory.UNKNOWN_FAILURE),
-    Verdict.MISSING: str(MissingReason.NOT_RECORDED),
-}
-"""Category or reason of an attempt that only a count tells of."""
 
 
 def _domain(suite: str) -> str:

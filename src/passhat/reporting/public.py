@@ -15,6 +15,7 @@ from passhat.stats.outcomes.run import Run
 
 if TYPE_CHECKING:
     from passhat.reporting import view
+    from passhat.reporting.document import Document, Level
     from passhat.stats.why import Why
 
 __all__ = ["Explanation", "Report", "report", "why"]
@@ -41,13 +42,21 @@ class Report:
         return f"<Report on {counted(len(self.runs), 'run')}: {names}>"
 
     def __str__(self) -> str:
-        from rich.console import Console
+        return self.text(full=False)
 
+    def text(self, *, full: bool = True) -> str:
+        """The report as plain text; ``full=False`` is the screen of ``passhat report``."""
+        from passhat.reporting.document import Document, Level, NextStep, OptionsNote
         from passhat.reporting.documents.report import report_document
-        from passhat.reporting.terminal import render_terminal
 
-        console = Console(width=80, color_system=None)
-        return render_terminal(report_document(self._view), console).rstrip()
+        document = report_document(self._view)
+        if full:
+            return _plain_text(document)
+        # Command lines name no run that is only in memory, and their options are methods here.
+        blocks = document.blocks(Level.SHORT)
+        shown = [block for block in blocks if not isinstance(block, NextStep | OptionsNote)]
+        screen = _plain_text(Document.of(document.title, shown), Level.SHORT)
+        return f"{screen}\nMore: .text(), .html(), .markdown(), .json(), .save('report.html')"
 
     def markdown(self) -> str:
         """The report as Markdown."""
@@ -93,6 +102,17 @@ class Report:
 
         # A bare pre takes the notebook's font, and columns part from their headings.
         return f'<pre style="font-family: monospace; white-space: pre">{escape(str(self))}</pre>'
+
+
+def _plain_text(document: Document, level: Level | None = None) -> str:
+    """The document as a terminal of 80 columns shows it, without colors."""
+    from rich.console import Console
+
+    from passhat.reporting.document import Level
+    from passhat.reporting.terminal import render_terminal
+
+    console = Console(width=80, color_system=None)
+    return render_terminal(document, console, level or Level.FULL).rstrip()
 
 
 def report(
@@ -163,13 +183,9 @@ class Explanation:
     facts: Why
 
     def __str__(self) -> str:
-        from rich.console import Console
-
         from passhat.reporting.documents.why import why_document
-        from passhat.reporting.terminal import render_terminal
 
-        console = Console(width=80, color_system=None)
-        return render_terminal(why_document(self.facts), console).rstrip()
+        return _plain_text(why_document(self.facts))
 
     def markdown(self) -> str:
         """The explanation as Markdown."""

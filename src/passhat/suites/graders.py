@@ -238,8 +238,13 @@ GRADERS: Mapping[str, Grader] = MappingProxyType(
 )
 
 
-def grader(word: str) -> Grader:
-    """A grader by its name, or ``python:MODULE:FUNCTION`` that returns True, False or a score."""
+def grader(word: str | Callable[[str, object], object]) -> Grader:
+    """A grader by its name, or a function that returns True, False or a score.
+
+    ``python:MODULE:FUNCTION`` is a function, too; it is called with the answer and the expected.
+    """
+    if not isinstance(word, str):
+        return _function_grader(word)
     if word in GRADERS:
         return GRADERS[word]
     if not word.startswith("python:"):
@@ -247,13 +252,16 @@ def grader(word: str) -> Grader:
             f"{word!r} is not a grader.",
             hint=f"There are: {', '.join(GRADERS)} and python:MODULE:FUNCTION.",
         )
-    function = load_function(word.removeprefix("python:"))
+    return _function_grader(load_function(word.removeprefix("python:")))
+
+
+def _function_grader(function: Callable[..., object]) -> Grader:
     check_judge(function, ("answer", "expected"))
 
-    def module_name(answer: str, expected: object) -> Judgement:
+    def grade(answer: str, expected: object) -> Judgement:
         return Judgement.from_result(function(answer, expected), _wrong_detail(answer))
 
-    return module_name
+    return grade
 
 
 def check_judge(

@@ -2,7 +2,8 @@
 
 A task has the keys ``id``, ``prompt``, ``answer``, ``grader`` and ``slices``; it may also have
 ``system``, ``messages``, ``tools``, ``choices``, ``images``, ``response_format``, several
-``graders`` with weights, or a ``rubric`` that a model judges by.
+``graders`` with weights, or a ``rubric`` that a model judges by. Short values of other keys are
+labels of the task, as those in ``slices`` are.
 """
 
 from __future__ import annotations
@@ -89,6 +90,9 @@ _OTHER_NAMES = {
     **dict.fromkeys(("question", "input", "query", "instruction"), "prompt"),
 }
 """Names that other tools have for keys of a task."""
+_GRADED_BY = frozenset(("grader", "graders", "choices", "rubric"))
+"""Keys by which a task names its own grader."""
+_LONGEST_LABEL = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,23 +270,31 @@ Judge = Callable[[Task, str], "Judgement | bool | float"]
 
 
 def suite_from_tasks(
-    tasks: Iterable[Mapping[str, object] | Task], judge: Judge | None = None, name: str = "tasks"
+    tasks: Iterable[Mapping[str, object] | Task],
+    judge: Judge | None = None,
+    name: str = "tasks",
+    default_grader: str | Callable[[str, object], object] | None = None,
 ) -> QuestionSuite:
     """A suite from a list: dicts with the keys of a line of a jsonl file, or :class:`Task`.
 
     ``judge`` decides instead of the graders; a ``Task`` has no expected answer, so it needs one.
+    ``default_grader`` is the grader of every dict that names none.
     """
     if judge is not None:
         check_judge(judge)
+    graders: dict[str, Grader] = {}
+    default_word = _default_word(default_grader, graders)
     questions: list[tuple[_Question, object]] = []
     for position, item in enumerate(tasks, 1):
         if isinstance(item, Task):
             task: Task = item
         elif isinstance(item, Mapping):
             record = {"answer": None, **item} if judge is not None else item
+            if default_word is not None and not _GRADED_BY.intersection(item):
+                record = {**item, "grader": default_word}
             raw = _encode(record, name, position)
             if judge is None:
-                questions += _questions([(position, raw)], name)
+                questions += _questions([(position, raw)], name, graders)
                 continue
             line = _decode(raw, name, position)
             task = _task(line)
@@ -304,6 +316,17 @@ def suite_from_tasks(
     if duplicates:
         raise InvalidValue(f"task {shorten(duplicates[0])} is listed twice.")
     return QuestionSuite(name, questions)
+
+
+def _default_word(
+    default_grader: str | Callable[[str, object], object] | None, graders: dict[str, Grader]
+) -> str | None:
+    """The name of the default grader; a function gets one by its code, among ``graders``."""
+    if default_grader is None or isinstance(default_grader, str):
+        return default_grader
+    word = f"function {code_digest(default_grader)}"
+    graders[word] = grader(default_grader)
+    return word
 
 
 def _make_grader(judge: Judge) -> Grader:
@@ -358,12 +381,12 @@ def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
             raise InvalidValue("the rubric is empty, so there is nothing to judge by.")
         if line.repeats < 1:
             raise InvalidValue(f"repeats must be at least 1, not {line.repeats}.")
-        return graders.setdefault("exact", grader("exact"))
+        return _load_grader("exact", graders)
     if line.choices:
         return choice_grader(line.choices, line.answer)
     if not line.graders:
         check_expected(line.grader, line.answer)
-        return graders.setdefault(line.grader, grader(line.grader))
+        return _load_grader(line.grader, graders)
     if not 0 < line.pass_at <= 1:
         raise InvalidValue(
             f"pass_at must be above 0 and at most 1, not {line.pass_at:g}.",
@@ -374,15 +397,24 @@ def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
         check_expected(part.grader, part.answer)
         if not part.weight > 0:
             raise InvalidValue(f"the weight of {part.grader} must be more than 0.")
-        grade_one = graders.setdefault(part.grader, grader(part.grader))
+        grade_one = _load_grader(part.grader, graders)
         parts.append((part.grader, grade_one, part.answer, part.weight))
     return weigh_graders(parts, line.pass_at)
 
 
-def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Question, object]]:
+def _load_grader(word: str, graders: dict[str, Grader]) -> Grader:
+    """The grader of this name, which is made once."""
+    if word not in graders:
+        graders[word] = grader(word)
+    return graders[word]
+
+
+def _questions(
+    lines: Iterable[tuple[int, bytes]], source: str, graders: dict[str, Grader] | None = None
+) -> list[tuple[_Question, object]]:
     """Every line with its grader; errors name the source and the line."""
     questions: dict[str, tuple[_Question, object]] = {}
-    graders: dict[str, Grader] = {}
+    graders = {} if graders is None else graders
     for number, raw in lines:
         line = _decode(raw, source, number)
         task = _task(line)
@@ -422,6 +454,28 @@ def _grading_key(line: _Line) -> list[object]:
     return key
 
 
+def _meant_key(key: str, data: Mapping[str, object]) -> str | None:
+    """The key that an unknown one stands for: another tool's name for it, or a slip."""
+    other = _OTHER_NAMES.get(key.lower())
+    if other is not None:
+        return other if other not in data else None
+    near = get_close_matches(key.lower(), _KEYS, 1, 0.8)
+    return near[0] if near else None
+
+
+def _labels(extra: Mapping[str, object]) -> dict[str, str | int | float | bool]:
+    """Short values of further keys; ``labels`` and ``metadata`` hold several."""
+    labels: dict[str, str | int | float | bool] = {}
+    for key, value in extra.items():
+        if key in ("labels", "metadata") and isinstance(value, dict):
+            labels |= _labels(value)
+        elif isinstance(value, bool | int | float) or (
+            isinstance(value, str) and len(value) <= _LONGEST_LABEL and value.isprintable()
+        ):
+            labels[key] = value
+    return labels
+
+
 def _decode(raw: bytes, path: str, number: int) -> _Line:
     try:
         data = msgspec.json.decode(raw)
@@ -433,17 +487,16 @@ def _decode(raw: bytes, path: str, number: int) -> _Line:
             line=number,
             hint='A task reads {"id": "a", "prompt": "2 + 2?", "answer": 4, "grader": "numeric"}.',
         ) from None
-    for key in data:
-        if key not in _KEYS:
-            names = {**_OTHER_NAMES, **dict(zip(_KEYS, _KEYS, strict=True))}
-            near = get_close_matches(key.lower(), names, 1, 0.6)
-            guess = f" Did you mean {names[near[0]]!r}?" if near else ""
+    extra = {key: value for key, value in data.items() if key not in _KEYS}
+    for key in extra:
+        if (meant := _meant_key(key, data)) is not None:
             raise ReadError(
-                f"has the unknown key {key!r}.{guess}",
+                f"has the unknown key {key!r}. Did you mean {meant!r}?",
                 source=path,
                 line=number,
-                hint=f"Keys of a task: {', '.join(_KEYS)}.",
+                hint=f"Keys of a task: {', '.join(_KEYS)}. Other keys are labels.",
             )
+    line.slices = {**_labels(extra), **(line.slices or {})}
     for key in ("choices", "graders"):
         if key in data and not data[key]:
             raise ReadError(

@@ -23,6 +23,7 @@ from passhat.reporting.document import (
     Listing,
     NextStep,
     Note,
+    OptionsNote,
     Properties,
     Section,
     Sentence,
@@ -140,7 +141,9 @@ def run_document(report: RunReport, failure: str) -> Document:
         command = f"passhat show {failure}"
         line = Sentence("Read a failure: ", one_line=True, ending=command, level=Level.SHORT)
         last.append(line)
-    last.append(Note("More: passhat run --full, passhat report, passhat view", level=Level.SHORT))
+    last.append(
+        OptionsNote("More: passhat run --full, passhat report, passhat view", level=Level.SHORT)
+    )
     return Document(report.name, (*sections, Section("more", tuple(last))))
 
 
@@ -507,7 +510,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     words = dict.fromkeys(word for run in plain_runs for word in _source_words(run))
     text = f"passhat compare {shlex.join(words)} says which differences are real"
     yield NextStep(text, one_line=False, level=Level.SHORT)
-    yield Note("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
+    yield OptionsNote("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 
 def _overview_rows(
@@ -585,7 +588,7 @@ def _full_report_note(run: RunReport) -> Note:
     """How to see more, with the count of notes, so that none is hidden silently."""
     count = len(run.notes) + len(run.run.losses)
     notes = f" ({counted(count, 'note')})" if count else ""
-    return Note(f"More: --full{notes}, --tasks, -o FILE.html, --json", level=Level.SHORT)
+    return OptionsNote(f"More: --full{notes}, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 
 def _thin(values: Sequence[int], most: int) -> list[int]:

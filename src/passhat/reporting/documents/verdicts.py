@@ -17,6 +17,7 @@ from passhat.reporting.document import (
     Listing,
     NextStep,
     Note,
+    OptionsNote,
     Section,
     Sentence,
     Table,
@@ -281,7 +282,7 @@ def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
     if differences:
         text = f"The protocols differ in {counted(differences, 'field')}; --full lists them."
         yield Sentence(text, level=Level.SHORT)
-    yield Note("More: --full, -o FILE.html, --json", level=Level.SHORT)
+    yield OptionsNote("More: --full, -o FILE.html, --json", level=Level.SHORT)
 
 
 _FAR, _NEAR = 0.4, 0.25

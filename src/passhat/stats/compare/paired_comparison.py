@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from passhat._display import counted, figure, html_table, number, some
+from passhat._display import counted, figure, html_table, interval_plot, number, some
 from passhat._serialize import Plain
 from passhat.errors import Hint, InvalidValue
 from passhat.protocol import Alternative
@@ -244,6 +244,12 @@ class Comparison(Plain):
         lines += [f"  {part}" for part in self.slices]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join([*lines, f"  Deployment value: {self.deployment_text}."])
+
+    def plot(self) -> Any:
+        """The lifts with their intervals: an Altair chart where Altair is installed, else SVG."""
+        rows = [(str(one.metric), one.lift, one.low, one.high) for one in self.results]
+        title = f"{self.b} against {self.a}"
+        return interval_plot(title, "lift (B minus A)", rows, zero=0.0)
 
     def _repr_html_(self) -> str:
         rows = [

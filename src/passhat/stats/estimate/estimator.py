@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from passhat._display import counted, html_table, number
+from passhat._display import counted, html_table, interval_plot, number
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import task_clusters
@@ -136,6 +136,12 @@ class Estimate(Plain):
             f"({level}{self.population}; {counted(self.tasks, 'task')}, "
             f"{counted(self.attempts, 'attempt')})"
         )
+
+    def plot(self) -> Any:
+        """The value with its interval: an Altair chart where Altair is installed, else SVG."""
+        level = "" if self.level is None else f"{100 * self.level:g}% interval, "
+        axis = f"{self.metric} ({level}{self.population})"
+        return interval_plot(str(self), axis, [(str(self.metric), self.value, self.low, self.high)])
 
     def _repr_html_(self) -> str:
         rows = [(name, str(value)) for name, value in self.to_dict().items() if value is not None]

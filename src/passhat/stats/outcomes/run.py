@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +13,20 @@ from passhat._display import counted, html_table
 from passhat._serialize import Plain
 from passhat.protocol import Protocol
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.attempts import Aggregates, Attempts, MeasureColumns, MeasureSum
+from passhat.stats.outcomes.attempts import (
+    Aggregates,
+    Attempt,
+    Attempts,
+    MeasureColumns,
+    MeasureSum,
+)
 from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.outcomes.table import Outcomes
-from passhat.stats.outcomes.vocabulary import (
-    MissingReason,
-    Verdict,
-)
+from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 __all__ = ["Loss", "Run", "Tally", "served_change"]
 
@@ -245,6 +253,73 @@ class Run(Plain):
         passed = int((columns.verdicts[is_recorded] == Verdict.PASSED).sum())
         return MeasureSum(int(is_recorded.sum()), float(column[is_recorded].sum()), passed)
 
+    def iterate_attempts(self) -> Iterator[Attempt]:
+        """The attempts one by one; a table of counts has none, so they are made from the counts."""
+        if self.attempts is not None:
+            yield from self.attempts
+            return
+        for task, n, c, missing in zip(
+            self.outcomes.tasks,
+            self.outcomes.n.tolist(),
+            self.outcomes.c.tolist(),
+            self.outcomes.missing.tolist(),
+            strict=True,
+        ):
+            verdicts = [Verdict.PASSED] * c + [Verdict.FAILED] * (n - c)
+            for number, verdict in enumerate([*verdicts, *[Verdict.MISSING] * missing], 1):
+                yield Attempt(task, number, verdict, _UNKNOWN_WHY[verdict])
+
+    def label_rows(self) -> dict[str, tuple[str, ...]]:
+        """The labels of each task, in the order of ``outcomes.labels``."""
+        labels = self.outcomes.labels
+        if not labels:
+            return {}
+        return dict(zip(self.outcomes.tasks, zip(*labels.values(), strict=True), strict=True))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas data frame with a row per attempt; pandas must be installed.
+
+        ``passed`` is ``pd.NA`` where an attempt is missing; labels of tasks are columns.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(self._columns())
+        return frame.astype({"passed": "boolean", "attempt": "int64"})
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars data frame with a row per attempt; polars must be installed.
+
+        ``passed`` is null where an attempt is missing; labels of tasks are columns.
+        """
+        import polars as pl
+
+        return pl.DataFrame(
+            self._columns(),
+            schema_overrides={"passed": pl.Boolean, "attempt": pl.Int64},
+            infer_schema_length=None,
+        )
+
+    def _columns(self) -> dict[str, list[object]]:
+        """The attempts in columns; a column that is empty throughout is left out."""
+        labels = self.label_rows()
+        rows = [
+            {
+                "run": self.name,
+                "agent": self.agent,
+                **attempt.to_dict(),
+                **dict(zip(self.outcomes.labels, labels.get(attempt.task, ()), strict=False)),
+            }
+            for attempt in self.iterate_attempts()
+        ]
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in (*_ALWAYS, *names)}
+        return {
+            name: cells
+            for name, cells in columns.items()
+            # A store keeps the attempt's number a second time, as it names it.
+            if name in _ALWAYS or (name != "number" and any(cell is not None for cell in cells))
+        }
+
     def __str__(self) -> str:
         return "\n".join([f"{self.name}: {self.outcomes}", *map(str, self.estimates)])
 
@@ -278,6 +353,18 @@ class Run(Plain):
             "decisions": list(self.decisions),
             "tally": self.tally,
         }
+
+
+_ALWAYS = ("run", "agent", "task", "attempt", "passed")
+"""Columns of a data frame even where nothing was attempted."""
+_UNKNOWN_WHY = MappingProxyType(
+    {
+        Verdict.PASSED: None,
+        Verdict.FAILED: str(FailureCategory.UNKNOWN_FAILURE),
+        Verdict.MISSING: str(MissingReason.NOT_RECORDED),
+    }
+)
+"""Category or reason of an attempt that only a count tells of."""
 
 
 def served_change(base: Run, run: Run) -> str:
