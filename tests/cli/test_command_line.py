@@ -18,7 +18,14 @@ from passhat.cli.shared.commands import every_command
 Passhat = Callable[..., Any]
 MOST_OPTIONS = 269
 """Of the commands and options that version 0.2.0 began with."""
-LATER_COMMANDS = {"label": 8, "judge-check": 6, "history": 8, "bisect": 10, "leaderboard": 8}
+LATER_COMMANDS = {
+    "label": 8,
+    "judge-check": 6,
+    "history": 8,
+    "bisect": 10,
+    "leaderboard": 8,
+    "mcp": 1,
+}
 """Commands that came after, with the most options of each."""
 LATER_OPTIONS = {
     "--corrected",

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "battle": "needs agents of a scenario; tests/integrations/agentbeats runs it",
     "judge": "needs samples of programs; docs/judging-code.md runs it",
     "bisect": "needs a history with a break; docs/which-change.md runs it",
+    "mcp": "needs a client; tests/cli/test_mcp.py has one",
     "sandbox check": "tests/judging runs it with what this machine has",
 }
 ENDS_WITH = {"gate": (0, 1, 3), "review": (1,), "doctor": (0, 1)}

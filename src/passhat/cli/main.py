@@ -45,7 +45,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Look ahead": ("plan", "forecast", "temperature"),
         "Read and write logs": ("read", "import", "export", "validate"),
         "Judge programs": ("judge", "sandbox"),
-        "Serve other systems": ("serve", "white", "battle"),
+        "Serve other systems": ("serve", "white", "battle", "mcp"),
         "Look up": ("agents", "suites", "tasks", "completion"),
     }
 )
