@@ -89,6 +89,31 @@ RIGHT = {
         "import json, urllib.request\ndef f(url):\n"
         "    with urllib.request.urlopen(url) as answer: return json.loads(answer.read())",
     ),
+    "a patch of the tests' own module": (
+        "from unittest.mock import patch\nwith patch(__name__ + '.g', return_value=4):\n"
+        "    assert f() == 5\nassert f() == 2",
+        "def g(): return 1\ndef f(): return g() + 1",
+    ),
+    "folders of modules": (
+        "import sys\nf('/none')\nassert sys.path[-1] == '/none'",
+        "import sys\ndef f(place): sys.path.append(place)",
+    ),
+    "random numbers, seeded twice alike": (
+        "import random\nrandom.seed(4)\nonce = f(), random.random(), f()\n"
+        "random.seed(4)\nassert once == (f(), random.random(), f())\n"
+        "random.seed(4)\nassert [random.random() for _ in range(3)] == list(once)",
+        "import random\ndef f(): return random.random()",
+    ),
+    "a member of an enumeration of the library": (
+        "import signal\nassert f(17) is signal.SIGCHLD and g(signal.SIGTERM) == 15",
+        "import signal\ndef f(n): return signal.Signals(n)\ndef g(one): return one.value",
+    ),
+    "the code of a function": (
+        "def g(x, y=2, *, z=int) -> str: pass\nassert f(g) == (['x', 'y'], (2,), True, False)",
+        "import inspect, types\ndef f(g):\n    spec = inspect.getfullargspec(g)\n"
+        "    return (spec.args, spec.defaults, isinstance(g, types.LambdaType),\n"
+        "        inspect.iscoroutinefunction(g))",
+    ),
     "data in a pickle": (
         "import pickle\nassert pickle.loads(f({'a': {1}})) == {'a': {1}}",
         "import pickle\ndef f(x): return pickle.dumps(x)",

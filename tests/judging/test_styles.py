@@ -298,7 +298,7 @@ CONSTRUCTS = {
     "signature": (
         "def g(x, y): pass\nassert f(g) == ['x', 'y']",
         "import inspect\ndef f(g): return list(inspect.signature(g).parameters)",
-        "missing, unconfirmed: the signature of a function",
+        "passed",
     ),
     "annotations": (
         "def g(x: int): pass\nassert f(g) == ['x']",

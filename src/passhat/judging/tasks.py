@@ -113,7 +113,7 @@ class CodeTask:
             # In one namespace the program may use what the tests import.
             "late_imports": _library_imports(self.tests),
             "shared": (shared := shared_state(self.tests)),
-            "files": bool(_FILES & set(shared)),
+            "files": bool(_FILES & set(shared)) or "sys.path" in self.tests,
             "inexact": bool(shared) or _compares_identity(self.tests),
         }
 

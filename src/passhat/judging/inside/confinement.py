@@ -17,7 +17,7 @@ from typing import Any
 
 from . import seccomp
 
-__all__ = ["Confinement", "FolderRules"]
+__all__ = ["Confinement", "FolderRules", "map_user"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
@@ -74,6 +74,17 @@ def _all_read_only() -> bool:
         ctypes.c_size_t(32),
     )
     return bool(result == 0)
+
+
+def map_user(user: int, group: int) -> None:
+    """Keep the ids in a user namespace that this process has just made."""
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
+            file.write(text)
 
 
 class Confinement:
@@ -134,13 +145,7 @@ class Confinement:
             return False
         if user != 0:
             try:
-                for name, text in (
-                    ("setgroups", "deny"),
-                    ("uid_map", f"{user} {user} 1"),
-                    ("gid_map", f"{group} {group} 1"),
-                ):
-                    with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
-                        file.write(text)
+                map_user(user, group)
             except OSError:
                 return False
         return _mount("", "/", "", _RECURSIVE | _PRIVATE)

@@ -167,7 +167,9 @@ def _compile(tests: str) -> Any:
 
 def _namespace(tests: TestsEnd, brief: dict[str, Any]) -> dict[str, Any]:
     """Globals of the tests: helpers of the prompt, then the program under the names left free."""
-    names: dict[str, Any] = {"__name__": "tests", "__builtins__": builtins}
+    module = programs.new_module("tests")
+    names: dict[str, Any] = vars(module)
+    names["__builtins__"] = builtins
     try:
         exec(compile(brief["helpers"], "helpers.py", "exec", dont_inherit=True), names)
     except BaseException as error:
@@ -198,6 +200,7 @@ def _provide_modules(tests: TestsEnd) -> None:
         module = ModuleType(name)
         module.__getattr__ = attribute  # type: ignore[method-assign]
         sys.modules[name] = module
+    vars(sys.modules["tests"])["__getattr__"] = attribute  # for patches by name
     sys.modules["pytest"] = pytest_module(Unsupported)
 
 
@@ -235,6 +238,7 @@ def examine_plain(source: str, brief: dict[str, Any]) -> Outcome:
         sys.modules["pytest"] = pytest_module(Unsupported)
     before = dict(names)
     test_names: dict[str, Any] = names if brief["one_namespace"] else _TestNames(names)
+    sys.modules["tests"] = module  # for patches by name
     test_names["__name__"] = "tests"  # which test cases are known by
     try:
         exec(code, test_names)

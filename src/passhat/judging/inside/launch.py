@@ -62,13 +62,8 @@ def _close_walls(rules: dict[str, Any]) -> None:
         if _LIBC.unshare(ctypes.c_int(flags | more)) == 0:
             has_network_wall = bool(more)
             if user != 0:
-                for name, text in (
-                    ("setgroups", "deny"),
-                    ("uid_map", f"{user} {user} 1"),
-                    ("gid_map", f"{group} {group} 1"),
-                ):
-                    with contextlib.suppress(OSError), open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
-                        file.write(text)
+                with contextlib.suppress(OSError):
+                    confinement.map_user(user, group)
             break
     walls = confinement.FolderRules(
         rules["readable"], rules["writable"], _DEVICES, network=rules["network"]

@@ -46,9 +46,10 @@ def _place_of(patch: Any) -> tuple[str, str, str] | None:
         module, name = owner.__name__, ""
     elif not isinstance(owner, type):
         return None
-    if module in (None, "tests") or (module, patch.attribute) in _STREAMS:
+    if module is None or (module == "tests" and name) or (module, patch.attribute) in _STREAMS:
         return None
-    return str(module), name, patch.attribute
+    # Tests that patch their own module mean the program, which plain Python runs in it.
+    return "solution" if module == "tests" else str(module), name, patch.attribute
 
 
 class Patches:

@@ -25,6 +25,7 @@ from .stand_ins import (
     Stopped,
     Unsupported,
     describe_class,
+    describe_signature,
     error_text,
     flatten,
     kind_of,
@@ -258,6 +259,8 @@ class Peer:
             return _bind_special(target, name)(*arguments)
         if verb == "next":
             return next(target)
+        if verb == "signature":
+            return describe_signature(target)
         raise AttributeError(verb)
 
     # -- writing what is not data ----------------------------------------------------------------

@@ -76,13 +76,14 @@ class _Printed(io.TextIOBase):
 
 
 class _Program(Peer):
-    """The program's end: it also sends prints."""
+    """The program's end: it also sends prints and random draws."""
 
     def __init__(self, channel: int, folder: str) -> None:
         super().__init__(channel, 1, folder=folder)
         self.module = new_module(MODULE)
         self._out, self._err = _Printed(), _Printed()
         sys.stdout, sys.stderr, sys.stdin = self._out, self._err, io.StringIO()
+        self._random: Any = None
         self._patches = Patches()
 
     def forget_printed(self) -> None:
@@ -97,6 +98,7 @@ class _Program(Peer):
 
             version, numbers, gauss = message["r"]
             random.setstate((version, tuple(numbers), gauss))
+            self._random = random.getstate()
 
     def additions(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -104,6 +106,11 @@ class _Program(Peer):
             fields["o"] = self._out.take()
         if self._err.parts:
             fields["e"] = self._err.take()
+        if self._random is not None:
+            import random
+
+            if (state := random.getstate()) != self._random:
+                self._random = fields["r"] = state
         return fields
 
     def serve_other(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:

@@ -8,10 +8,11 @@ code decide a comparison in the tests: it compares by fields, or stops the judge
 from __future__ import annotations
 
 import enum
+import sys
 from _abc import _get_dump  # type: ignore[import-not-found]
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any, Optional
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Stopped",
     "Unsupported",
     "describe_class",
+    "describe_signature",
     "error_text",
     "flatten",
     "forward_comparisons",
@@ -98,6 +100,11 @@ class RemoteObject:
         raise self._passhat_peer.stop(Unsupported("copy or pickle of an object of the program"))
 
 
+def _claim(kind: type) -> Any:
+    """A class for ``isinstance``; it has no setter, so that it cannot be changed."""
+    return property(lambda _self: kind)
+
+
 def _call(self: RemoteObject, *arguments: Any, **keywords: Any) -> Any:
     return self._passhat_peer.call(self._passhat_number, arguments, keywords)
 
@@ -126,7 +133,24 @@ class RemoteFunction(RemoteObject):
 
     @property
     def __signature__(self) -> Any:
-        raise self._passhat_peer.stop(Unsupported("the signature of a function across the border"))
+        from inspect import Parameter, Signature
+
+        parameters, result = self._passhat_peer.ask("signature", self._passhat_number, "")
+        return Signature([Parameter(**facts) for facts in parameters], **result)
+
+
+class RemoteLambda(RemoteFunction):
+    """A function that is written in Python; also for ``isinstance``."""
+
+    __slots__ = ()
+    __class__ = _claim(FunctionType)
+
+    @property
+    def __code__(self) -> Any:
+        """Code with the same parameters and nothing in it."""
+        names = tuple(self.__signature__.parameters)
+        empty = (lambda: None).__code__
+        return empty.replace(co_argcount=len(names), co_nlocals=len(names), co_varnames=names)
 
 
 class RemoteIterator(RemoteObject):
@@ -145,18 +169,12 @@ class RemoteGenerator(RemoteIterator):
     """A generator; also for ``isinstance`` and ``inspect.isgenerator``."""
 
     __slots__ = ()
-
-    @property
-    def __class__(self) -> Any:
-        return GeneratorType
-
-    @__class__.setter
-    def __class__(self, _other: Any) -> None:
-        raise TypeError("the class cannot be changed")
+    __class__ = _claim(GeneratorType)
 
 
 _KINDS: dict[str, type] = {
     "callable": RemoteFunction,
+    "function": RemoteLambda,
     "generator": RemoteGenerator,
     "iterator": RemoteIterator,
 }
@@ -238,6 +256,9 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
     name = str(facts["name"])
     body: dict[str, Any] = {"__module__": "solution", "_passhat_class": number}
     if "enum" in facts:
+        namesake = getattr(sys.modules.get(str(facts.get("module"))), name, None)
+        if isinstance(namesake, enum.EnumMeta) and namesake.__module__ not in OWN_MODULES:
+            return namesake  # of the library, which both sides have
         members = [(key, peer.decode(value)) for key, value in facts["members"]]
         if any(key.startswith("_") for key, _ in members):
             raise ValueError("a member that would be a method")
@@ -410,9 +431,10 @@ def _fields(instance: Any) -> tuple[Any, ...]:
     kind = type(instance)
     values = {name: getattr(instance, name) for name in kind._passhat_fields}
     arguments, keywords = instance._passhat_arguments
-    given = {**dict(zip(kind._passhat_fields, arguments)), **keywords}  # noqa: B905 - Python 3.9
-    if len(given) < len(arguments) or any(
-        name not in values or values[name] != value for name, value in given.items()
+    arguments_by_name = dict(zip(kind._passhat_fields, arguments))  # noqa: B905 - Python 3.9
+    if len(arguments_by_name) < len(arguments) or any(
+        name not in values or values[name] != value
+        for name, value in {**arguments_by_name, **keywords}.items()
     ):
         what = f"the program's class {kind.__name__} changes what it is given"
         raise instance._passhat_peer.stop(Unsupported(what))
@@ -482,6 +504,8 @@ def kind_of(value: Any) -> str:
     kind = type(value)
     if kind is GeneratorType:
         return "generator"
+    if kind is FunctionType:
+        return "function"
     if hasattr(kind, "__await__") and kind.__module__ not in OWN_MODULES:
         return "awaitable"
     if callable(value) and kind.__module__ in ("builtins", "functools", "operator"):
@@ -510,6 +534,23 @@ def flatten(value: Any) -> list[Any]:
     return [""]
 
 
+def describe_signature(function: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The parameters of a function and what it returns, as arguments for ``inspect``."""
+    from inspect import signature
+
+    facts = signature(function)
+    parameters = [
+        {
+            name: int(value) if name == "kind" else value
+            for name in ("name", "kind", "default", "annotation")
+            if (value := getattr(parameter, name)) is not parameter.empty
+        }
+        for parameter in facts.parameters.values()
+    ]
+    result = facts.return_annotation
+    return parameters, {} if result is facts.empty else {"return_annotation": result}
+
+
 def describe_class(kind: type, peer: Any) -> dict[str, Any]:
     """Facts from which the other side makes the stand-in for a class."""
     facts: dict[str, Any] = {"name": str(kind.__name__)[:LONGEST_NAME]}
@@ -517,7 +558,7 @@ def describe_class(kind: type, peer: Any) -> dict[str, Any]:
         bases = [getattr(enum, name, None) for name in ("IntFlag", "Flag", "IntEnum", "StrEnum")]
         base = next((base for base in bases if base and issubclass(kind, base)), enum.Enum)
         members: dict[str, Any] = dict(kind.__members__)
-        facts["enum"] = base.__name__
+        facts["enum"], facts["module"] = base.__name__, kind.__module__
         facts["members"] = [[name, peer.encode(member.value)] for name, member in members.items()]
         return facts
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):

@@ -35,14 +35,13 @@ _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
 _MOCK_SETTERS = ("attach_mock", "configure_mock", "mock_add_spec", "reset_mock")
 _MOST_TRAFFIC = 1 << 20
+_BLOCK, _MOST_BLOCKS = 624, 16
+"""Numbers that Python's generator makes at once, and how many times a program may have it do so."""
 _PLAIN = (int, float, str, bool, type(None))
 
 
 class TestsEnd(Peer):
-    """The tests' end: it also shows the program's prints, and sends the state of random numbers.
-
-    Never the other way: a program that seeds them would choose what the tests draw.
-    """
+    """The tests' end: it also shows the program's prints, and shares random numbers."""
 
     __test__ = False  # not a test class of pytest's
 
@@ -111,6 +110,31 @@ class TestsEnd(Peer):
         for key, stream in (("o", sys.stdout), ("e", sys.stderr)):
             if type(message.get(key)) is str:
                 stream.write(message[key])
+        if "r" in message and self._random is not None and (state := self._follow(*message["r"])):
+            import random
+
+            random.setstate(state)
+            self._random = state
+
+    def _follow(self, _version: int, words: list[int], gauss: Any) -> Any:
+        """The state of random numbers that the program has drawn up to; none if it did not draw.
+
+        A program that seeds them would choose what the tests draw.
+        """
+        from random import Random
+
+        source = Random()
+        source.setstate(self._random)
+        *block, index = words
+        first = self._random[1][-1]
+        for _ in range(_MOST_BLOCKS):
+            version, (*numbers, _at), _gauss = source.getstate()
+            if numbers == block and type(index) is int and first <= index <= _BLOCK:
+                same = gauss == self._random[2]
+                return (version, (*numbers, index), self._random[2] if same else None)
+            source.getrandbits(32 * _BLOCK)
+            first = 0
+        return None
 
     # -- exactness -------------------------------------------------------------------------------
 
@@ -147,7 +171,7 @@ class TestsEnd(Peer):
     def adopt_class(self, number: int) -> Any:
         self.mirrored = True
         kind = super().adopt_class(number)
-        if isinstance(kind, EnumMeta):
+        if isinstance(kind, EnumMeta) and "_passhat_class" in vars(kind):
             members: Any = kind.__members__
             values = [member.value for member in members.values()]
             if any(value in values[:at] for at, value in enumerate(values)):
@@ -156,7 +180,7 @@ class TestsEnd(Peer):
 
     def adopt_object(self, number: int) -> Any:
         # A function of the program is called; whatever else is done with it is a request.
-        if self._described[number][0] != "callable":
+        if self._described[number][0] not in ("callable", "function"):
             self.mirrored = True
         return super().adopt_object(number)
 
