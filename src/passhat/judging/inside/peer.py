@@ -15,20 +15,22 @@ from types import BuiltinFunctionType, ModuleType
 from typing import Any, Optional
 
 from . import wire
-from .folder import Folder
-from .stand_ins import (
+from .facts import (
     LONGEST_NAME,
     OWN_MODULES,
+    describe_class,
+    describe_signature,
+    flatten,
+    kind_of,
+)
+from .folder import Folder
+from .stand_ins import (
     ProgramFailed,
     RemoteObject,
     RemoteType,
     Stopped,
     Unsupported,
-    describe_class,
-    describe_signature,
     error_text,
-    flatten,
-    kind_of,
     make_class,
     make_object,
 )

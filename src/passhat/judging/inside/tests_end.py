@@ -13,15 +13,9 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from . import wire
+from .facts import COMPARISONS, FORWARDED
 from .peer import Peer, protocol_breach
-from .stand_ins import (
-    COMPARISONS,
-    FORWARDED,
-    ProgramFailed,
-    Unsupported,
-    is_remote,
-    judge_comparisons,
-)
+from .stand_ins import ProgramFailed, Unsupported, is_remote, judge_comparisons
 
 __all__ = ["Outcome", "TestsEnd"]
 
