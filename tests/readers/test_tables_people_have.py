@@ -32,6 +32,12 @@ READ: dict[str, tuple[str, Runs]] = {
         ONE,
     ),
     "skipped": ("test_name,result\na,PASSED\nb,SKIPPED\n", [[(0, 0, 1), (1, 1, 0)]]),
+    "programs": ("submission,task,verdict\n1,a,AC\n2,a,WA\n3,b,AC\n4,b,AC\n", ONE),
+    "circles and crosses": ("問題,モデル,正解\na,x,×\nb,x,○\n", SINGLE),
+    "odd endings": (
+        "task,trial,result\na,1,pass\na,2,timeout\nb,1,pass\nb,2,pass\n",
+        [[(1, 1, 1), (2, 2, 0)]],
+    ),
     # wide
     "signs of numbers": ("Task,#1,#2,Notes\na,✓,✗,hm\nb,✓,✓,hm\n", ONE),
     "model and run": (
@@ -159,6 +165,19 @@ READ: dict[str, tuple[str, Runs]] = {
         "## claude\n\n| task | ok |\n|--|--|\n| a | yes |\n| b | yes |\n",
         TWO,
     ),
+    "a rule with crosses": ("| task | ok |\n|----+----|\n| a | no |\n| b | yes |\n", SINGLE),
+    "a file by seeds": (
+        json.dumps({"seed_0": {"a": True, "b": True}, "seed_1": {"a": False, "b": True}}),
+        ONE,
+    ),
+    "groups of tasks": (
+        json.dumps(
+            {"easy": [{"name": "a", "passed": False}], "hard": [{"name": "b", "passed": True}]}
+        ),
+        SINGLE,
+    ),
+    "attempts and failures": ("task,attempts,failures\na,2,1\nb,2,0\n", ONE),
+    "shares behind fractions": ("task,gpt\na,1/2 (50%)\nb,2/2 (100%)\n", ONE),
     "a total below verdicts": (
         "| Task | Pass |\n|---|---|\n| a | ❌ |\n| b | ✅ |\n| **Total** | **1/2** |\n",
         SINGLE,
@@ -252,6 +271,8 @@ def test_the_hint_works(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("groups.json", json.dumps({"x": [{"id": "u", "ok": 1}], "y": [{"id": "v", "ok": 0}]})),
+        ("errors.csv", "task,runs,errors\na,4,1\nb,4,4\n"),
         ("loss.csv", "task,loss\na,1\nb,0\n"),
         ("rates.csv", "task,pass_rate\na,0.5\nb,1\n"),
         ("page.html", "<table><tr><td>a</td></tr></table>"),

@@ -142,6 +142,7 @@ _KEYS = (
 _TESTS = (
     *(("passed_tests", "total_tests"), ("tests_passed", "tests_total")),
     *(("tests_passed", "total_tests"), ("num_tests_passed", "num_tests"), ("score", "max_score")),
+    ("points", "max_points"),
 )
 """Passed and all tests of an attempt: it passes with all of them."""
 

@@ -65,6 +65,7 @@ _NOT_ATTEMPTS = frozenset(
     }
 )
 _TRIAL_KEY = re.compile(r"(?:(?:run|trial|attempt|seed|sample|rep|try|epoch)[\s_#-]*)?\d+", re.I)
+_NAMED_TRIAL = re.compile(r"(?:trial|attempt|seed|rep|repeat|try|epoch)[\s_#-]*\d+", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,13 @@ def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
         fields["model"] = f"/{models[0]}"
     if "success" not in fields:
         return None
-    _add_keys(fields, place.levels)
+    is_group = _is_group(place, fields)
+    if is_group is None:
+        return None
+    if is_group:
+        _add_weak_task(fields, place.levels[-1:])
+    else:
+        _add_keys(fields, place.levels)
     _add_weak_task(fields, place.levels)
     if "task" not in fields:
         return None
@@ -216,6 +223,29 @@ def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
     said = ", ".join(f"{word} = {path}" for word, path in fields.items())
     mapping = RecordMap(name="nested", records=place.path, fields=paths)
     return replace(mapping, decision=f"records at {place.path}: {said}")
+
+
+def _is_group(place: _Place, fields: Mapping[str, str]) -> bool | None:
+    """Whether keys around lists are groups of tasks: {"easy": [{"name": "a", "passed": 1}]}.
+
+    ``None`` where the keys may as well be the tasks: their records have ids of their own.
+    """
+    *outer, last = place.levels
+    keys = [key for level in outer if level.has_keys for key in level.keys]
+    weak = next((name for name in last.fields if fold_name(name) in _WEAK_TASKS), None)
+    if (
+        last.has_keys
+        or not keys
+        or weak is None
+        or "task" in fields
+        or all(map(is_model_name, keys))
+    ):
+        return False
+    names = [str(node.get(weak)) for node in place.nodes]
+    is_distinct = len(set(names)) == len(names)
+    if fold_name(weak) == "id":
+        return False if all(map(_TRIAL_KEY.fullmatch, names)) else None
+    return True if is_distinct else None
 
 
 def _verdict_fields(place: _Place) -> dict[str, str] | None:
@@ -248,7 +278,8 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         has_id = any(fold_name(n) in _WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
         is_model = all(map(is_model_name, level.keys)) and (has_outer or has_id)
         word = "model" if is_model or "task" in fields else "task"
-        if is_trial and has_outer and "trial" not in fields:
+        is_named = "task" in fields and all(map(_NAMED_TRIAL.fullmatch, level.keys))
+        if ((is_trial and has_outer) or is_named) and "trial" not in fields:
             word = "trial"
         fields.setdefault(word, f"{'^' * up}@key")
 

@@ -558,5 +558,6 @@ def is_markdown(head: bytes) -> bool:
 _MODEL_HEADING = re.compile(r"#+\s*(?:model|agent)\s*:\s*[`*]*([^`*]+?)[`*]*\s*", re.IGNORECASE)
 _EMPHASIS = re.compile(r"^(\*\*|\*|`)(.+)\1$")
 """Not the underscore: names of tasks begin and end with it."""
-_MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
-_MARKDOWN_TABLE = re.compile(rb"(?m)^[^\n]*\|[^\n]*\n\s*\|?\s*:?-+:?\s*\|[\s:|-]*$")
+# Org tables have + between the dashes.
+_MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*([|+]\s*:?-+:?\s*)*\|?\s*")
+_MARKDOWN_TABLE = re.compile(rb"(?m)^[^\n]*\|[^\n]*\n\s*\|?\s*:?-+:?\s*[|+][\s:|+-]*$")

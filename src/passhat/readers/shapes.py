@@ -166,6 +166,8 @@ def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
         return _counts(known.without("success", "score", "rate"), chunk, passes)
     if passes and "fails" in meaning and "n" not in meaning:
         return _passes_and_fails(columns, chunk, passes)
+    if "fails" in meaning and "n" in meaning and passes is None and "rate" not in meaning:
+        return _total_and_fails(columns, chunk)
     return _total_with(columns, chunk, source) if "n" in meaning and "c" not in meaning else None
 
 
@@ -189,7 +191,35 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
         return _fractions(columns)
     if cells and all(split_list(cell) is not None for cell in cells):
         return _list_cells(columns)
-    return _run_names(columns, chunk)
+    return _with_odd_endings(_run_names(columns, chunk), cells)
+
+
+_ODD_ENDINGS = frozenset(
+    {
+        *("timeout", "timed out", "timed_out", "crash", "crashed", "error", "errored", "exception"),
+        *("aborted", "cancelled", "canceled", "interrupted", "killed", "oom", "inconclusive"),
+        *("partial", "partially", "partially correct", "unclear", "unknown", "incomplete"),
+    }
+)
+
+
+def _with_odd_endings(shape: Shape, cells: Sequence[object]) -> Shape:
+    """Words about how an attempt ended that are no verdict, beside verdicts: missing, and said."""
+    words = RewardWords()
+    success = shape.columns.meaning["success"]
+    odd = {cell for cell in cells if str(cell).strip().lower() in _ODD_ENDINGS}
+    good = [cell for cell in cells if reward_or_none(words, cell) == 1]
+    if not odd or not good:
+        return shape
+
+    def rearrange(chunk: Chunk) -> tuple[Chunk, list[int] | None]:
+        chunk, origins = shape.rearrange(chunk)
+        verdicts = [None if cell in odd else cell for cell in chunk[success]]
+        return {**{name: chunk[name] for name in chunk}, success: verdicts}, origins
+
+    remedy = f"; if they failed: --pass '{success} == {good[0]}'" if len(good) == 1 else ""
+    decision = f"counted as missing: {some(sorted(map(repr, odd)), 4)} in {success!r}{remedy}"
+    return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, decision))
 
 
 def _rate_verdict(columns: ColumnMap, chunk: Chunk) -> Shape | None:
@@ -338,6 +368,24 @@ def _passes_and_fails(columns: ColumnMap, chunk: Chunk, passes: str) -> Shape | 
     missing = columns.meaning.get("missing")
     if missing is not None:
         decision += f", {missing!r} are missing"
+    return _as_counts(columns, count, decision)
+
+
+def _total_and_fails(columns: ColumnMap, chunk: Chunk) -> Shape | None:
+    """A number of attempts and how many of them failed; the others passed."""
+    total, fails = columns.meaning["n"], columns.meaning["fails"]
+    if not (_are_counts(chunk, total) and _are_counts(chunk, fails)):
+        return None
+
+    def count(part: Chunk) -> tuple[list[object], list[object]]:
+        pairs = [
+            tuple(map(parse_number, row)) for row in zip(part[total], part[fails], strict=True)
+        ]
+        return [n for n, _ in pairs], [
+            None if n is None or failed is None else n - failed for n, failed in pairs
+        ]
+
+    decision = f"a row is a task: all of its {total!r} attempts but {fails!r} passed"
     return _as_counts(columns, count, decision)
 
 

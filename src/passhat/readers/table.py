@@ -43,7 +43,7 @@ from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.cells import RowError, TextColumn
-from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
+from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
@@ -401,7 +401,8 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
         )
     column = columns.meaning.get("task") or _likely_task(columns, chunk)
     task = "" if fold_name(column) in ALIASES["task"] else f" --map task={column}"
-    rule = suggest_rule(names)
+    # A number of failures is no verdict.
+    rule = suggest_rule([n for n in names if not (is_negative(n) and _is_count(chunk[n]))])
     if rule:
         case = "true means a failure"
         if "@" in rule:
@@ -428,10 +429,16 @@ def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOpti
 
 
 def _likely_task(columns: ColumnMap, chunk: Chunk) -> str:
-    """The first column of texts, which most tables begin with."""
+    """The first column of texts that differ from row to row, or of any texts."""
     names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
     texts = [n for n in names if any(parse_number(c) is None for c in distinct_cells(chunk[n]))]
+    texts.sort(key=lambda name: len(distinct_cells(chunk[name])) < len(chunk[name]))
     return (*texts, *names, "COLUMN")[0]
+
+
+def _is_count(cells: Sequence[object]) -> bool:
+    numbers = [parse_number(cell) for cell in distinct_cells(cells)]
+    return any(number is not None and number > 1 for number in numbers)
 
 
 def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:

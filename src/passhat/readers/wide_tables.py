@@ -32,7 +32,8 @@ __all__ = [
 ]
 
 
-FRACTION = re.compile(r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*")
+FRACTION = re.compile(r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?")
+"""Passes of attempts: 3/4, 3 of 4, 3/4 (75%)."""
 N_CELL, PASSES_CELL = "passhat:n", "passhat:c"
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _SIGNS = re.compile(r"[✓✔✅✗✘✖❌🟢🔴🟩🟥👍👎]\ufe0f?")

@@ -29,6 +29,7 @@ _PASSED = frozenset(
     {
         *("true", "yes", "y", "t", "pass", "passed", "passes", "success", "succeeded", "correct"),
         *("resolved", "ok", "okay", "right", "solved", "accepted", "win", "won", "successful"),
+        *("ac", "○", "◯", "〇"),
         *("✓", "✔", "✔️", "✅", "☑", "☑️", "🟢", "🟩", "👍", "💚", "🎉"),
         *("ja", "wahr", "richtig", "korrekt", "bestanden", "oui", "vrai", "réussi", "réussite"),
         *("sí", "si", "verdadero", "correcto", "aprobado", "sim", "verdadeiro", "vero", "sì"),
@@ -40,7 +41,8 @@ _FAILED = frozenset(
     {
         *("false", "no", "n", "f", "fail", "failed", "fails", "failure", "incorrect", "wrong"),
         *("not ok", "unresolved", "unsolved", "unsuccessful", "rejected", "loss", "lost", "ko"),
-        *("not passed", "not solved", "not resolved", "not correct"),
+        *("not passed", "not solved", "not resolved", "not correct", "nok", "wa", "wrong answer"),
+        *("tle", "time limit exceeded", "mle", "memory limit exceeded", "×", "✕"),
         *("✗", "✘", "✖", "✖️", "❌", "☒", "🔴", "🟥", "👎", "💔"),
         *("nein", "falsch", "inkorrekt", "nicht bestanden", "non", "faux", "échec", "échoué"),
         *("falso", "incorrecto", "fallido", "suspenso", "não", "nao", "нет", "неверно", "ложь"),
