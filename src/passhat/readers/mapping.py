@@ -342,7 +342,9 @@ class _MappedFile:
                 record, self._file.root
             )
             return verdict
-        return self._get(record, "success")
+        value = self._get(record, "success")
+        # The object around a verdict that is null, where a later path names the object.
+        return None if isinstance(value, dict) and len(self._fields["success"]) > 1 else value
 
     def _take_wide(self, record: Record) -> None:
         """Add an attempt for every matching field: its value, or a value inside it."""
