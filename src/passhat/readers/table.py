@@ -22,6 +22,7 @@ from passhat.readers.guessing import (
     unknown_format,
 )
 from passhat.readers.mapping import read_mapped
+from passhat.readers.nested_records import guess_nested
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
@@ -30,7 +31,6 @@ from passhat.readers.row_groups import (
     Regrouping,
     ScorerChoice,
     ScorerFilter,
-    guess_nested,
     join_columns,
     named_parts,
 )

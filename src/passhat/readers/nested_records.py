@@ -1,0 +1,274 @@
+"""Records inside a document of unknown structure: models, tasks and attempts by keys and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from passhat.readers.record_map import RecordMap
+from passhat.readers.records import RecordFile, content_kind, plain_log
+from passhat.readers.sources import Source
+from passhat.readers.wide_tables import is_model_name, reward_or_none
+from passhat.stats.outcomes.columns import ALIASES, fold_name, is_negative
+from passhat.stats.outcomes.rewards import RewardWords
+
+__all__ = ["guess_nested"]
+
+_WEAK_TASKS = ("id", "name", "question", "prompt", "nodeid")
+_NODES_LOOKED_AT = 30
+_DEEPEST = 5
+_ATTEMPTS = frozenset(
+    {
+        *("attempts", "trials", "runs", "samples", "rollouts", "generations", "episodes"),
+        *("repeats", "repetitions", "tries", "epochs", "completions"),
+    }
+)
+"""Lists of attempts at a task: they count, whatever else the task states."""
+_ITEMS = frozenset(
+    {
+        *("results", "tasks", "questions", "items", "cases", "outcomes", "records", "data"),
+        *("evals", "evaluations", "problems", "instances", "examples", "scenarios", "details"),
+        *("models", "agents", "logs", "rows", "entries", "tests_run", "seeds", "per_task"),
+    }
+)
+_NOT_ATTEMPTS = frozenset(
+    {
+        *("tests", "checks", "assertions", "steps", "turns", "tool_calls", "messages", "rubric"),
+        *("criteria", "metrics", "scores", "errors", "history", "trajectory", "events", "args"),
+        *("config", "metadata", "meta", "info", "params", "parameters", "settings", "usage"),
+        *("summary", "stats", "totals", "aggregate", "aggregates", "overall", "by_category"),
+        *("exact", "exact_match", "em", "f1", "bleu", "rouge", "precision", "recall", "auc"),
+    }
+)
+_TRIAL_KEY = re.compile(r"(?:(?:run|trial|attempt|seed|sample|rep|try|epoch)[\s_#-]*)?\d+", re.I)
+_NAMED_TRIAL = re.compile(r"(?:trial|attempt|seed|rep|repeat|try|epoch)[\s_#-]*\d+", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A list or an object of like elements on the way to the records."""
+
+    has_keys: bool
+    keys: tuple[str, ...]
+    fields: tuple[str, ...]
+    """Plain fields of the elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place of possible records: the path, the levels on the way, and some of the records."""
+
+    path: str
+    levels: tuple[_Level, ...]
+    nodes: tuple[Any, ...]
+
+
+def guess_nested(source: Source, *, attempts_only: bool = False) -> RecordMap | None:
+    """The mapping of a document with nested records; ``None`` where its structure is unclear.
+
+    ``attempts_only`` looks for lists of attempts alone, which count whatever the task states.
+    """
+    is_lines = content_kind(source) == "JSON lines"
+    nodes = []
+    for record in RecordFile(source, plain_log(source)).records():
+        nodes.append(record.data)
+        if len(nodes) >= _NODES_LOOKED_AT:
+            break
+    if not nodes:
+        return None
+    root = nodes[0] if not is_lines and isinstance(nodes[0], dict) else {}
+    start = _Level(False, (), _plain_fields(nodes))
+    levels = (start,) if is_lines else ()
+    places = sorted(_walk(nodes, "", levels, 0), key=lambda place: -len(place.levels))
+    for place in places:
+        names = re.findall(r"([^.\[\]*\"]+)(?:\[\*\]|\.\*)?$", place.path)
+        is_attempts = bool(names) and fold_name(names[0]) in _ATTEMPTS
+        is_leaf = not any(isinstance(node, dict) for node in place.nodes)
+        if (attempts_only and not is_attempts) or (is_leaf and source.found):
+            continue  # true and false in a file beside others may be settings
+        mapping = _map_place(place, _plain_fields([root]))
+        if mapping is not None:
+            return mapping
+    return None
+
+
+def _walk(
+    nodes: Sequence[Any], path: str, levels: tuple[_Level, ...], depth: int
+) -> Iterator[_Place]:
+    """Places of possible records below some nodes of one kind."""
+    if depth > _DEEPEST or not nodes:
+        return
+    lists = [node for node in nodes if isinstance(node, list)]
+    objects = [node for node in nodes if isinstance(node, dict)]
+    if len(lists) * 2 > len(nodes):
+        inner = [element for node in lists for element in node[:_NODES_LOOKED_AT]]
+        if inner and all(isinstance(element, dict) for element in inner):
+            level = _Level(False, (), _plain_fields(inner))
+            place = _Place(f"{path}[*]", (*levels, level), tuple(inner))
+            yield place
+            yield from _walk(inner, place.path, place.levels, depth + 1)
+        return
+    if len(objects) * 2 <= len(nodes):
+        return
+    if _is_map(objects, path):
+        inner = [value for node in objects for value in list(node.values())[:_NODES_LOOKED_AT]]
+        keys = tuple(dict.fromkeys(str(key) for node in objects for key in node))
+        level = _Level(True, keys, _plain_fields(inner))
+        star = f"{path}.*" if path else "*"
+        yield _Place(star, (*levels, level), tuple(inner))
+        yield from _walk(inner, star, (*levels, level), depth + 1)
+        return
+    names = dict.fromkeys(key for node in objects for key in node)
+    for name in names:
+        fold = fold_name(str(name))
+        values = [node[name] for node in objects if name in node]
+        if fold in _NOT_ATTEMPTS or not any(isinstance(value, list | dict) for value in values):
+            continue
+        step = name if re.fullmatch(r"[^.\[\]\"*]+", str(name)) else f'"{name}"'
+        yield from _walk(values, f"{path}.{step}" if path else step, levels, depth + 1)
+
+
+def _is_map(objects: Sequence[dict[str, Any]], path: str) -> bool:
+    """Whether objects hold like things by their names, rather than the fields of a thing."""
+    names = {fold_name(str(key)) for node in objects for key in node}
+    values = [value for node in objects for value in node.values()]
+    known = {alias for aliases in ALIASES.values() for alias in aliases if len(alias) > 1}
+    if not values or names & (_ATTEMPTS | _ITEMS | _NOT_ATTEMPTS | known):
+        return False
+    kinds = {_kind(value) for value in values}
+    if kinds in ({"object"}, {"list"}):
+        return path.endswith("*") or len(values) > 1 or all(map(is_model_name, names))
+    # Elements of a list with the same few fields are records, and the fields their metrics:
+    # [{"em": 1, "f1": 0}, {"em": 0, "f1": 0}].
+    is_record = (path.endswith("[*]") or (not path and len(objects) > 1)) and all(
+        node.keys() == objects[0].keys() for node in objects
+    )
+    is_numbered = all(any(map(str.isdigit, name)) for name in names)
+    is_map = len(names) > 1 and is_numbered if is_record else len(values) > 1
+    return kinds == {"verdict"} and is_map
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "object"
+    if _is_verdict(value) or (isinstance(value, list) and value and all(map(_is_verdict, value))):
+        return "verdict"
+    return "list" if isinstance(value, list) else "other"
+
+
+def _is_verdict(value: object) -> bool:
+    if value is None or isinstance(value, dict | list):
+        return value is None
+    reward = reward_or_none(RewardWords(), value)
+    return reward is not None and (reward in (0.0, 1.0) or reward != reward)
+
+
+def _plain_fields(nodes: Sequence[Any]) -> tuple[str, ...]:
+    names = {
+        str(key): None
+        for node in nodes
+        if isinstance(node, dict)
+        for key, value in node.items()
+        if not isinstance(value, dict | list)
+    }
+    return tuple(names)
+
+
+def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
+    """The mapping of the records at a place; ``None`` without a task or a verdict."""
+    fields = _verdict_fields(place)
+    if fields is None:
+        return None
+    _add_aliases(fields, place.levels)
+    models = [name for name in root if fold_name(name) in ALIASES["model"]]
+    if models and "model" not in fields:
+        fields["model"] = f"/{models[0]}"
+    if "success" not in fields:
+        return None
+    is_group = _is_group(place, fields)
+    if is_group is None:
+        return None
+    if is_group:
+        _add_weak_task(fields, place.levels[-1:])
+    else:
+        _add_keys(fields, place.levels)
+    _add_weak_task(fields, place.levels)
+    if "task" not in fields:
+        return None
+    paths = {word: (path,) for word, path in fields.items()}
+    said = ", ".join(f"{word} = {path}" for word, path in fields.items())
+    mapping = RecordMap(name="nested", records=place.path, fields=paths)
+    return replace(mapping, decision=f"records at {place.path}: {said}")
+
+
+def _is_group(place: _Place, fields: Mapping[str, str]) -> bool | None:
+    """Whether keys around lists are groups of tasks: {"easy": [{"name": "a", "passed": 1}]}.
+
+    ``None`` where the keys may as well be the tasks: their records have ids of their own.
+    """
+    *outer, last = place.levels
+    keys = [key for level in outer if level.has_keys for key in level.keys]
+    weak = next((name for name in last.fields if fold_name(name) in _WEAK_TASKS), None)
+    if (
+        last.has_keys
+        or not keys
+        or weak is None
+        or "task" in fields
+        or all(map(is_model_name, keys))
+    ):
+        return False
+    names = [str(node.get(weak)) for node in place.nodes]
+    is_distinct = len(set(names)) == len(names)
+    if fold_name(weak) == "id":
+        return False if all(map(_TRIAL_KEY.fullmatch, names)) else None
+    return True if is_distinct else None
+
+
+def _verdict_fields(place: _Place) -> dict[str, str] | None:
+    """The value itself where it is a verdict; ``None`` where plain values are something else."""
+    leaves = [node for node in place.nodes if not isinstance(node, dict)]
+    if not leaves:
+        return {}
+    is_verdict = len(leaves) == len(place.nodes) and all(_kind(n) == "verdict" for n in leaves)
+    return {"success": "@value"} if is_verdict else None
+
+
+def _add_aliases(fields: dict[str, str], levels: Sequence[_Level]) -> None:
+    """Fields by their names: the verdict in the record, the others also around it."""
+    for up, level in enumerate(reversed(levels)):
+        for word in ("success", "task", "trial", "model", "score"):
+            if word in fields or (word in ("success", "score") and up):
+                continue
+            name = _find_alias(word, level.fields, set(fields.values()))
+            if name is not None:
+                fields[word] = "^" * up + name
+
+
+def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
+    """Keys from the inside out: the number of an attempt, the task, the model."""
+    for up, level in enumerate(reversed(levels)):
+        if not level.has_keys:
+            continue
+        has_outer = any(outer.has_keys for outer in levels[: len(levels) - up - 1])
+        is_trial = all(_TRIAL_KEY.fullmatch(key) for key in level.keys) and "task" not in fields
+        has_id = any(fold_name(n) in _WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
+        is_model = all(map(is_model_name, level.keys)) and (has_outer or has_id)
+        word = "model" if is_model or "task" in fields else "task"
+        is_named = "task" in fields and all(map(_NAMED_TRIAL.fullmatch, level.keys))
+        if ((is_trial and has_outer) or is_named) and "trial" not in fields:
+            word = "trial"
+        fields.setdefault(word, f"{'^' * up}@key")
+
+
+def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
+    for up, level in enumerate(reversed(levels)):
+        weak = next((n for n in level.fields if fold_name(n) in _WEAK_TASKS), None)
+        if weak is not None:
+            fields.setdefault("task", "^" * up + weak)
+
+
+def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:
+    folds = {fold_name(name): name for name in reversed(names) if not is_negative(name)}
+    return next((folds[a] for a in ALIASES[word] if a in folds and folds[a] not in used), None)
