@@ -3,8 +3,8 @@
     python check_outcomes.py FILE...
 
 Prints a line for each problem and ends with exit code 1 where there is one. This file may be copied
-into any project; it has the rules of the JSON Schema, and two that a schema cannot say: an
-attempt is listed once, and a run has one agent.
+into any project; it has the rules of the JSON Schema, and three that a schema cannot say: an
+attempt is listed once, a run has one agent and one protocol, and numbers are finite.
 """
 
 import json
@@ -27,6 +27,8 @@ SECOND = {
     "score": NUMBER, "expected": TEXT, "revision": TEXT, "started": TEXT, "labels": (list, str),
 }  # fmt: skip
 """Fields that version 2 added."""
+SAME = ("agent", "suite", "judge", "decoding", "protocol")
+"""Fields that all rows of a run have in common."""
 
 
 def is_of(value, kinds):
@@ -90,28 +92,38 @@ def verdict_problems(row):
         yield "a missing attempt has a category of failure"
 
 
+def refuse_constant(word):
+    """JSON has no NaN and no Infinity."""
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def run_problems(row, first):
+    """Fields of a run that differ between two of its rows."""
+    for name in SAME:
+        if (row.get(name) or None) != (first.get(name) or None):
+            yield f"run {row.get('run')} has {name} {first.get(name)!r} and {row.get(name)!r}"
+
+
 def file_problems(path):
     """The problems of a file: line and problem."""
-    attempts, agents = {}, {}
-    with Path(path).open(encoding="utf-8-sig") as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                yield number, f"no JSON: {error}"
-                continue
-            yield from ((number, problem) for problem in row_problems(row))
-            if not isinstance(row, dict):
-                continue
-            key = (row.get("run"), row.get("task"), row.get("attempt"))
-            if str(key) in attempts:
-                yield number, f"attempt {key[2]} of {key[1]} is also in line {attempts[str(key)]}"
-            attempts[str(key)] = number
-            agent = agents.setdefault(str(row.get("run")), row.get("agent"))
-            if agent != row.get("agent"):
-                yield number, f"run {row.get('run')} has the agents {agent} and {row.get('agent')}"
+    attempts, firsts = {}, {}
+    for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line.decode("utf-8-sig"), parse_constant=refuse_constant)
+        except (ValueError, RecursionError) as error:
+            yield number, f"no JSON: {error}"
+            continue
+        yield from ((number, problem) for problem in row_problems(row))
+        if not isinstance(row, dict):
+            continue
+        key = (row.get("run"), row.get("task"), row.get("attempt"))
+        if str(key) in attempts:
+            yield number, f"attempt {key[2]} of {key[1]} is also in line {attempts[str(key)]}"
+        attempts[str(key)] = number
+        first = firsts.setdefault(str(row.get("run")), row)
+        yield from ((number, problem) for problem in run_problems(row, first))
     if not attempts:
         yield 0, "no attempt"
 

@@ -40,10 +40,14 @@ def test_an_export_is_valid(passhat: Passhat, tmp_path: Path, rows: list[dict[st
     [
         ({"passed": "yes"}, "passed: 'yes' is not of type"),
         ({"attempt": 0}, "attempt: 0 is less than the minimum"),
-        ({"schema": "passhat.outcomes/3"}, "schema: 'passhat.outcomes/2' was expected"),
+        ({"schema": "passhat.outcomes/3"}, "none of passhat.outcomes/1 and passhat.outcomes/2"),
         ({"schema": "passhat.outcomes/1"}, "score"),
         ({"score": 1.5}, "score: 1.5 is greater than the maximum"),
         ({"cost": -1}, "cost: -1 is less than"),
+        ({"cost": float("nan")}, "cost: 'NaN' is not of type"),
+        ({"seconds": float("inf")}, "seconds: 'NaN' is not of type"),
+        ({"judge": "lenient"}, "judge is 'lenient' in one row of run 'careful'"),
+        ({"agent": "hasty"}, "agent is 'hasty' in one row"),
         ({"passed": None, "reason": None}, "reason"),
         ({"weather": "fine"}, "weather"),
         ({"task": ""}, "task"),
@@ -69,6 +73,43 @@ def test_an_attempt_twice_is_named(
     ended = passhat("validate", _write(tmp_path, [*rows[:2], rows[0]]))
     assert ended.code == 1
     assert "is also on line 1" in ended.err
+
+
+def test_many_rows_of_one_problem_are_one_line(
+    passhat: Passhat, tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    ended = passhat("validate", _write(tmp_path, [row | {"schema": "x/9"} for row in rows[:9]]))
+    assert "line 1 and 8 more rows: schema is 'x/9'" in ended.err
+    assert "1 problem" in ended.out
+
+
+@pytest.mark.parametrize(("text", "says"), [("", "has no rows"), ("[{}]", "is a JSON array")])
+def test_a_file_without_rows_is_named(
+    passhat: Passhat, tmp_path: Path, text: str, says: str
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    ended = passhat("validate", path)
+    assert (ended.code, says in ended.err) == (1, True)
+
+
+def test_rows_of_one_run_with_two_judges_are_not_read(
+    passhat: Passhat, tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    rows[0]["judge"] = "the judge of the board"
+    ended = passhat("report", _write(tmp_path, rows))
+    assert ended.code == 2
+    assert "a run has one agent and one protocol" in ended.err
+
+
+def test_a_measure_that_is_no_number_is_said_to_be_left_out(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    from passhat import read
+
+    rows[0]["cost"] = float("nan")
+    (run,) = read(_write(tmp_path, rows))
+    assert any("cost of 1 attempt is no finite number" in text for text in run.decisions)
 
 
 def test_the_schema_in_the_docs_is_the_one_that_is_checked(passhat: Passhat) -> None:

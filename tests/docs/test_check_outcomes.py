@@ -41,6 +41,9 @@ ROWS: list[tuple[dict[str, Any], bool]] = [
     ({"score": 1.5}, False),
     ({"score": True}, False),
     ({"cost": -1}, False),
+    ({"cost": float("nan")}, False),
+    ({"seconds": float("inf")}, False),
+    ({"score": float("nan")}, False),
     ({"seconds": "3"}, False),
     ({"ordered": "yes"}, False),
     ({"own": 1}, False),
@@ -75,9 +78,24 @@ def test_what_a_schema_cannot_say(checker: Any, tmp_path: Path) -> None:
     path.write_text("\n".join(json.dumps(row) for row in (ROW, ROW | {"agent": "b"})) + "\n[]\n{\n")
     problems = [text for _, text in checker.file_problems(path)]
     assert "attempt 1 of t is also in line 1" in problems[0]
-    assert "has the agents a and b" in problems[1]
+    assert "has agent 'a' and 'b'" in problems[1]
     assert "not an object" in problems[2]
     assert "no JSON" in problems[3]
+
+
+def test_both_refuse_two_judges_in_one_run(checker: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = (ROW | {"judge": "j"}, ROW | {"attempt": 2, "judge": "lenient"})
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert "has judge 'j' and 'lenient'" in next(checker.file_problems(path))[1]
+    (source,) = expand([str(path)])
+    assert "judge is 'lenient'" in next(outcome_problems(source))[1]
+
+
+def test_random_bytes_are_no_traceback(checker: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(bytes(range(128, 256)) * 3)
+    assert "no JSON" in next(checker.file_problems(path))[1]
 
 
 def test_an_export_is_valid(

@@ -71,6 +71,8 @@ def command(
     With --check, a submission is checked for a pull request; exit code 1 where it has problems.
     """
     if submission is not None:
+        if folder is not None or metrics:
+            raise click.UsageError("--check writes and ranks nothing: leave out -o and --metric.")
         return _check(sources, submission, how)
     from rich.console import Console
 
@@ -116,6 +118,11 @@ def _check(sources: Sequence[str], submission: str, how: ReadingOptions) -> Exit
         problems.append(Problem("schema", error.message))
     place = Path(submission).resolve()
     others = [run for run in how.read(sources) if Path(run.source).resolve() != place]
+    if not others and any(Path(source).resolve() == place for source in sources):
+        raise click.UsageError(
+            f"SOURCE is the submission itself ({submission}). Name the folder or the files of the "
+            "board that it is checked beside."
+        )
     if len(runs) > 1:
         problems.append(Problem("schema", f"{len(runs)} runs; a submission is one run"))
     for run in runs:
@@ -128,5 +135,6 @@ def _check(sources: Sequence[str], submission: str, how: ReadingOptions) -> Exit
     if problems:
         click.echo(f"{names}: {counted(len(problems), 'problem')}")
         return ExitCode.REFUTED
-    click.echo(f"✓ {names}: {runs[0].outcomes}; checked beside {counted(len(others), 'run')}")
+    beside = f"checked beside {counted(len(others), 'run')}" if others else "the first of its board"
+    click.echo(f"✓ {names}: {runs[0].outcomes}; {beside}")
     return ExitCode.OK

@@ -69,8 +69,11 @@ def _decoder(kind: object) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
-def decode(data: Bytes, kind: type[T]) -> T:
-    """Decode JSON, or Python's dialect of it with NaN, into a type."""
+def decode(data: Bytes, kind: type[T], *, marks: bool = False) -> T:
+    """Decode JSON, or Python's dialect of it with NaN, into a type.
+
+    NaN and Infinity become null, or with ``marks`` the text ``"NaN"``, which is no null.
+    """
     decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]
     try:
         return decoder.decode(data)
@@ -79,7 +82,8 @@ def decode(data: Bytes, kind: type[T]) -> T:
     except (msgspec.DecodeError, UnicodeDecodeError):
         if not any(mark in data for mark in _MARKS):
             raise
-        strict = _NO_NUMBER.sub(lambda m: m[0] if m[0][:1] == b'"' else b"null", data)
+        word = b'"NaN"' if marks else b"null"
+        strict = _NO_NUMBER.sub(lambda m: m[0] if m[0][:1] == b'"' else word, data)
         return decoder.decode(strict)
 
 
@@ -163,7 +167,9 @@ def open_list(data: Bytes, log: LossLog, item: type[T], noun: str) -> Iterator[T
     return (record for _, record in document.items)
 
 
-def json_lines(source: Source, log: LossLog, kind: type[T]) -> Iterator[tuple[int, T]]:
+def json_lines(
+    source: Source, log: LossLog, kind: type[T], *, marks: bool = False
+) -> Iterator[tuple[int, T]]:
     """Each line's record with its line number; a line that cannot be decoded is lost."""
     number = 0
     try:
@@ -173,7 +179,7 @@ def json_lines(source: Source, log: LossLog, kind: type[T]) -> Iterator[tuple[in
                 if not text.strip():
                     continue
                 try:
-                    record = decode(text, kind)
+                    record = decode(text, kind, marks=marks)
                 except BROKEN as error:
                     log.lose(f"line {number}", _why(error, text))
                 else:

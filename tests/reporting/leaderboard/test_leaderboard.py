@@ -15,8 +15,9 @@ import pytest
 from passhat.errors import InvalidValue
 from passhat.protocol import Protocol
 from passhat.reporting.leaderboard import BoardOptions, build_leaderboard
+from passhat.reporting.leaderboard.facts import name_skeleton
 from passhat.reporting.leaderboard.page import site_files
-from passhat.reporting.leaderboard.submissions import check_submission
+from passhat.reporting.leaderboard.submissions import check_submission, copy_chance
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Population, Terms
 
@@ -190,7 +191,23 @@ def _changed(lines: list[str], **fields: Any) -> str:
         (_changed(_table(**GOOD), cost=-1), "schema: "),
         (_changed(_table(**GOOD), passed="yes"), "schema: "),
         (_changed(_table(**GOOD), suite=None, judge=None), "suite and judge are not recorded"),
-        ("\n".join(_table(**GOOD)[:-1]), "a task has 3 attempts where all others have 4"),
+        ("\n".join(_table(**GOOD)[:-1]), "1 task has fewer attempts than the others: t11 has 3"),
+        (
+            "\n".join([*_table(**GOOD), _table(**GOOD)[0].replace('"attempt": 1', '"attempt": 5')]),
+            "1 task has more attempts than the others: t0 has 5, others 4",
+        ),
+        (_changed(_table(**GOOD), score=0.0), "passed with a score of 0"),
+        (_changed(_table(**GOOD), score=1.0), "failed with a score of 1"),
+        (_changed(_table(**GOOD), seconds=0), "48 attempts took 0 seconds"),
+        (_changed(_table(**GOOD), agent=" А"), "looks like a"),
+        (_changed(_table(**GOOD), agent="ne\u202ew"), "characters that cannot be seen"),
+        (_changed(_table(**GOOD), agent=""), "the agent has no name"),
+        (
+            _changed(_table(**GOOD)[:1], judge="x") + "\n" + "\n".join(_table(**GOOD)[1:]),
+            "judge is ",
+        ),
+        (_changed(_table(**GOOD), cost=float("nan")), "schema: line 1 and 47 more rows: cost"),
+        ("", "schema: the file: has no rows"),
         ("\n".join([*_table(**GOOD), _table(**GOOD)[0]]), "schema: "),
         ("nonsense", "schema: "),
     ],
@@ -203,6 +220,81 @@ def test_a_broken_submission_is_named(
     ended = passhat("leaderboard", board / "a.jsonl", board / "b.jsonl", "--check", path)
     assert ended.code == 1, ended.out + ended.err
     assert says in ended.out
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("flips", [0, 1, 6])
+def test_a_copy_is_found_by_its_passes(shuffled: bool, flips: int) -> None:
+    rng = np.random.default_rng(3)
+    rates = np.clip(rng.normal(0.5, 0.3, 60), 0, 1)
+    tasks = [f"t{i}" for i in range(60)]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows, others = (rng.random((60, 8)) < rates[:, None] for _ in range(2))
+        copied = np.stack([rng.permutation(row) for row in rows]) if shuffled else rows.copy()
+        copied.reshape(-1)[rng.choice(480, flips, replace=False)] ^= True
+        first, second, other = (Outcomes.from_matrix(m, tasks) for m in (rows, copied, others))
+        assert copy_chance(first, second) < 1e-4
+        assert copy_chance(first, other) > 1e-3
+    alone = Outcomes.from_matrix(rows[:, :1], tasks)
+    assert copy_chance(alone, alone) < 1e-4
+    assert copy_chance(first, Outcomes.from_matrix(rows, [f"x{i}" for i in range(60)])) == 1
+
+
+def test_leaving_out_failures_gains_no_rank(board: Path, passhat: Callable[..., Any]) -> None:
+    rows = [json.loads(line) for line in _table(0.5, 7, "cherry", 0.02)]
+    chosen = [row for row in rows if row["passed"] or row["attempt"] == 1]
+    path = board / "cherry.jsonl"
+    path.write_text("\n".join(map(json.dumps, chosen)))
+    ended = passhat("leaderboard", board, "-o", board / "site")
+    (found,) = json.loads((board / "site/board.json").read_text())["boards"]
+    agent = next(entry for entry in found["agents"] if entry["name"] == "cherry")
+    assert agent["missing"] == agent["missing_by_reason"]["no row"] == 48 - len(chosen)
+    assert agent["ranks"][0]["worst"] == 4
+    estimate = agent["estimates"][0]
+    assert estimate["value_if_passed"] > estimate["value"]
+    assert "pass^4" in [entry["metric"] for entry in agent["estimates"]]
+    assert "lacks" in ended.out
+
+
+def test_a_stated_plan_of_fewer_attempts_is_no_gap() -> None:
+    rows = RNG.random((40, 2)) < 0.9
+    protocol = Protocol(suite="desk", judge="exact", attempts=2)
+    short = Run("short", "short", Outcomes.from_matrix(rows, TASKS), protocol=protocol)
+    (found,) = build_leaderboard([*RUNS, short]).boards
+    assert [agent.missing for agent in found.agents] == [0] * 5
+    assert "different numbers of attempts" in found.notes[-1]
+
+
+def test_scores_beside_verdicts_only() -> None:
+    graded = Outcomes.from_scores(RNG.random((40, 4)), TASKS)
+    runs = [Run("graded", "graded", graded, protocol=PROTOCOL), RUNS[0]]
+    (found,) = build_leaderboard(runs).boards
+    assert "mean" not in map(str, found.metrics)
+    assert "low has verdicts and no scores" in found.notes[-1]
+    with pytest.raises(InvalidValue, match="low has verdicts only"):
+        build_leaderboard(runs, BoardOptions(("mean",)))
+
+
+def test_wrong_usage_of_the_check_is_refused(board: Path, passhat: Callable[..., Any]) -> None:
+    path = board / "a.jsonl"
+    itself = passhat("leaderboard", path, "--check", path)
+    assert (itself.code, "the submission itself" in itself.err) == (2, True)
+    ignored = passhat("leaderboard", board, "--check", path, "-o", board / "site")
+    assert (ignored.code, "leave out -o" in ignored.err) == (2, True)
+    folder = board / "new"
+    folder.mkdir()
+    path.rename(folder / "a.jsonl")
+    ended = passhat("leaderboard", folder, "--check", folder / "a.jsonl")
+    assert (ended.code, "the first of its board" in ended.out) == (0, True)
+
+
+def test_names_that_look_alike_are_pointed_out() -> None:
+    assert name_skeleton("Аgent ") == name_skeleton("a\u200bgent") == "agent"
+    twins = [_run("A", 0.5), _run("A ", 0.5), _run("li\u202eve", 0.5)]
+    (found,) = build_leaderboard(twins).boards
+    assert "names that look alike: 'A', 'A '" in found.notes[0]
+    assert "li\\u202eve" in [agent.name for agent in found.agents]
 
 
 def test_a_copy_with_other_verdicts_is_found_by_what_it_took(board: Path) -> None:

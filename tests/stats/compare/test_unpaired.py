@@ -14,6 +14,7 @@ from passhat.protocol import Protocol
 from passhat.stats.compare import compare
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.plan import plan_tasks
 
 RNG = np.random.default_rng(6)
 
@@ -53,10 +54,40 @@ def test_sides_can_be_exchanged_and_levels_nest() -> None:
 def test_pairs_are_narrower_where_there_are_any() -> None:
     easiness = np.clip(RNG.normal(0.5, 0.3, 60), 0, 1)
     a, b = (Outcomes.from_matrix(RNG.random((60, 8)) < easiness[:, None]) for _ in range(2))
-    paired, apart = (compare(a, b, unpaired=way).results[0] for way in (False, True))
+    paired = compare(a, b).results[0]
+    found = compare(a, b, unpaired=True)
+    apart = found.results[0]
     assert apart.lift == pytest.approx(paired.lift)
-    assert apart.high - apart.low > 1.5 * (paired.high - paired.low)
-    assert "60 tasks are in both runs" in compare(a, b, unpaired=True).notes[1]
+    times = (apart.high - apart.low) / (paired.high - paired.low)
+    assert times > 1.4
+    # The sentence is about agents that correlate less than these two do.
+    said = float(found.notes[0].partition(" times narrower")[0].rpartition(" ")[2])
+    assert 1 < said < times + 0.1
+
+
+def test_runs_on_the_same_tasks_are_paired() -> None:
+    other = Outcomes.from_counts(B.n[:50], B.c[:50], A.tasks)
+    with pytest.raises(InvalidValue, match="50 tasks of 50 are in both runs"):
+        compare(A, other, unpaired=True)
+    assert ", 50 of them in both" in compare(A, other, unpaired=True, allow=True).notes[0]
+    few = Outcomes.from_counts(B.n[:50], B.c[:50], [*A.tasks[:10], *B.tasks[:40]])
+    found = compare(A, few, unpaired=True)
+    assert (len(found.only_a), len(found.only_b)) == (40, 40)
+    assert ", 10 of them in both" in found.notes[0]
+
+
+def test_scores_and_verdicts_are_not_compared_unless_allowed() -> None:
+    graded = Outcomes.from_scores(RNG.random((50, 4)), [f"g{i}" for i in range(50)])
+    for way in (False, True):
+        other = Outcomes.from_counts(A.n, A.c, A.tasks if way else graded.tasks)
+        with pytest.raises(NotComparable, match="grading: scores against verdicts only"):
+            compare(graded, other, "mean", unpaired=way)
+        found = compare(graded, other, "mean", unpaired=way, allow=True)
+        assert found.agreement.differences[0].field == "grading"
+        compare(graded, other, "pass^1", unpaired=way)
+    other = Outcomes.from_counts(A.n, A.c, graded.tasks)
+    with pytest.raises(NotComparable, match="different measures: grading"):
+        plan_tasks(graded, metric="mean", against=other, detect=0.1)
 
 
 def test_perfect_runs_keep_their_width() -> None:
@@ -87,10 +118,14 @@ def test_it_is_about_new_tasks_and_one_protocol() -> None:
         compare(A, B, unpaired=True, about="these tasks")
     with pytest.raises(InvalidValue, match="slices are compared task by task"):
         compare(A, B, unpaired=True, by="domain")
-    one, other = (Run("r", "r", A, Protocol(judge=judge)) for judge in ("exact", "lenient"))
+    one, other = (
+        Run("r", "r", side, Protocol(judge=judge)) for side, judge in ((A, "exact"), (B, "lenient"))
+    )
     with pytest.raises(NotComparable, match="judge"):
         compare(one, other, unpaired=True)
-    drawn = [Run("r", "r", A, Protocol(suite_fingerprint=text)) for text in ("x", "y")]
+    drawn = [
+        Run("r", "r", side, Protocol(suite_fingerprint=text)) for side, text in ((A, "x"), (B, "y"))
+    ]
     assert compare(drawn[0], drawn[1], unpaired=True).agreement.differences == ()
 
 
@@ -118,6 +153,6 @@ def test_the_command_says_how_to_and_does(tmp_path: Path, passhat: Callable[...,
     assert (refused.code, "--unpaired" in refused.err) == (2, True)
     ended = passhat("compare", *paths, "--unpaired")
     assert ended.code == 0
-    assert "not paired: 50 tasks against 70 other tasks" in " ".join(ended.out.split())
+    assert "not paired: 50 tasks against 70 tasks of the same pool" in " ".join(ended.out.split())
     three = passhat("compare", *paths, "example:helpdesk", "--unpaired")
     assert "--unpaired is about two runs" in three.err

@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
-from passhat._display import csv_text
+from passhat._display import counted, csv_text
 from passhat.errors import ReadError, shorten
 from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
@@ -52,6 +54,9 @@ _EXTRAS = ("retries", "expected", "sample_hash", "extension", "labels")
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _REQUIRED = ("run", "agent", "task", "attempt", "passed", "schema")
+_IDENTITY = ("agent", "suite", "judge", "decoding", "protocol")
+"""Fields that are the same in all rows of a run."""
+_NUMBERS = ("score", "steps", "seconds", "tokens", "cost", "retries")
 _WORDS = {"true": True, "false": False}
 _PARQUET = b"PAR1"
 _SLICE = "slice:"
@@ -86,12 +91,18 @@ class ExportReader(Reader):
             source, "passhat export", options, order="trial", slices=slices, extras=_EXTRAS
         )
         about: dict[str, _Record] = {}
+        unusable: dict[str, Counter[str]] = defaultdict(Counter)
         for where, record in _records(source, log):
             with log.row(where):
-                if about.setdefault(str(record.get("run")), record) is record:
+                run = str(record.get("run"))
+                if about.setdefault(run, record) is record:
                     _refuse_newer(record, source)
+                _refuse_mixture(where, about[run], record, source)
+                unusable[run].update(name for name, _ in _unusable_numbers(record))
                 _take(log, where, record, slices)
-        runs = [_with_own_slices(run) for run in log.runs(lambda key: _facts(about[key]))]
+        runs = [
+            _with_own_slices(run) for run in log.runs(lambda key: _facts(about[key], unusable[key]))
+        ]
         return [replace(run, labels=labels_from_attempts(run.attempts)) for run in runs]
 
 
@@ -103,6 +114,39 @@ def _refuse_newer(record: _Record, source: Source) -> None:
             source=source.name,
             hint="Upgrade passhat: pip install --upgrade passhat",
         )
+
+
+def _find_mixture(first: _Record, record: _Record) -> str:
+    """The field in which two rows of one run differ, in words; empty where they agree."""
+    for name in _IDENTITY:
+        mine, theirs = record.get(name) or None, first.get(name) or None
+        if mine != theirs:
+            return (
+                f"{name} is {shorten(mine)} in one row of run {shorten(str(record.get('run')))} "
+                f"and {shorten(theirs)} in another: a run has one agent and one protocol"
+            )
+    return ""
+
+
+def _refuse_mixture(where: str, first: _Record, record: _Record, source: Source) -> None:
+    """The rows of a run that disagree on its protocol are not one run."""
+    if record is not first and (problem := _find_mixture(first, record)):
+        raise ReadError(
+            f"{where}: {problem}.",
+            source=source.name,
+            hint="Give the rows of each agent and protocol a run name of their own.",
+        )
+
+
+def _unusable_numbers(record: _Record) -> Iterator[tuple[str, object]]:
+    """Measures and scores that are stated and are no finite numbers of at least 0."""
+    for name in _NUMBERS:
+        cell = record.get(name)
+        if cell is None or cell == "":
+            continue
+        number = number_or_none(cell)
+        if number is None or number < 0:
+            yield name, cell
 
 
 def _with_own_slices(run: Run) -> Run:
@@ -120,34 +164,75 @@ def outcomes_json_schema(version: int = 2) -> dict[str, Any]:
 
 
 def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
-    """Deviations of a file from the version of passhat.outcomes it states: place and problem."""
+    """Deviations of a file from the version of passhat.outcomes it states: place and problem.
+
+    The same problem of many rows is one, with the first place and how many more there are.
+    """
+    problems: dict[object, tuple[str, str]] = {}
+    repeats: Counter[object] = Counter()
+    for where, kind, text in _find_problems(source):
+        problems.setdefault(kind, (where, text))
+        repeats[kind] += 1
+    for kind, (where, text) in problems.items():
+        more = repeats[kind] - 1
+        yield f"{where} and {counted(more, 'more row')}" if more else where, text
+
+
+def _find_problems(source: Source) -> Iterator[tuple[str, object, str]]:
+    """Place, kind and text of every problem."""
+    if source.outline.opens == "[":
+        yield "the file", "array", "is a JSON array; the format has one object on each line"
+        return
+    find_row_problems = _row_check()
+    log = LogBuilder(source, "outcomes", ReadOptions())
+    places: dict[tuple[str, str, object], str] = {}
+    about: dict[str, _Record] = {}
+    for where, record in _records(source, log):
+        number = record.get("attempt")
+        if isinstance(number, float) and number.is_integer():  # Parquet keeps it as a double
+            record = {**record, "attempt": int(number)}
+        for kind, text in find_row_problems(record):
+            yield where, kind, text
+        run = str(record.get("run"))
+        if problem := _find_mixture(about.setdefault(run, record), record):
+            yield where, ("mixture", run, problem.partition(" ")[0]), problem
+        key = (run, str(record.get("task")), record.get("attempt"))
+        if key in places:
+            text = f"attempt {key[2]} of task {shorten(key[1])} is also on {places[key]}"
+            yield where, "repeated", text
+        places.setdefault(key, where)
+    for loss in log.tally().losses:
+        yield loss.where, loss.what, loss.what
+    if not places:
+        yield "the file", "empty", "has no rows"
+
+
+def _row_check() -> Callable[[_Record], Iterator[tuple[object, str]]]:
+    """Finds kind and text of the problems of one row."""
     from jsonschema import Draft202012Validator
 
     checks = {
         f"{_SCHEMA_NAME}{version}": Draft202012Validator(outcomes_json_schema(version))
         for version in _VERSIONS
     }
-    log = LogBuilder(source, "outcomes", ReadOptions())
-    places: dict[tuple[str, str, object], str] = {}
-    rows = 0
-    for where, record in _records(source, log):
-        rows += 1
-        number = record.get("attempt")
-        if isinstance(number, float) and number.is_integer():  # Parquet keeps it as a double
-            record = {**record, "attempt": int(number)}
-        check = checks.get(str(record.get("schema")), checks[OUTCOMES_SCHEMA])
-        for error in check.iter_errors(record):
+
+    def find(record: _Record) -> Iterator[tuple[object, str]]:
+        name = str(record.get("schema"))
+        if "schema" in record and name not in checks:
+            yield "schema", f"schema is {shorten(name)}, none of {' and '.join(checks)}"
+        for error in checks.get(name, checks[OUTCOMES_SCHEMA]).iter_errors(record):
             place = ".".join(map(str, error.absolute_path))
+            if place == "schema":
+                continue
             message = error.message[:160]
-            yield where, f"{place}: {message}" if place else message
-        key = (str(record.get("run")), str(record.get("task")), record.get("attempt"))
-        if key in places:
-            yield where, f"attempt {key[2]} of task {shorten(key[1])} is also on {places[key]}"
-        places.setdefault(key, where)
-    for loss in log.tally().losses:
-        yield loss.where, loss.what
-    if not rows:
-        yield "the file", "has no rows"
+            kind = (place, error.validator, message if error.validator == "required" else "")
+            yield kind, f"{place}: {message}" if place else message
+        for field, cell in _unusable_numbers(record):
+            # The schema finds texts and negative numbers; to it, NaN is a number of any size.
+            if isinstance(cell, float) and not isfinite(cell):
+                yield (field, "finite"), f"{field}: {cell} is not a finite number"
+
+    return find
 
 
 def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
@@ -159,7 +244,7 @@ def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
                 number += 1
                 yield f"row {number}", dict(zip(chunk, cells, strict=True))
     elif source.outline.opens == "{":
-        for line, row in json_lines(source, log, dict[str, Any]):
+        for line, row in json_lines(source, log, dict[str, Any], marks=True):
             yield f"line {line}", row
     else:
         yield from _csv_records(source, log)
@@ -170,7 +255,7 @@ def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
         reader = csv.reader(text)
         try:
-            header = next(reader)
+            header = next(reader, [])
             for cells in reader:
                 where = f"line {reader.line_num}"
                 if len(cells) == len(header):
@@ -260,11 +345,12 @@ def _flag(cell: object) -> object:
 
 
 def _measure(cell: object) -> float | None:
-    """An empty cell of a CSV is not recorded, and 0 is 0."""
-    return None if cell == "" else number_or_none(cell)
+    """An empty cell of a CSV is not recorded, 0 is 0, and less than that is no measure."""
+    number = None if cell == "" else number_or_none(cell)
+    return None if number is not None and number < 0 else number
 
 
-def _facts(record: _Record) -> RunFacts:
+def _facts(record: _Record, unusable: Counter[str]) -> RunFacts:
     agent, run = str(record.get("agent") or ""), str(record.get("run") or "")
     source = str(record.get("source") or "")
     reading = [f"exported from {source}"] if source else []
@@ -274,8 +360,16 @@ def _facts(record: _Record) -> RunFacts:
     return RunFacts(
         agent or run,
         protocol,
-        decisions=tuple(_judging(protocol)),
+        decisions=(
+            *_judging(protocol),
+            *(
+                f"{name} of {counted(count, 'attempt')} is no finite number of at least 0 and is "
+                "taken as not recorded"
+                for name, count in unusable.items()
+            ),
+        ),
         variant=run.removeprefix(agent).strip(),
+        guessed=not agent,
         reading=tuple(reading),
         about={word: str(record.get(word) or "") for word in _ABOUT},
         started=str(record.get("started") or ""),

@@ -7,13 +7,14 @@ another protocol make a board of their own on the same page.
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from passhat._display import counted, some
+from passhat._display import counted, some, visible
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
 from passhat.reporting.view import run_labels
@@ -35,6 +36,7 @@ __all__ = [
     "RankRange",
     "SliceValues",
     "build_leaderboard",
+    "name_skeleton",
     "protocol_differences",
 ]
 
@@ -247,7 +249,8 @@ def _board(
 ) -> Board:
     names = [labels[id(run)] for run in runs]
     shared = common_tasks([run.outcomes for run in runs], names)
-    sides = [restrict(run.outcomes, shared) for run in runs]
+    recorded_sides = [restrict(run.outcomes, shared) for run in runs]
+    sides, absent = add_absent(runs, recorded_sides)
     terms = replace(options.terms, drop_short=False)
     attempts = min(int(side.counts(terms.missing.completion)[0].min()) for side in sides)
     if attempts < 1:
@@ -256,7 +259,7 @@ def _board(
             "'exclude'.",
             hint="Rank with missing='bound', which counts missing attempts both ways.",
         )
-    ranked_by, metrics = _choose_metrics(sides, attempts, options)
+    ranked_by, metrics = _choose_metrics(sides, names, attempts, options)
     rankings = [rank_agents(sides, word, terms) for word in ranked_by]
     order, groups = rankings[0].order, find_groups(rankings[0])
     values = np.stack(
@@ -265,7 +268,7 @@ def _board(
     fronts = {name: _front(name, runs, shared, values) for name in PRICES}
     agents = tuple(
         BoardAgent(
-            name=names[i],
+            name=visible(names[i]),
             agent=runs[i].agent,
             source=runs[i].source,
             file_digest=digests.get(runs[i].source, "") if not runs[i].id else "",
@@ -275,7 +278,7 @@ def _board(
             attempts=sides[i].attempts,
             attempts_text=sides[i].attempts_text(),
             missing=sides[i].total_missing,
-            missing_by_reason=runs[i].missing_by_reason,
+            missing_by_reason=_missing_reasons(runs[i], absent[i]),
             estimates=estimate_all(sides[i], metrics, terms),
             ranks=tuple(_rank_range(ranking, i) for ranking in rankings),
             groups=tuple(place for place, group in enumerate(groups, 1) if i in group),
@@ -286,8 +289,7 @@ def _board(
         for i in order
     )
     ordered_sides = [sides[i] for i in order]
-    has_scores = any(side.scores is not None for side in sides)
-    single: Metric = Mean() if has_scores else PassHat(1)
+    single: Metric = Mean() if Mean() in metrics else PassHat(1)
     return Board(
         protocol=_protocol_lines(runs),
         unverified=_fields_not_in_all(runs),
@@ -298,9 +300,9 @@ def _board(
         about=str(terms.about()),
         method=rankings[0].method,
         agents=agents,
-        groups=tuple(tuple(names[i] for i in group) for group in groups),
+        groups=tuple(tuple(visible(names[i]) for i in group) for group in groups),
         slices=tuple(_slices(ordered_sides, ranked_by[0], terms)),
-        notes=tuple(_notes(runs, names, len(shared))),
+        notes=tuple(_notes(runs, names, sides, absent)),
         rates=np.stack(
             [values_by_task(side, single, terms.missing.completion) for side in ordered_sides],
             axis=1,
@@ -308,11 +310,54 @@ def _board(
     )
 
 
+def add_absent(runs: Sequence[Run], sides: Sequence[Outcomes]) -> tuple[list[Outcomes], list[int]]:
+    """The sides with attempts of the plan that have no row as missing, and how many each lacks.
+
+    Attempts that failed can be left out of a file. A task was attempted as often as any run of the
+    board says, or as often as the protocol of the run itself states.
+    """
+    recorded = [side.n + side.missing for side in sides]
+    usual = np.max(recorded, axis=0)
+    completed_sides, absent = [], []
+    for run, side, counts in zip(runs, sides, recorded, strict=True):
+        stated = None if run.attempts_counted else run.protocol.attempts
+        plan = usual if stated is None else np.maximum(stated, counts.max())
+        lacking = np.maximum(plan - counts, 0)
+        if run.planned is not None and len(run.planned) == len(run.outcomes):
+            place = {task: i for i, task in enumerate(run.outcomes.tasks)}
+            planned = run.planned[[place[task] for task in side.tasks]]
+            lacking = np.maximum(planned - counts, 0)
+        absent.append(int(lacking.sum()))
+        if absent[-1]:
+            side = replace(side, m=side.missing + lacking, order=None, _cells=None)
+        completed_sides.append(side)
+    return completed_sides, absent
+
+
+def _missing_reasons(run: Run, absent: int) -> dict[str, int]:
+    reasons = dict(run.missing_by_reason)
+    if absent:
+        reasons["no row"] = absent
+    return reasons
+
+
+_LOOKS_LIKE = str.maketrans("авеіјкмнорѕстухԁѵαβεικνορτυχı", "abeijkmhopsctyxdvabeikvoptuxi")
+"""Small letters of Cyrillic and Greek that look like Latin ones."""
+
+
+def name_skeleton(name: str) -> str:
+    """The letters of a name as they look: without case, marks, spaces and invisible characters."""
+    text = unicodedata.normalize("NFKD", name).casefold().translate(_LOOKS_LIKE)
+    return "".join(
+        letter for letter in text if unicodedata.category(letter)[0] not in "CZM"
+    ).translate(_LOOKS_LIKE)
+
+
 def _choose_metrics(
-    sides: Sequence[Outcomes], attempts: int, options: BoardOptions
+    sides: Sequence[Outcomes], names: Sequence[str], attempts: int, options: BoardOptions
 ) -> tuple[list[Metric], list[Metric]]:
     """The metrics that rank, and all that are shown: pass^k for the k that all runs have."""
-    stated_metrics = [metric(word) for word in options.metrics]
+    stated_metrics = list(dict.fromkeys(metric(word) for word in options.metrics))
     for word in stated_metrics:
         if not isinstance(word, CountMetric | ScoreMetric):
             raise InvalidValue(
@@ -325,8 +370,11 @@ def _choose_metrics(
                 f"{attempts}.",
                 hint=f"Rank by {word.with_k(attempts)}, or leave the short run out.",
             )
+    if any(isinstance(word, ScoreMetric) for word in stated_metrics):
+        _refuse_mixture(sides, names)
     ks = [1 << i for i in range(attempts.bit_length())]
-    score_metrics: list[Metric] = [Mean()] if any(side.scores is not None for side in sides) else []
+    graded = [side.scores is not None for side in sides]
+    score_metrics: list[Metric] = [Mean()] if any(graded) and not _lacks_scores(sides) else []
     ranked_by = stated_metrics or [
         PassHat(1),
         *([PassHat(ks[-1])] if len(ks) > 1 else []),
@@ -334,6 +382,24 @@ def _choose_metrics(
     ]
     metrics = dict.fromkeys([*ranked_by, *(PassHat(k) for k in ks), *score_metrics])
     return ranked_by, list(metrics)
+
+
+def _lacks_scores(sides: Sequence[Outcomes]) -> list[int]:
+    """The runs with verdicts only, where others have scores."""
+    if all(side.scores is None for side in sides):
+        return []
+    return [i for i, side in enumerate(sides) if side.scores is None and not side.binary_scores]
+
+
+def _refuse_mixture(sides: Sequence[Outcomes], names: Sequence[str]) -> None:
+    lacking = [names[i] for i in _lacks_scores(sides)]
+    if lacking:
+        raise InvalidValue(
+            f"some runs have scores, and {some(lacking, _NAMED_AGENTS)} "
+            f"{'has' if len(lacking) == 1 else 'have'} verdicts only: a mean of verdicts is a pass "
+            "rate, another measure.",
+            hint="Rank by pass^k, or leave these runs out.",
+        )
 
 
 def _rank_range(ranking: Ranking, place: int) -> RankRange:
@@ -416,8 +482,10 @@ def _slices(sides: Sequence[Outcomes], word: Metric, terms: Terms) -> list[Slice
     return parts
 
 
-def _notes(runs: Sequence[Run], names: Sequence[str], shared: int) -> list[str]:
-    notes = []
+def _notes(
+    runs: Sequence[Run], names: Sequence[str], sides: Sequence[Outcomes], absent: Sequence[int]
+) -> list[str]:
+    notes, shared = [], len(sides[0])
     short = [
         f"{name} has {counted(len(run.outcomes) - shared, 'task')} more"
         for name, run in zip(names, runs, strict=True)
@@ -429,13 +497,43 @@ def _notes(runs: Sequence[Run], names: Sequence[str], shared: int) -> list[str]:
             f"{some(short, _NAMED_AGENTS)}"
         )
     missing = [
-        f"{name} {run.outcomes.total_missing:,}"
-        for name, run in zip(names, runs, strict=True)
-        if run.outcomes.total_missing
+        f"{name} {side.total_missing:,}"
+        for name, side in zip(names, sides, strict=True)
+        if side.total_missing
     ]
     if missing:
         notes.append(
             f"attempts without a verdict count both ways, as failed and as passed: "
             f"{some(missing, 8)}"
         )
-    return notes
+    lacking = [
+        f"{name} lacks {counted(count, 'attempt')}"
+        for name, count in zip(names, absent, strict=True)
+        if count
+    ]
+    if lacking:
+        notes.append(
+            "attempts that others have at a task and a run has no row for are missing, since "
+            f"failures could be left out: {some(lacking, 8)}"
+        )
+    per_task = {side.attempts_text() for side in sides}
+    if len(per_task) > 1:
+        sizes = [f"{name} {side.attempts_text()}" for name, side in zip(names, sides, strict=True)]
+        notes.append(f"runs planned different numbers of attempts per task: {some(sizes, 8)}")
+    if unscored := [names[i] for i in _lacks_scores(sides)]:
+        notes.append(
+            f"not ranked by mean: {some(unscored, _NAMED_AGENTS)} "
+            f"{'has' if len(unscored) == 1 else 'have'} verdicts and no scores"
+        )
+    return [*notes, *_note_lookalikes(names)]
+
+
+def _note_lookalikes(names: Sequence[str]) -> list[str]:
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name_skeleton(name), []).append(name)
+    return [
+        f"names that look alike: {some([repr(visible(name)) for name in group], 8)}"
+        for group in alike.values()
+        if len(group) > 1
+    ]

@@ -19,7 +19,7 @@ from passhat.stats.estimate.metrics import (
 )
 from passhat.stats.outcomes import Completion, Outcomes
 
-__all__ = ["Agreement", "agree", "same_metric"]
+__all__ = ["Agreement", "agree", "find_score_difference", "same_metric"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ def agree(
         if entry.field != "attempts" or not pairing.equal_attempts()
     ]
     entries = [_attempts_seen(entry, pairing) for entry in entries]
+    entries += find_score_difference(pairing.a, pairing.b, metrics)
     unequal = next((entry for entry in entries if entry.field == "attempts"), None)
     if unequal is not None and not any(isinstance(word, OrderedMetric) for word in metrics):
         entries.remove(unequal)
@@ -91,6 +92,23 @@ def agree(
         )
     unknown_differences = tuple(entry for entry in entries if not entry.known)
     return Agreement(a.digest, b.digest, known_differences, unknown_differences, unequal)
+
+
+def find_score_difference(
+    a: Outcomes, b: Outcomes, metrics: Sequence[Metric]
+) -> tuple[Difference, ...]:
+    """A difference if one side has scores and the other verdicts only, and a metric needs scores.
+
+    The mean of verdicts is a pass rate: it gives no credit for a part, and so another measure.
+    """
+    graded = [side.scores is not None for side in (a, b)]
+    sides = [
+        has_scores or side.binary_scores for has_scores, side in zip(graded, (a, b), strict=True)
+    ]
+    if all(sides) or not any(graded) or not any(isinstance(word, ScoreMetric) for word in metrics):
+        return ()
+    mine, theirs = ("scores" if has_scores else "verdicts only" for has_scores in sides)
+    return (Difference("grading", mine, theirs, known=True),)
 
 
 def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:

@@ -409,28 +409,29 @@ def compare(
 def _compare_unpaired(
     a: Run, b: Run, metrics: Sequence[Metric], terms: Terms, by: str | None
 ) -> Comparison:
-    from passhat.stats.compare.unpaired import agree_unpaired, judge_unpaired, note_unpaired
+    from passhat.stats.compare.unpaired import (
+        agree_unpaired,
+        judge_unpaired,
+        note_unpaired,
+        refuse_pairs,
+    )
 
     if by is not None:
         raise InvalidValue("slices are compared task by task, and these tasks are not paired.")
     names = _names(a, b)
     a, b = replace(a, name=names[0]), replace(b, name=names[1])
-    agreement = agree_unpaired(a, b, allow=terms.allow)
+    refuse_pairs(a.outcomes, b.outcomes, allow=terms.allow)
+    agreement = agree_unpaired(a, b, metrics, allow=terms.allow)
     results = judge_unpaired(metrics, a, b, terms, agreement)
-    shared = len(set(a.outcomes.tasks) & set(b.outcomes.tasks))
-    note = (
-        f"{counted(shared, 'task')} are in both runs: a paired comparison of these is narrower"
-        if shared > 1
-        else ""
-    )
+    tasks_a, tasks_b = set(a.outcomes.tasks), set(b.outcomes.tasks)
     return Comparison(
         *names,
         paired=0,
-        only_a=tuple(a.outcomes.tasks),
-        only_b=tuple(b.outcomes.tasks),
+        only_a=tuple(task for task in a.outcomes.tasks if task not in tasks_b),
+        only_b=tuple(task for task in b.outcomes.tasks if task not in tasks_a),
         agreement=agreement,
         results=results,
-        notes=tuple(filter(None, [note_unpaired(results, a.outcomes, b.outcomes, terms), note])),
+        notes=note_unpaired(results[0], a.outcomes, b.outcomes, terms),
     )
 
 

@@ -12,7 +12,6 @@ Tasks differ more than agents do, so that without pairs the interval is much wid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 
 import numpy as np
 
@@ -21,15 +20,16 @@ from passhat.errors import Hint, InvalidValue, NotComparable
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import AdjustedFor, Evidence, Method
 from passhat.stats.compare.comparison import Result
-from passhat.stats.compare.guard import Agreement
-from passhat.stats.compare.lift import Interval, hull, tail_of
+from passhat.stats.compare.guard import Agreement, find_score_difference
+from passhat.stats.compare.lift import Interval, LiftSample, hull, tail_of
 from passhat.stats.estimate.intervals.new_tasks import group_by_cluster
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.outcomes.table import TaskNumbers
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["METHOD", "agree_unpaired", "judge_unpaired", "note_unpaired"]
+__all__ = ["METHOD", "agree_unpaired", "judge_unpaired", "note_unpaired", "refuse_pairs"]
 
 METHOD = "Gaffke's bound on either side, drawn together (seed 20261118)"
 
@@ -38,13 +38,16 @@ _DRAWS = 20_000
 _BLOCK = 1_000
 _CORRELATION = 0.75
 """How alike two agents find the same tasks, as plans assume it."""
+_MOST_SHARED = 0.5
+_SAME_WIDTH = 1.05
 _POOL = ("suite_fingerprint", "tests_fingerprint", "attempts", "missing")
 """Fields that differ by intention: other tasks of the pool; metrics are unbiased at any n."""
 
 
-def agree_unpaired(a: Run, b: Run, *, allow: bool) -> Agreement:
+def agree_unpaired(a: Run, b: Run, metrics: Sequence[Metric], *, allow: bool) -> Agreement:
     """The differences of the protocols, apart from the tasks that were drawn."""
     entries = [entry for entry in a.protocol.differences(b.protocol) if entry.field not in _POOL]
+    entries += find_score_difference(a.outcomes, b.outcomes, metrics)
     known_differences = tuple(entry for entry in entries if entry.known)
     if known_differences and not allow:
         text = "; ".join(map(str, known_differences))
@@ -170,21 +173,57 @@ def _draw_means(
     return np.concatenate(means)
 
 
-def note_unpaired(results: Sequence[Result], a: Outcomes, b: Outcomes, terms: Terms) -> str:
+def count_shared(a: Outcomes, b: Outcomes) -> int:
+    """Tasks in both runs; tasks without ids are never the same."""
+    if isinstance(a.tasks, TaskNumbers) and isinstance(b.tasks, TaskNumbers):
+        return 0
+    return len(set(a.tasks) & set(b.tasks))
+
+
+def refuse_pairs(a: Outcomes, b: Outcomes, *, allow: bool) -> None:
+    """Refuse runs that share most tasks: of two tests, the one that suits could be chosen."""
+    shared, smaller = count_shared(a, b), min(len(a), len(b))
+    if shared > _MOST_SHARED * smaller and not allow:
+        raise InvalidValue(
+            f"{counted(shared, 'task')} of {smaller:,} are in both runs, so that these can be "
+            "compared task by task.",
+            hint=Hint(
+                "Leave out {unpaired}: it is for runs on different tasks. If the same ids are "
+                "different tasks, say so with {allow}.",
+                unpaired=None,
+                allow=True,
+            ),
+        )
+
+
+def note_unpaired(result: Result, a: Outcomes, b: Outcomes, terms: Terms) -> tuple[str, ...]:
     """The price of comparing without pairs."""
-    word = results[0].metric
-    spread = [
-        float(_view(side, word, terms.missing.completion, terms).per_task(word).var())
-        for side in (a, b)
-    ]
-    apart = spread[0] / len(a) + spread[1] / len(b)
-    common = 2 * _CORRELATION * sqrt(spread[0] * spread[1])
-    together = max(sum(spread) - common, 0.0) / min(len(a), len(b))
-    note = f"not paired: {counted(len(a), 'task')} against {len(b):,} other tasks of the same pool"
-    if apart <= 0 or together <= 0:
-        return note
-    times = sqrt(apart / together)
+    shared = count_shared(a, b)
+    both = f", {shared:,} of them in both" if shared else ""
+    note = f"not paired: {counted(len(a), 'task')} against {len(b):,} tasks of the same pool{both}"
+    times = _compare_width(result, a, b, terms)
+    if times is None or times < _SAME_WIDTH:
+        return (note,)
     return (
         f"{note}; on the same {min(len(a), len(b)):,} tasks the interval would be about "
-        f"{times:.1f} times narrower (agents that correlate {_CORRELATION:g} over tasks)"
+        f"{times:.1f} times narrower (agents that correlate {_CORRELATION:g} over tasks)",
     )
+
+
+def _compare_width(result: Result, a: Outcomes, b: Outcomes, terms: Terms) -> float | None:
+    """How many times wider the interval is than that of pairs which correlate as plans assume."""
+    if terms.cluster is not None or terms.alternative != "two-sided":
+        return None
+    sides = [
+        _view(side, result.metric, terms.missing.completion, terms).per_task(result.metric)
+        for side in (a, b)
+    ]
+    size = min(map(len, sides))
+    ranks = (np.arange(size) + 0.5) / size
+    first, second = (np.quantile(values, ranks) for values in sides)
+    # Pairs of equal rank correlate nearly perfectly; every fourth takes part in an exchange.
+    exchanged = np.arange(0, size, round(1 / (1 - _CORRELATION)))
+    second[exchanged] = np.random.default_rng(_SEED).permutation(second[exchanged])
+    tail = tail_of(terms.level, terms.alternative) / result.looked_at
+    interval = LiftSample.of(second - first).interval(tail, terms.alternative)
+    return (result.high - result.low) / (interval.high - interval.low)

@@ -81,6 +81,10 @@ _EXPECTED = MappingProxyType(
 )
 
 
+_REWARD_NAMES = frozenset({"reward", "rewards", "score", "scores", "grade", "points"})
+"""Columns of success that hold scores, although all of them may be 0 or 1."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OutcomeColumns:
     """The input of :meth:`Outcomes.from_columns`: an entry per task.
@@ -96,6 +100,7 @@ class OutcomeColumns:
     labels: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
     scores: Scores | None = None
     unscored: str = ""
+    binary_scores: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -365,16 +370,28 @@ class AttemptGatherer(_Rows):
             if trials is not None:
                 trials.refuse_duplicates(rows, task, names, sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
-            attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts, scores)
+            run_scores = scores if self._has_scores(rows) else None
+            attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts, run_scores)
             has_order = trials is not None and trials.ordered
             numbers = None
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
             columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
-            columns = replace(columns, unscored=remarks[0] if scores is None and remarks else "")
+            columns = replace(
+                columns,
+                unscored=remarks[0] if scores is None and remarks else "",
+                binary_scores=scores is None and self._has_scores(rows),
+            )
             notes = (*id_notes, *judgement.notes, *blame_notes(_failure_words(attempts)))
             parts.append(as_gathered(key, columns, attempts, notes, remarks=remarks))
         return parts
+
+    def _has_scores(self, rows: IntArray) -> bool:
+        """Whether the rows of a run have scores of their own, or graded rewards."""
+        if self._scores is not None and not np.isnan(self._scores.values).all():
+            return not bool(np.isnan(self._scores.values[rows]).all())
+        name = self.columns.meaning["success"].lower()
+        return not is_binary(self._rewards.values) or name in _REWARD_NAMES
 
     def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
         """Which attempt at its task each one is, from 0; ``None`` when that is its place."""

@@ -215,7 +215,8 @@ def grade(
     range. An attempt with a verdict and without a score has its verdict as score.
     """
     scores = np.where(verdicts == -1, np.nan, scores)
-    if bounds is None and is_binary(scores):
+    stated = ~np.isnan(scores) & (scores != -1)
+    if bounds is None and is_binary(scores) and (scores == verdicts)[stated].all():
         return None, ()
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
     if bounds is None and (low < -REWARD_TOLERANCE or high > 1 + REWARD_TOLERANCE):

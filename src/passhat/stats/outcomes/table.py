@@ -106,6 +106,8 @@ class Outcomes(Plain):
         Graded results of the attempts; ``None`` where each would be the verdict itself.
     unscored : str
         Why scores that the source has are not here; empty where none are lost.
+    binary_scores : bool
+        Whether the source gives scores, although each of them is 0 or 1 and so its verdict.
     """
 
     tasks: Sequence[str]
@@ -117,6 +119,7 @@ class Outcomes(Plain):
     _cells: Histogram | None = None
     scores: Scores | None = None
     unscored: str = ""
+    binary_scores: bool = False
 
     # -- making ------------------------------------------------------------------------------
 
@@ -258,7 +261,12 @@ class Outcomes(Plain):
             outcomes = cls.from_counts(
                 columns.n, columns.c, columns.tasks, missing=columns.m, labels=columns.labels
             )
-            return replace(outcomes, scores=columns.scores, unscored=columns.unscored)
+            return replace(
+                outcomes,
+                scores=columns.scores,
+                unscored=columns.unscored,
+                binary_scores=columns.binary_scores,
+            )
         labels = MappingProxyType({name: tuple(v) for name, v in columns.labels.items()})
         return cls(
             columns.tasks,
@@ -269,6 +277,7 @@ class Outcomes(Plain):
             labels,
             scores=columns.scores,
             unscored=columns.unscored,
+            binary_scores=columns.binary_scores,
         )
 
     # -- looking -----------------------------------------------------------------------------
@@ -363,6 +372,7 @@ class Outcomes(Plain):
             ),
             scores=None if self.scores is None else self.scores.take(indices),
             unscored=self.unscored,
+            binary_scores=self.binary_scores,
         )
 
     def by(self, label: str) -> Iterator[tuple[str, Outcomes]]:

@@ -17,9 +17,10 @@ from dataclasses import replace
 from typing import Any
 
 from passhat._display import counted
-from passhat.errors import Hint, InvalidValue
+from passhat.errors import Hint, InvalidValue, NotComparable
 from passhat.stats.arrays import IntArray
 from passhat.stats.clusters import task_clusters
+from passhat.stats.compare.guard import find_score_difference
 from passhat.stats.estimate.grammar import metric as parse_metric
 from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
 from passhat.stats.outcomes import Outcomes, Run
@@ -357,6 +358,12 @@ def _variance(
         return share_correlation
     if pilot is None:
         raise InvalidValue("against needs a pilot to be paired with.")
+    for difference in find_score_difference(pilot, against, [metric]):
+        raise NotComparable(
+            f"the {metric} of the two pilots are different measures: {difference}.",
+            differences=[difference.field],
+            hint="Plan with two pilots that were graded alike, or for pass^k.",
+        )
     other, _ = find_spread(against, metric)
     between = difficulty.lift_variance(pilot, other, against, metric)
 
