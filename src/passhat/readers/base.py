@@ -282,8 +282,7 @@ _LOSSES_KEPT = 1_000
 """A file of a million broken lines is described by the first thousand and a count."""
 _NUMBERS = ("duration", "steps", "tokens", "cost", "score")
 _EXTRAS = ("seed", "transcript", "source_id")
-_TASK_TYPES = (str, int, float)
-"""A constant: ``str | int | float`` would be made anew for every row."""
+_TASK_TYPES = (str, int, float)  # a constant: a union would be made anew for every row
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +351,6 @@ class LogBuilder:
         self._trials: dict[str, dict[str, set[str]]] = {}
         self._ids: set[tuple[str, str, str]] = set()
         self._read = self._absent = self._lost_rows = self._losses_more = 0
-        self._has_rewards = False
         self._skipped: Counter[str] = Counter()
         self._losses: list[Loss] = []
         self._names = ["model", "task", "trial", "success", "failure", "answer"]
@@ -410,7 +408,7 @@ class LogBuilder:
         except ValueError:
             self.lose(where, f"the reward should be a number, not {shorten(reward)}")
             return
-        self._has_rewards = self._has_rewards or type(reward) in (int, float)
+        self._gatherer.has_rewards |= type(reward) in (int, float)
         own_id = "" if source_id is None else str(source_id)
         if own_id and (run, name, own_id) in self._ids:
             self.skip("the same attempt again, by its own id")
@@ -485,7 +483,7 @@ class LogBuilder:
         several = len({fact.variant for _, fact in parts}) > 1
         reading = (self.kind, *tally.sentences())
         return [
-            _run(part, fact, self.source, self.options, reading, tally, several, self._has_rewards)
+            _run(part, fact, self.source, self.options, reading, tally, several)
             for part, fact in parts
         ]
 
@@ -550,11 +548,8 @@ def _run(
     reading: tuple[str, ...],
     tally: Tally,
     several: bool,
-    has_rewards: bool,
 ) -> Run:
     outcomes = Outcomes.from_columns(gathered.columns)
-    if has_rewards and outcomes.scores is None:
-        outcomes = replace(outcomes, binary_scores=True)
     per_task = outcomes.n + outcomes.missing
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
     # A source may state its own threshold, as an export does.

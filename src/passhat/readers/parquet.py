@@ -23,10 +23,9 @@ from passhat.stats.outcomes.gathering import (
     Gathered,
     OutcomeColumns,
     as_gathered,
-    blame_notes,
 )
 from passhat.stats.outcomes.names import PackedNames, whole_numbers_of
-from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.rewards import RewardWords, blame_notes, verdicts_from_rewards
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

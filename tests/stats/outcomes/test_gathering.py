@@ -23,7 +23,8 @@ from passhat.stats.outcomes.cells import (
     whole_number_from,
 )
 from passhat.stats.outcomes.columns import ColumnMap
-from passhat.stats.outcomes.gathering import AttemptGatherer, CountGatherer, blame_notes
+from passhat.stats.outcomes.gathering import AttemptGatherer, CountGatherer
+from passhat.stats.outcomes.rewards import blame_notes
 
 rows = st.lists(
     st.tuples(

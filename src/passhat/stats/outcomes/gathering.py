@@ -31,14 +31,16 @@ from passhat.stats.outcomes.cells import (
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import (
+    REWARD_NAMES,
     RewardWords,
     ScoreRange,
     Verdicts,
+    blame_notes,
     grade,
     is_binary,
     verdicts_from_rewards,
 )
-from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
+from passhat.stats.outcomes.vocabulary import Verdict
 
 __all__ = [
     "RUN_COLUMNS",
@@ -49,7 +51,6 @@ __all__ = [
     "Gathered",
     "OutcomeColumns",
     "as_gathered",
-    "blame_notes",
     "columns_of",
 ]
 
@@ -79,10 +80,6 @@ _EXPECTED = MappingProxyType(
         "missing": "a whole number",
     }
 )
-
-
-_REWARD_NAMES = frozenset({"reward", "rewards", "score", "scores", "grade", "points"})
-"""Columns of success that hold scores, although all of them may be 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,6 +275,7 @@ class AttemptGatherer(_Rows):
     ) -> None:
         super().__init__(columns)
         self._range = score_range
+        self.has_rewards = False  # set by readers of logs whose rewards are numbers
         self._scores = NumberColumn() if "score" in columns.meaning else None
         self._first_trial = first_trial
         self._extras = {name: TextColumn() for name in extras}
@@ -390,8 +388,8 @@ class AttemptGatherer(_Rows):
         """Whether the rows of a run have scores of their own, or graded rewards."""
         if self._scores is not None and not np.isnan(self._scores.values).all():
             return not bool(np.isnan(self._scores.values[rows]).all())
-        name = self.columns.meaning["success"].lower()
-        return not is_binary(self._rewards.values) or name in _REWARD_NAMES
+        is_reward = self.columns.meaning["success"].lower() in REWARD_NAMES
+        return self.has_rewards or is_reward or not is_binary(self._rewards.values)
 
     def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
         """Which attempt at its task each one is, from 0; ``None`` when that is its place."""
@@ -520,20 +518,6 @@ def columns_of(
         MappingProxyType(dict(labels)),
         None if attempts.scores is None else Scores(attempts.scores, attempts.starts),
     )
-
-
-def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
-    """Notes on attempts counted as failed whose reason is not the agent's fault.
-
-    ``failures`` are the reasons of failed attempts, with their counts.
-    """
-    reasons = set(MissingReason)
-    for word, count in failures.items():
-        if count and word.lower() in reasons:
-            yield (
-                f"{counted(count, 'attempt')} with failure {word!r} counted as "
-                "failed because the table says so; leave success empty to mark them missing"
-            )
 
 
 def _failure_words(attempts: Attempts) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,15 @@ import numpy as np
 from passhat._display import counted
 from passhat.errors import Hint, InvalidValue, shorten
 from passhat.stats.arrays import BoolArray, FloatArray, VerdictArray
+from passhat.stats.outcomes.vocabulary import MissingReason
 
 __all__ = [
+    "REWARD_NAMES",
     "REWARD_TOLERANCE",
     "RewardWords",
     "ScoreRange",
     "Verdicts",
+    "blame_notes",
     "grade",
     "is_binary",
     "verdicts_from_rewards",
@@ -24,6 +28,9 @@ __all__ = [
 
 REWARD_TOLERANCE = 1e-6
 """Sums of floating rewards land a hair below 1; that is still a pass."""
+
+REWARD_NAMES = frozenset({"reward", "rewards", "score", "scores", "grade", "points"})
+"""Columns of success that hold scores, although all of them may be 0 or 1."""
 
 _PASSED = frozenset(
     {
@@ -226,3 +233,17 @@ def grade(
     scores[absent] = verdicts[absent]
     count = counted(int(absent.sum()), "attempt")
     return scores, (f"{count} without a score: the verdict counts, 1 or 0",) if absent.any() else ()
+
+
+def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
+    """Notes on attempts counted as failed whose reason is not the agent's fault.
+
+    ``failures`` are the reasons of failed attempts, with their counts.
+    """
+    reasons = set(MissingReason)
+    for word, count in failures.items():
+        if count and word.lower() in reasons:
+            yield (
+                f"{counted(count, 'attempt')} with failure {word!r} counted as "
+                "failed because the table says so; leave success empty to mark them missing"
+            )
