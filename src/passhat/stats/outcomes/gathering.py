@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
