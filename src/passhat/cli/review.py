@@ -44,7 +44,8 @@ def command(
 ) -> ExitCode:
     """List what a claim about pass rates omits: k, n, interval, pairing or protocol.
 
-    By rule, no model. Ends with 0 when nothing was found and with 1 otherwise.
+    By rule, no model. With --source every number and comparison is checked against the runs. Ends
+    with 0 when nothing was found, with 1 otherwise, and with 3 where no claim was recognized.
     """
 
     from rich.console import Console
@@ -61,6 +62,8 @@ def command(
         click.echo(as_json(result), nl=False)
     else:
         click.echo(render_terminal(review_document(result), Console()), nl=False)
+    if not result.claims:
+        return ExitCode.NOT_SETTLED
     return ExitCode.REFUTED if result.findings else ExitCode.OK
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from passhat._display import counted
 from passhat.reporting.document import Block, Document, Facts, Sentence
-from passhat.reporting.review import Review
+from passhat.reporting.review import Review, Support
 
 __all__ = ["review_document"]
 
@@ -26,7 +26,12 @@ def _blocks(review: Review) -> Iterator[Block]:
             (finding.rule, f"{finding.message}. {finding.fix}") for finding in claim.findings
         ]
         entries += [
-            ("supported" if offer.supported else "not supported", offer.sentence)
+            (str(check.support), f"{check.statement}: {check.detail}")
+            for check in claim.checks
+            if check.support in (Support.SUPPORTED, Support.NOT_CHECKABLE)
+        ]
+        entries += [
+            ("the data say" if offer.supported else "no answer", offer.sentence)
             for offer in claim.offers
         ]
         yield Facts(tuple(entries) or (("clean", "nothing found"),))

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from passhat._display import number
 from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.reporting.review.claim_text import Passage, passages
 from passhat.reporting.review.rules import RULES, Finding, findings_of
+from passhat.reporting.review.sources import Check, Support, check_statements
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Run
 
-__all__ = ["RULES", "SCHEMA", "Finding", "Offer", "Review", "Reviewed", "offers_for", "review"]
+__all__ = [
+    "RULES",
+    "SCHEMA",
+    "Check",
+    "Finding",
+    "Offer",
+    "Review",
+    "Reviewed",
+    "Support",
+    "offers_for",
+    "review",
+]
 
 
 SCHEMA = "passhat.review/1"
@@ -38,6 +49,7 @@ class Reviewed:
     line: int
     findings: tuple[Finding, ...]
     offers: tuple[Offer, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +78,14 @@ def review(
     ['mismatched-k', 'extra-budget']
     """
     claims = []
-    for passage in passages(text):
+    names = [*dict.fromkeys(word for run in runs for word in (run.name, run.agent) if word)]
+    for passage in passages(text, [*names, *["B"] * (len(runs) == 2)]):
         claim = Reviewed(passage.text, passage.line, tuple(findings_of(passage)))
         if runs:
             offers = tuple(offers_for(passage, runs, missing=missing, level=level))
-            wrong = tuple(_not_in_data(passage, runs, missing))
-            claim = replace(claim, offers=offers, findings=(*claim.findings, *wrong))
+            checks = check_statements(passage, runs, missing=missing, level=level)
+            findings = (*claim.findings, *_findings(checks))
+            claim = replace(claim, offers=offers, checks=checks, findings=findings)
         claims.append(claim)
     return Review(tuple(claims))
 
@@ -99,36 +113,11 @@ def offers_for(
             yield Offer(word, " ".join(filter(None, (error.message, error.hint))), False)
 
 
-def _not_in_data(passage: Passage, runs: Sequence[Run], missing: str) -> Iterator[Finding]:
-    """Numbers next to a metric that no run shows."""
-    for value in passage.values:
-        if value.in_range:
-            continue
-        nearest = _nearest(passage, value.start)
-        if nearest is None:
-            continue
-        values = []
-        for run in runs:
-            try:
-                result = estimate(run.outcomes, nearest, missing=missing, level=None)
-            except PasshatError:  # the run does not support that k, and the offer says so
-                continue
-            if abs(result.value - value.share) <= 0.5001 * value.step:
-                break
-            values.append(f"{run.name} {number(result.value)}")
-        else:
-            if values:
-                yield Finding(
-                    "not-in-data",
-                    f"{nearest} = {value.text} is not what the sources show",
-                    f"They show {', '.join(values)}.",
-                )
-
-
-def _nearest(passage: Passage, start: int) -> str | None:
-    """The metric that a number belongs to: the last one before it in the same clause, or next."""
-    before = [m for m in passage.metrics if m.start < start and m.k is not None]
-    after = [m for m in passage.metrics if m.start > start and m.k is not None]
-    if before and not any(sign in passage.text[before[-1].start : start] for sign in ";."):
-        return before[-1].word
-    return after[0].word if after else before[-1].word if before else None
+def _findings(checks: Sequence[Check]) -> Iterator[Finding]:
+    """The statements that the runs do not bear out."""
+    for check in checks:
+        if check.support is Support.CONTRADICTED:
+            message = f"{check.statement} is not what the sources show"
+            yield Finding("not-in-data", message, f"{check.detail[:1].upper()}{check.detail[1:]}.")
+        elif check.support is Support.NOT_SHOWN:
+            yield Finding("not-shown", f"{check.statement} is not shown", check.detail)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 __all__ = ["Claimed", "Mention", "Passage", "passages"]
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+|\d+"
-_METRIC = re.compile(r"(?<![\w@^])(g?pass)\s?([@^])\s?(\d+|k\b|n\b)?(:0?\.\d+)?", re.IGNORECASE)
+_METRIC = re.compile(
+    r"(?<![\w@^])(g?pass|maj|cons|avg|mean|best|worst)\s?([@^])\s?(\d+|k\b|n\b)?(:0?\.\d+)?",
+    re.IGNORECASE,
+)
 _PERCENT = r"(?:%|per ?cent\b)"
 _VALUE = re.compile(
     rf"(?<![\w.@^+\-−±–])(\d{{1,3}}(?:\.\d+)?)\s?{_PERCENT}"
@@ -22,9 +25,70 @@ _RANGE = re.compile(
     rf"(\d{{1,3}}(?:\.\d+)?)\s?{_PERCENT}",
     re.IGNORECASE,
 )
+_BENCHMARK = (
+    r"(?:SWE-?bench|HumanEval|MBPP|GSM-?8K|MATH\b|AIME|GPQA|MMLU|HLE|SimpleQA|IFEval|AgentDojo|"
+    r"WebArena|OSWorld|GAIA|BFCL|Aider|BrowseComp|CRUXEval|DS-1000|APPS\b|Spider|BIRD\b|ARC-|"
+    r"[\wτ-]*-?[Bb]ench\b|[A-Z]\w*Eval\b)"
+)
+"""Names of benchmarks: a number beside one is a share of its tasks."""
+# A number without a sign of percent, as tables and papers write them: 71.3, 45, 100.
+_BARE = re.compile(
+    r"(?<![\w.@^+\-−±–$#/\[])(\d{1,2}\.\d{1,2}|\d{1,2}|100(?:\.0+)?)"
+    rf"(?!\w|\.?\d|\s?{_PERCENT}|\s*(?:percentage|points?|pp|pts|tasks?|problems?|questions?|"
+    r"issues?|attempts?|runs?|tries|trials?|samples?|seeds?|times|x\b|of\b|out of|/|million|"
+    r"billion|seconds?|minutes?|hours?|tokens|steps|dollars))",
+    re.IGNORECASE,
+)
+_VERSUS = r"\s*(?:vs\.?|versus|against|→|->|compared (?:to|with))\s*"
+_BARE_BEFORE = re.compile(
+    r"(?:(?:pass|maj|cons|avg|mean|best|worst)\s?[@^]\s?(?:\d+|k)|scor(?:es?|ed|ing)|accuracy|"
+    rf"{_BENCHMARK}(?: \w+)*\s*[:=]|"
+    r"(?:success|pass|solve|resolve|resolution|completion) rate)\s*(?:\([^)]*\)\s*)?"
+    r"(?:(?:score )?(?:of|is|was|=|:|at|to|reaches|reached|hits|are)\s*)?"
+    r"(?:about |roughly |nearly )?$",
+    re.IGNORECASE,
+)
+_BARE_AFTER = re.compile(
+    rf"\s*(?:±|\+/-|\(±)|\s+(?:on|in) (?:the )?(?:\w+ )?{_BENCHMARK}|{_VERSUS}\d", re.IGNORECASE
+)
+_FAILURE_BEFORE = re.compile(
+    r"\b(?:fail(?:s|ed|ures?|ing)?|errors?|error rate|wrong)\s+(?:rate )?(?:only )?"
+    r"(?:on|in|of|for|at|is|was|=|:)?\s*(?:only |about |just )?$",
+    re.IGNORECASE,
+)
+_PERFECT = (
+    r"(?:never (?:once )?fail(?:s|ed)|(?:no|zero|0) failures?|"
+    r"without (?:a |a single |any )?failures?|"
+    r"always (?:pass(?:es|ed)|succeed(?:s|ed)|works?|worked))"
+)
+_RUNS = (
+    r"(?:tasks?|problems?|questions?|issues?|attempts?|runs?|tries|trials?|samples?|times|cases?|"
+    r"episodes?)"
+)
+_NEVER = re.compile(
+    rf"\b(?:in|over|across|of|after) (?:all )?({_NUMBER}) (?:\w+ )?{_RUNS}\b"
+    rf"[^.;]{{0,40}}?{_PERFECT}"
+    rf"|{_PERFECT}[^.;\d]{{0,40}}?\b({_NUMBER}) (?:\w+ )?{_RUNS}\b"
+    rf"|\ball ({_NUMBER}) (?:\w+ )?{_RUNS} (?:\w+ )?(?:pass(?:ed)?|succeed(?:ed)?|were "
+    r"(?:solved|successful|correct|right))",
+    re.IGNORECASE,
+)
+_POINTS = r"(?:percentage[ -]points?|%-points?|points?|pp|pts|p\.p\.)"
+_GAIN = re.compile(
+    rf"(?:\bby|\bof|\+|\bimprov\w+|\bgain\w*|\bdrop\w*|\blift:?|\blead\w*|\brose|\bfell)\s*"
+    rf"(?:about |nearly |over |roughly |some )?\+?(\d+(?:\.\d+)?)[\s-]*{_POINTS}"
+    rf"|(\d+(?:\.\d+)?)[\s-]*{_POINTS}\s*(?:better|higher|worse|lower|above|below|ahead|behind|more|"
+    r"gain|improvement|increase|drop|lift)",
+    re.IGNORECASE,
+)
+_DOWNWARD = re.compile(
+    r"\b(?:drop\w*|worse|lower|below|behind|fell|falls?|decreas\w*|regress\w*|declin\w*|los\w+|"
+    r"underperform\w*|weaker|inferior|trail\w*)\b",
+    re.IGNORECASE,
+)
 _PASSED = r"(?:pass(?:es|ed)?|solve[sd]?|succe(?:eds?|eded|ssful)|right|correct|completed?)"
 _COUNT = re.compile(
-    rf"(?<![\w.@^+\-−±/])({_NUMBER})\s?(?:/|(?:out )?of)\s?(?:the |its |all )?"
+    rf"(?<![\w.@^+\-−±/])({_NUMBER})(?: times)?\s?(?:/|(?:out )?of)\s?(?:the |its |all )?"
     rf"({_NUMBER})(?![\w/]|\.\d)",
     re.IGNORECASE,
 )
@@ -36,7 +100,9 @@ _COUNTED = re.compile(
 _COUNTED_BEFORE = re.compile(rf"\b(?:{_PASSED}|gets?|got|scor(?:es|ed))\s+(?:on )?$", re.IGNORECASE)
 _RATED = re.compile(
     r"\b(solves?|solved|pass(?:es|ed)?|success(?:ful)?|succeeds?|accuracy|correct|tasks?|problems|"
-    r"lift|scores?|gets?|got|scored|achiev(?:es|ed)|reach(?:es|ed)|attains?|resolv(?:es|ed))\b",
+    r"lift|scores?|gets?|got|scored|achiev(?:es?|ed)|reach(?:es|ed)?|attains?|resolv(?:es|ed)|hits?|"
+    r"agents?|runs?|attempts?|points?|pp|reliab\w+|fail(?:s|ed|ures?)?|complet(?:es|ed|ion)|"
+    r"(?:solve|resolve|win|error) rate)\b",
     re.IGNORECASE,
 )
 _NOT_A_RATE = re.compile(
@@ -93,8 +159,15 @@ _ATTEMPTS = re.compile(
     r"|(?:tasks?|problems?|questions?)\s+x\s+(\d+)",
     re.IGNORECASE,
 )
+_ENDS = r"([-+−]?\d+(?:\.\d+)?)\s*(?:to|\.\.|–|,|and)\s*([-+−]?\d+(?:\.\d+)?)"
 _LIFT = re.compile(
-    r"([-+−]?\d+(?:\.\d+)?)\s*(?:to|\.\.|–|,)\s*([-+−]?\d+(?:\.\d+)?)\s*(?:percentage )?points",
+    rf"{_ENDS}\s*{_POINTS}|{_POINTS}[^.;]{{0,40}}?(?:interval|CI)\b[^\d.;+−-]{{0,20}}{_ENDS}(?!\s?%|\d)",
+    re.IGNORECASE,
+)
+_VALUE_ENDS = re.compile(
+    r"^[^.;]{0,30}?(?:±|\+/-)\s*(\d+(?:\.\d+)?)\s?%?"
+    r"|^[^;]{0,60}?(?:\[|interval\s|CI:?\s|between\s)\(?\s*(\d*\.?\d+)\s?(%?)\s*(?:,|to|-|–|and)\s*"
+    r"(\d*\.?\d+)\s?(%|percent)?",
     re.IGNORECASE,
 )
 _INCONCLUSIVE = re.compile(
@@ -124,7 +197,8 @@ class Mention:
 class Claimed:
     """A share that the text states, with the step of its last digit.
 
-    ``in_range`` marks an end of a range such as 60 to 65%; ``total`` is the 4 of "3 of 4".
+    ``in_range`` marks an end of a range such as 60 to 65%; ``total`` is the 4 of "3 of 4"; ``ends``
+    is the interval that is given for it. A share of failures is turned round.
     """
 
     share: float
@@ -133,10 +207,20 @@ class Claimed:
     start: int
     in_range: bool = False
     total: int | None = None
+    ends: tuple[float, float] | None = None
 
 
 def _whole(text: str) -> int:
     return int(text.replace(",", ""))
+
+
+def _percent_share(text: str) -> tuple[float, float]:
+    """A number of percent as a share, and the step of its last digit."""
+    return float(text) / 100, 10.0 ** -len(text.partition(".")[2]) / 100
+
+
+def _is_inside(match: re.Match[str], spans: list[tuple[int, int]]) -> bool:
+    return any(first <= match.start() < last for first, last in spans)
 
 
 @dataclass(frozen=True)
@@ -146,6 +230,8 @@ class Passage:
     text: str
     line: int
     whole: str
+    names: tuple[str, ...] = ()
+    """Names of runs: who is called better or worse."""
 
     @cached_property
     def metrics(self) -> tuple[Mention, ...]:
@@ -186,17 +272,40 @@ class Passage:
     @cached_property
     def values(self) -> tuple[Claimed, ...]:
         """Shares that are stated, without levels of confidence and the ends of intervals."""
-        return tuple(sorted(self._values(), key=lambda value: value.start))
+        values = sorted(self._values(), key=lambda value: value.start)
+        return tuple(self._turn_failures(self._with_ends(value)) for value in values)
 
     def _values(self) -> Iterator[Claimed]:
         spans: list[tuple[int, int]] = []
+        yield from self._counts(spans)
         for match in _RANGE.finditer(self.text):
             spans.append(match.span())
             if self._is_rate(match) and not self._is_interval(match):
                 for end in (1, 2):
-                    decimals = len(match[end].partition(".")[2])
-                    share, step = float(match[end]) / 100, 10.0**-decimals / 100
-                    yield Claimed(share, step, match[0], match.start(end), in_range=True)
+                    share, step = _percent_share(match[end])
+                    # "From 55 to 62%" tells of two runs.
+                    is_range = not re.search(r"\bfrom\s*$", self.text[: match.start()])
+                    text = match[0] if is_range else match[end]
+                    yield Claimed(share, step, text, match.start(end), in_range=is_range)
+        for match in _VALUE.finditer(self.text):
+            is_new = not _is_inside(match, spans)
+            spans.append(match.span())
+            if is_new and self._is_rate(match):
+                text = match[1] or match[2]
+                share, step = _percent_share(text)
+                scale = 1 if match[1] else 100
+                yield Claimed(share * scale, step * scale, match[0], match.start())
+        for match in _BARE.finditer(self.text):
+            if not _is_inside(match, spans) and self._is_rate(match) and self._is_bare_rate(match):
+                share, step = _percent_share(match[1])
+                yield Claimed(share, step, match[0], match.start())
+
+    def _counts(self, spans: list[tuple[int, int]]) -> Iterator[Claimed]:
+        """Shares that are given as counts; their places are added to ``spans``."""
+        for match in _NEVER.finditer(self.text):
+            total = _whole(next(group for group in match.groups() if group))
+            spans.append(match.span())
+            yield Claimed(1.0, _COUNT_STEP, match[0], match.start(), total=total)
         for match in _COUNT.finditer(self.text):
             passed, total = _whole(match[1]), _whole(match[2])
             before, after = self.text[: match.start()], self.text[match.end() :]
@@ -207,20 +316,38 @@ class Passage:
             ):
                 spans.append(match.span())
                 yield Claimed(passed / total, _COUNT_STEP, match[0], match.start(), total=total)
-        for match in _VALUE.finditer(self.text):
-            if any(first <= match.start() < last for first, last in spans):
-                continue
-            if self._is_rate(match):
-                text = match[1] or match[2]
-                decimals = len(text.partition(".")[2])
-                scale = 100 if match[1] else 1
-                step = 10.0**-decimals / scale
-                yield Claimed(float(text) / scale, step, match[0], match.start())
+
+    def _is_bare_rate(self, match: re.Match[str]) -> bool:
+        """Whether a number without a sign of percent stands where a share stands."""
+        before, after = self.text[: match.start()], self.text[match.end() :]
+        if _BARE_BEFORE.search(before) or _BARE_AFTER.match(after):
+            return True
+        return "." in match[1] and bool(re.search(rf"\d\d?\.\d{_VERSUS}$", before, re.IGNORECASE))
+
+    def _with_ends(self, value: Claimed) -> Claimed:
+        """The value with the interval that follows it, before the next value."""
+        start = value.start + len(value.text)
+        match = None if value.in_range else _VALUE_ENDS.match(self.text[start:])
+        if match is None:
+            return value
+        if match[1] is not None:  # as a half-width, in the unit of the value
+            half = float(match[1]) * (1 if value.text.lstrip().startswith((".", "0.")) else 0.01)
+            return replace(value, ends=(value.share - half, value.share + half))
+        is_percent = bool(match[3] or match[5]) or max(float(match[2]), float(match[4])) > 1
+        scale = 0.01 if is_percent else 1.0
+        return replace(value, ends=(float(match[2]) * scale, float(match[4]) * scale))
+
+    def _turn_failures(self, value: Claimed) -> Claimed:
+        """A share of failures as the share of passes."""
+        if not _FAILURE_BEFORE.search(self.text[: value.start]):
+            return value
+        ends = None if value.ends is None else (1 - value.ends[1], 1 - value.ends[0])
+        return replace(value, share=1 - value.share, ends=ends)
 
     def _is_rate(self, match: re.Match[str]) -> bool:
         """Whether a number is a share of tasks rather than a level, a setting or a bound."""
         before, after = self.text[: match.start()], self.text[match.end() :]
-        if _NOT_A_RATE.match(after) or _A_SETTING.search(before):
+        if _NOT_A_RATE.match(after) or _A_SETTING.search(before) or re.search(r"[±]\s*$", before):
             return False
         return before.count("[") <= before.count("]")
 
@@ -250,8 +377,13 @@ class Passage:
             return False
         is_test = self.equates and self.says(r"overlap|\bp ?[<=>]|significan")
         has_rate = bool(self.metrics) or bool(_RATED.search(self.text)) or is_test
+        has_rate = has_rate or bool(re.search(_BENCHMARK, self.text)) or "±" in self.text
+        has_rate = has_rate or bool(re.search(rf"\d\.\d{_VERSUS}\d\d?\.\d", self.text))
+        has_rate = has_rate or any(
+            re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.text) for name in self.names
+        )
         has_bounds = bool(self.metrics) and self.has_interval
-        is_comparison = self.compares or is_test
+        is_comparison = self.compares or is_test or self.gain is not None
         return has_rate and bool(self.values or is_comparison or self.lift_interval or has_bounds)
 
     @property
@@ -289,40 +421,142 @@ class Passage:
         match = _LIFT.search(self.text)
         if match is None:
             return None
-        low, high = (float(end.replace("−", "-")) for end in match.groups())
+        low, high = (float(end.replace("−", "-")) for end in match.groups() if end is not None)
         return low, high
+
+    @property
+    def gain(self) -> float | None:
+        """The lift in points, where one is stated; negative where the text says that it fell."""
+        match = _GAIN.search(self.text)
+        if match is None:
+            return None
+        sentence = self.sentence_at(match.start())
+        size = float(match[1] or match[2])
+        return -size if _DOWNWARD.search(sentence) else size
+
+    def sentence_at(self, start: int) -> str:
+        """The sentence around a place of the text."""
+        first = max(
+            (match.end() for match in _SENTENCE_END.finditer(self.text) if match.end() <= start),
+            default=0,
+        )
+        last = min(
+            (match.start() for match in _SENTENCE_END.finditer(self.text) if match.start() > start),
+            default=len(self.text),
+        )
+        return self.text[first:last]
 
     def says(self, pattern: str, *, anywhere: bool = False) -> bool:
         """Whether the passage (or the whole text) matches a pattern."""
         return bool(re.search(pattern, self.whole if anywhere else self.text, re.IGNORECASE))
 
 
-def passages(text: str) -> list[Passage]:
-    """Paragraphs and list items that claim something; code, tables and headings are skipped."""
-    parts: list[Passage] = []
-    lines: list[str] = []
-    first = 0
-    in_fence = False
+def passages(text: str, names: Sequence[str] = ()) -> list[Passage]:
+    """Paragraphs, list items and tables that claim something; code and headings are skipped.
 
-    def close() -> None:
-        if lines:
-            parts.append(Passage(" ".join(lines), first, text))
-            lines.clear()
-
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.strip()
-        if content.startswith(("```", "~~~")):
-            in_fence = not in_fence
-            close()
-            continue
-        if in_fence or not content or content.startswith(("|", "#", "<")):
-            close()
-            continue
-        if re.match(r"(?:[-*+]|\d+[.)])\s", content):
-            close()
-            content = re.sub(r"^(?:[-*+]|\d+[.)])\s+", "", content)
-        if not lines:
-            first = number
-        lines.append(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}", "", content))
-    close()
+    A table of Markdown or LaTeX whose header names a metric is read as sentences, a row each.
+    ``names`` are runs that claims may be about.
+    """
+    parts = [
+        Passage(
+            _table_text(part.rows) if part.rows else " ".join(part.lines),
+            part.first,
+            text,
+            tuple(names),
+        )
+        for part in _parts(text)
+        if part.lines or len(part.rows) > 1
+    ]
     return [passage for passage in parts if passage.states]
+
+
+@dataclass(slots=True)
+class _Part:
+    """The lines of a paragraph, or the rows of a table."""
+
+    first: int = 0
+    lines: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    part = _Part()
+    in_fence = False
+    for number, line in enumerate(text.splitlines(), 1):
+        content = _without_latex(line.strip())
+        is_fence = content.startswith(("```", "~~~"))
+        in_fence ^= is_fence
+        cells = [] if in_fence else _cells(content)
+        if part.rows and _RULE.match(content):
+            continue
+        is_break = in_fence or is_fence or not content
+        is_break = is_break or (content.startswith(("|", "#", "<", "\\")) and not cells)
+        item = _ITEM.match(content)
+        if is_break or item or (part.lines and cells) or (part.rows and not cells):
+            yield part
+            part = _Part()
+        if is_break:
+            continue
+        part.first = part.first or number
+        if cells:
+            part.rows.append(cells)
+        else:
+            part.lines.append(_without_marks(content[item.end() if item else 0 :]))
+    yield part
+
+
+_ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+")
+
+
+def _without_marks(text: str) -> str:
+    """The text without the marks of Markdown around words."""
+    return re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}", "", text)
+
+
+_RULE = re.compile(r"^\|?[\s:|-]+\|?$|^\\(?:hline|toprule|midrule|bottomrule|cline\S*)")
+_MEASURED = re.compile(
+    r"(?:pass|maj|cons|avg|mean|best|worst)\s?[@^]|accuracy|success|resolved?|pass rate|score|"
+    rf"solved|%|{_BENCHMARK}",
+    re.IGNORECASE,
+)
+
+
+def _cells(content: str) -> list[str]:
+    """The cells of a row of a table, where the line is one."""
+    if content.startswith("|") and content.endswith("|") and not _RULE.match(content):
+        cells = content[1:-1].split("|")
+    elif "&" in content and content.endswith("\\\\"):
+        cells = content[:-2].split("&")
+    else:
+        return []
+    return [_without_marks(cell.strip()) for cell in cells]
+
+
+def _table_text(rows: list[list[str]]) -> str:
+    """A table as sentences; only columns whose heading names something measured are numbers."""
+    header, *body = rows
+    sentences = []
+    for row in body:
+        claims = [
+            f"{column} = {cell}"
+            for column, cell in zip(header[1:], row[1:], strict=False)
+            if _MEASURED.search(column) and re.search(r"\d", cell)
+        ]
+        if not claims and len(row) == 2 and _MEASURED.search(row[0]):
+            claims = [row[1]]  # a metric and its value
+        if claims:
+            sentences.append(f"{row[0]}: {', '.join(claims)}")
+    return "; ".join(sentences)
+
+
+def _without_latex(line: str) -> str:
+    """The line without the marks of LaTeX that stand in and around numbers and metrics."""
+    if "\\" not in line and "$" not in line:
+        return line
+    line = re.sub(r"\$([^$]*[\\^_][^$]*)\$", r"\1", line)
+    line = line.replace(r"\pm", "±").replace(r"\,", " ").replace("~", " ")
+    line = re.sub(
+        r"\\(?:text(?:bf|it|tt|sc|rm)?|mathrm|mathbf|emph|underline)\{([^{}]*)\}", r"\1", line
+    )
+    line = re.sub(r"\^\{?(\d+|k|n)\}?", r"^\1", line)
+    return re.sub(r"\\([%@&^_#])", r"\1", line)

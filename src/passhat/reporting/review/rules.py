@@ -286,7 +286,7 @@ def _missing_protocol(claim: Passage) -> Problem:
 
 
 def _check_reliability(claim: Passage) -> Problem:
-    capable = [m for m in claim.metrics if m.family.endswith("@") and (m.k or 2) > 1]
+    capable = [m for m in claim.metrics if m.family.endswith("pass@") and (m.k or 2) > 1]
     reliable = (
         r"\breliab\w+|\bconsisten\w+|\bdependab\w+|\bevery time\b|\brobust\w*|\btrustworth\w+"
     )
@@ -319,7 +319,7 @@ def _check_dropouts(claim: Passage) -> Problem:
 def _check_scope(claim: Passage) -> Problem:
     if not claim.says(
         r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
-        r"\bnever fails?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
+        r"\bnever fail(?:s|ed)?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
         r"\bsolves? (?:the )?\w+ (?:entirely|completely)\b"
     ):
         return None
