@@ -57,7 +57,8 @@ def estimate(
     metric : str
         Such as ``pass^4`` or ``pass@10``.
     about : {"new tasks", "these tasks"}
-        The tasks the interval is about: tasks like these, or exactly these again.
+        The tasks the interval is about: tasks like these, or exactly these again. By default new
+        tasks, and for a single task this one again.
     level : float or None
         Confidence of the interval; ``None`` for the value alone.
     missing : {"bound", "fail", "exclude"}

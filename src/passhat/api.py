@@ -419,7 +419,6 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
     from passhat.readers.store import run_from_store
     from passhat.stats.estimate import default_ks, estimate_all
     from passhat.stats.estimate.metrics import PassHat
-    from passhat.stats.terms import Population
     from passhat.store import open_store as open_place
 
     opening = open_place(spec.store) if isinstance(spec.store, str) else nullcontext(spec.store)
@@ -432,9 +431,7 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
         run = replace(run, name=run.agent, source="passhat.run")
     ks = default_ks(run.outcomes)
     words = [PassHat(k) for k in dict.fromkeys((1, *ks[-1:]))] if len(ks) else []
-    # A single task shows nothing of others, as in the report.
-    about = Population.THESE_TASKS if len(run.outcomes) == 1 else Population.NEW_TASKS
-    estimates = estimate_all(run.outcomes, words, about=about) if words else ()
+    estimates = estimate_all(run.outcomes, words) if words else ()
     return replace(run, estimates=estimates)
 
 

@@ -108,10 +108,10 @@ def test_a_planted_cause_over_tasks_and_within_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("attempts", "sentence"),
     [
-        (attempts_of("a", PASS), "The only judged attempt passed: there is no failure to explain."),
+        (attempts_of("a", PASS), "The only attempt passed: there is no failure to explain."),
         (
             attempts_of("a", FAIL, FAIL) + attempts_of("b", FAIL),
-            "All 3 judged attempts failed: there is no passing attempt to compare with.",
+            "All 3 attempts failed: there is no passing attempt to compare with.",
         ),
         (
             attempts_of("a", PASS, PASS) + attempts_of("b", FAIL),
@@ -202,3 +202,38 @@ def test_advice_on_an_unreadable_file_names_no_option_that_why_lacks(
     printed = capsys.readouterr().err
     assert "--" not in printed
     assert "passhat why reads runs of a store" in printed
+
+
+def test_failures_that_are_no_wrong_answers_are_told_first(tmp_path: Path) -> None:
+    calls: dict[str, int] = {}
+
+    def agent(prompt: str) -> str:
+        calls[prompt] = calls.get(prompt, 0) + 1
+        if prompt == "a" and calls[prompt] == 1:
+            return "4"
+        raise KeyError("OPENAI_API_KEY")
+
+    tasks = [{"id": name, "prompt": name, "answer": "4"} for name in "ab"]
+    place = tmp_path / "store.db"
+    run = passhat.run(agent, tasks, n=4, jobs=1, store=place, keep_going=True, progress=False)
+    cause = "KeyError: 'OPENAI_API_KEY' (test_why.py:"
+    text = ask(place, run.id, "a")
+    assert f"The 7 failures are exceptions: {cause}" in text
+    assert f"The 3 failures are exceptions: {cause}" in text
+    data = passhat.why(run, "a").facts.to_dict()
+    assert data["failures"]["groups"][0]["message"].startswith(cause)
+    assert data["task"]["failures"]["exception"] == 3
+    assert f"The 3 failures are exceptions: {cause}" in str(passhat.why(run, "a"))
+
+
+def test_no_attempt_is_called_judged_where_all_of_them_raised(tmp_path: Path) -> None:
+    def agent(_prompt: str) -> str:
+        raise KeyError("OPENAI_API_KEY")
+
+    tasks = [{"id": name, "prompt": name, "answer": "4"} for name in "ab"]
+    place = tmp_path / "store.db"
+    run = passhat.run(agent, tasks, n=1, store=place, keep_going=True, progress=False)
+    text = ask(place, run.id)
+    assert "The 2 failures are exceptions: KeyError" in text
+    assert "All 2 attempts failed: there is no passing attempt to compare with." in text
+    assert "judged attempt" not in text

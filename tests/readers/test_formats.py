@@ -8,7 +8,7 @@ import pytest
 
 from passhat import Run, estimate, read
 from passhat.readers import read_all
-from passhat.reporting.view import check_source
+from passhat.reporting.source_checks import check_source
 
 
 def _values(run: Run, sign: str, ks: range) -> list[float]:

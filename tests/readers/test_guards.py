@@ -10,7 +10,7 @@ import pytest
 
 from passhat import Outcomes, Run, read
 from passhat.readers.parsing import numbers_in, sum_numbers
-from passhat.reporting.view import check_source
+from passhat.reporting.source_checks import check_source
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
 

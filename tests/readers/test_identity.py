@@ -16,7 +16,7 @@ from passhat.errors import InvalidValue
 from passhat.readers import read_all
 from passhat.readers.identity import from_name
 from passhat.readers.sources import Source
-from passhat.reporting.view import check_source
+from passhat.reporting.source_checks import check_source
 
 Samples = Any
 

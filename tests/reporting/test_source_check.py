@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from passhat import Outcomes, Run
-from passhat.reporting.view import SourceCheck, check_source
+from passhat.reporting.source_checks import SourceCheck, check_source
 
 
 def _check(outcomes: Outcomes, counts: tuple[str, ...] = (), **says: float) -> SourceCheck:

@@ -629,6 +629,28 @@ def test_a_run_that_is_resumed_without_its_key_is_stopped_and_keeps_what_it_has(
     assert (run.outcomes.scored, run.outcomes.passes) == (12, 5)
 
 
+def test_a_resume_that_is_stopped_leaves_the_stored_plan(
+    passhat: Callable[..., Any], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def agent(_prompt: str) -> str:
+        raise RuntimeError("always")
+
+    options: dict[str, Any] = {"store": "s.db", "jobs": 1, "progress": False}
+    api.run(agent, TASKS, n=2, keep_going=True, **options)
+    before = passhat("gate", "s.db", "pass^1 >= 0.5").out
+    with pytest.raises(RunStopped):
+        api.run(agent, TASKS, n=3, **options)
+    with open_store("s.db") as store:
+        (stored,) = store.runs()
+    assert (stored.planned, stored.total, stored.status) == (2, 8, "complete")
+    assert passhat("gate", "s.db", "pass^1 >= 0.5").out == before
+    assert "absent" not in before
+    run = api.run(agent, TASKS, n=3, keep_going=True, **options)
+    assert run.outcomes.scored == 12
+
+
 def test_the_command_that_resumes_without_its_key_ends_with_2(
     passhat: Callable[..., Any], tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -664,3 +686,60 @@ def test_one_task_has_one_interval() -> None:
     assert interval in lead
     assert interval in screen
     assert "for fresh attempts at this task" in screen
+
+
+QUESTIONS = [
+    {"id": "sum", "prompt": "2 + 2?", "answer": "4"},
+    {"id": "product", "prompt": "2 * 3?", "answer": "6"},
+    {"id": "rest", "prompt": "7 % 4?", "answer": "3"},
+]
+
+
+def _reply(text: str, tasks: Any = QUESTIONS, **options: Any) -> Any:
+    return api.run(lambda _prompt: text, tasks, n=2, progress=False, **options)
+
+
+@pytest.mark.parametrize("text", ["Error: 401 Unauthorized: invalid api key", "None"])
+def test_the_same_text_at_every_task_is_the_first_line_of_the_causes(
+    text: str, passhat: Callable[..., Any], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    warning = f"Every attempt at every task gave the same text, {text!r}"
+    for store in ("a.db", "b.db"):
+        run = _reply(text, store=store)
+    document = report_document(build_report([run]))
+    lines = render_terminal(document, Console(width=300), Level.SHORT).splitlines()
+    places = [place for place, line in enumerate(lines) if line.startswith(warning)]
+    assert lines[places[0] + 1].startswith("6 wrong answers")
+    assert json.loads(api.report(run).json())["runs"][0]["sections"]["failures"]["same_answer"]
+    monkeypatch.setenv("COLUMNS", "300")
+    for words in (
+        ("report", "a.db"),
+        ("report", "a.db", "b.db"),
+        ("gate", "a.db", "pass^1 >= 0.5"),
+        ("gate", "a.db", "--against", "b.db", "--allow"),
+        ("compare", "a.db", "b.db", "--allow"),
+        ("why", "a.db"),
+        ("report", "a.db", "-o", "md"),
+        ("report", "a.db", "--full"),
+    ):
+        assert warning in passhat(*words).out, words
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("4", "463"),  # one of them is right
+        ("yes", ["no", "maybe", "perhaps"]),
+        ("A", "BCD"),
+        ("no idea", ["one", "one", "one"]),  # every question has the same answer
+        ("no idea", ["one", "two"]),
+        ("no idea", ["one"]),
+    ],
+)
+def test_the_same_text_may_be_an_answer(text: str, answers: Any) -> None:
+    tasks = [
+        {"id": f"t{place}", "prompt": f"{place}?", "answer": answer}
+        for place, answer in enumerate(answers)
+    ]
+    assert _reply(text, tasks).same_answer == ""

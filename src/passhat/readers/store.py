@@ -128,8 +128,10 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         labels_of |= {text: json.loads(text) for text in set(label) - labels_of.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
+        if wants_more:
+            block["failure"] = _reasons(block["failure"], cells[12])
         if needs.details:
-            block |= _details(block["failure"], *cells[12:15])
+            block |= _details(*cells[13:15])
         if needs.conversations:
             block |= _conversations(number, *cells[14:])
         if texts:
@@ -152,16 +154,18 @@ def has_no_answer(store: Store, stored: StoredRun) -> bool:
     return bool(no_answer_text(run_from_store(store, stored, counts_only)))
 
 
-def _details(
-    why: Sequence[object], detail: list[Any], retries: list[Any], talk: list[Any]
-) -> dict[str, list[object]]:
-    """The judge's words with the category, retries, the last words of the agent, the right ones."""
+def _reasons(why: Sequence[object], detail: list[Any]) -> list[object]:
+    """The judge's words with the category."""
+    return [
+        f"{word}: {words}" if word and words else word or words
+        for word, words in zip(why, detail, strict=True)
+    ]
+
+
+def _details(retries: list[Any], talk: list[Any]) -> dict[str, list[object]]:
+    """Retries, the last words of the agent, and the right ones."""
     last_texts = [{} if body is None else _last_texts(body) for body in talk]
     return {
-        "failure": [
-            f"{word}: {words}" if word and words else word or words
-            for word, words in zip(why, detail, strict=True)
-        ],
         "retries": [str(count or 0) for count in retries],
         "answer": [texts.get("agent") for texts in last_texts],
         "expected": [texts.get(EXPECTED) for texts in last_texts],
@@ -212,6 +216,7 @@ def _as_run(
         about=_served(origins) | _revision(stored) | prices,
         notes=_conversation_notes(origins, has_leaks=bool(leaks)),
         messages=store.failure_messages(stored.id),
+        same_answer=store._queries.find_same_answer(store._key(stored.id)),
         missing_details=store.missing_messages(stored.id),
         # A leak comes first: one-screen reports show only the first warning.
         warnings=(
@@ -370,6 +375,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         started=stored.started,
         about=_revision(stored),
         messages=reading.failure_messages(key),
+        same_answer=reading.find_same_answer(key),
         missing_details=reading.failure_messages(key, Verdict.MISSING),
         reading=(
             f"run {stored.id} of the store, started {stored.started}, {stored.status}",

@@ -143,7 +143,6 @@ def _duplicates_note(programs: Mapping[str, Mapping[str, bool]], attempts: int) 
 
 
 _CURVE_POINTS = 32
-_ABOUT = (Population.NEW_TASKS, Population.THESE_TASKS)
 _DOTS = {Verdict.PASSED: "●", Verdict.FAILED: "○", Verdict.MISSING: "·"}
 
 
@@ -212,18 +211,18 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
     weak = weak_tests(run)
     curve = _curve(run.outcomes, words, options)
     ks = [point.k for point in curve]
-    about_new = _about_new_tasks(run.outcomes, words, ks, options)
+    main = _main_estimates(run.outcomes, words, ks, options)
     return RunReport(
         run=run,
         protocol=replace(run.protocol, missing=options.terms.missing),
         estimates=(
-            *(about_new[word] for word in words),
+            *(main[word] for word in words),
             *_about_these_tasks(run.outcomes, words, options),
         ),
         slices={
             value: tuple(
                 estimate
-                for about in _ABOUT
+                for about in _populations(part)
                 for estimate in _estimates(part, _metrics(part, options), options, about)
             )
             for value, part in slices.items()
@@ -242,7 +241,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
             *code_notes(run, weak),
         ),
         weak_tests=weak,
-        details=_details(run, words, ks, about_new, options) if options.with_details else None,
+        details=_details(run, words, ks, main, options) if options.with_details else None,
         sections=_section_facts(run, words, options),
     )
 
@@ -257,7 +256,12 @@ def _section_facts(run: Run, words: list[str], options: ReportOptions) -> dict[s
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def _about_new_tasks(
+def _populations(outcomes: Outcomes) -> tuple[Population, ...]:
+    """The populations of estimates, that of the screen first; a single task has only its own."""
+    return tuple(dict.fromkeys((Terms().for_tasks(len(outcomes)).about(), Population.THESE_TASKS)))
+
+
+def _main_estimates(
     outcomes: Outcomes, words: list[str], ks: list[int], options: ReportOptions
 ) -> dict[str, Estimate]:
     """Estimates for the table and the charts in a single pass: most are the same."""
@@ -267,15 +271,15 @@ def _about_new_tasks(
 
         curve_metrics = curve_words(ks)
     metrics = list(dict.fromkeys([*words, *curve_metrics]))
-    estimates = _estimates(outcomes, metrics, options, Population.NEW_TASKS)
+    estimates = _estimates(outcomes, metrics, options, _populations(outcomes)[0])
     return dict(zip(metrics, estimates, strict=True))
 
 
 def _about_these_tasks(
     outcomes: Outcomes, words: list[str], options: ReportOptions
 ) -> tuple[Estimate, ...]:
-    """Every metric about these tasks; none in a short report of several tasks."""
-    if options.short and len(outcomes) > 1:
+    """Every metric about these tasks; none in a short report, or where they are the main ones."""
+    if options.short or len(_populations(outcomes)) == 1:
         return ()
     return _estimates(outcomes, words, options, Population.THESE_TASKS)
 
@@ -290,7 +294,9 @@ def _details(
     from passhat.reporting.details import build_details
 
     return build_details(
-        run, words, ks, known, options.terms, with_forecasts=options.with_forecasts
+        *(run, words, ks, known, options.terms),
+        # A forecast is about users who bring new tasks, of which a single one says nothing.
+        with_forecasts=options.with_forecasts and len(run.outcomes) > 1,
     )
 
 

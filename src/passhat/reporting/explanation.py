@@ -124,6 +124,7 @@ def explain(
             _python(parsed_metric, _example_outcomes(parsed_metric)),
         )
     completion = terms.missing.completion
+    terms = terms.for_tasks(len(run.outcomes))
     result = estimate(run.outcomes, parsed_metric, terms)
     outcomes = run.outcomes
     if result.tasks < len(outcomes):

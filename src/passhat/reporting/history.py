@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from passhat._display import some
 from passhat._serialize import Plain
@@ -13,7 +13,7 @@ from passhat.stats.changes import Change, find_changes
 from passhat.stats.estimate import Estimate, Metric, default_ks, estimate
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run
-from passhat.stats.terms import Population, Terms
+from passhat.stats.terms import Terms
 
 __all__ = ["SCHEMA", "History", "HistoryRun", "ShownChange", "build_history", "group_runs"]
 
@@ -231,11 +231,7 @@ class _Estimating:
     terms: Terms
 
     def __call__(self, run: Run, word: Metric) -> Estimate:
-        # A single task shows nothing of others, as in the report.
-        terms = self.terms
-        if len(run.outcomes) == 1:
-            terms = replace(terms, population=Population.THESE_TASKS)
-        return estimate(run.outcomes, word, terms)
+        return estimate(run.outcomes, word, self.terms)
 
 
 def _list_runs(

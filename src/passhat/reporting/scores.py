@@ -42,7 +42,7 @@ class ScoreFacts(Plain):
     judged : Cut
         The same by the verdicts; its threshold is that of the protocol.
     worst, best : tuple of Estimate
-        worst@k and best@k over k, about new tasks.
+        worst@k and best@k over k, about the population of the screen.
     """
 
     k: int

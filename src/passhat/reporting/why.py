@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -14,7 +14,8 @@ from passhat.errors import InvalidValue
 from passhat.readers import Needs, read
 from passhat.readers.parsing import read_conversation
 from passhat.readers.store import run_from_store
-from passhat.stats.outcomes import Run, Verdict
+from passhat.stats.outcomes import Failures, Run, Verdict, summarize_failures
+from passhat.stats.outcomes.causes import group_failures
 from passhat.stats.why import Step, TaskWhy, Trace, Why, explain_failures, explain_task
 from passhat.store import open_store
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call
@@ -33,6 +34,8 @@ class AttemptTrace:
     number: int
     verdict: Verdict
     trace: Trace | None
+    why: str = ""
+    detail: str = ""
 
 
 def read_traces(run: Run) -> list[AttemptTrace]:
@@ -61,7 +64,8 @@ def _traces(run: Run) -> Iterator[AttemptTrace]:
                 steps.messages,
                 bool(int(cut)) if cut else None,
             )
-        yield AttemptTrace(attempt.task, number, attempt.verdict, trace)
+        reason = attempt.why or "", attempt.detail or ""
+        yield AttemptTrace(attempt.task, number, attempt.verdict, trace, *reason)
 
 
 def build_why(
@@ -97,6 +101,7 @@ def build_why(
         level,
         explain_failures(traces, level),
         None if chosen is None else _explain(chosen, attempts, level),
+        summarize_failures(run),
     )
 
 
@@ -110,7 +115,22 @@ def _explain(task: str, attempts: Sequence[AttemptTrace], level: float) -> TaskW
         missing=sum(attempt.verdict is Verdict.MISSING for attempt in attempts),
         silent_passed=silent.count(Verdict.PASSED),
         silent_failed=silent.count(Verdict.FAILED),
+        failures=_summarize(attempts),
     )
+
+
+def _summarize(attempts: Sequence[AttemptTrace]) -> Failures:
+    """The failed attempts by cause."""
+    messages: dict[str, Counter[str]] = {}
+    for attempt in attempts:
+        if attempt.verdict is Verdict.FAILED and attempt.why:
+            words = [attempt.detail] if attempt.detail and attempt.detail != attempt.why else []
+            messages.setdefault(attempt.why, Counter()).update(words or [""])
+    judged = sum(attempt.verdict is not Verdict.MISSING for attempt in attempts)
+    counts = {why: found.total() for why, found in messages.items()}
+    for found in messages.values():
+        del found[""]
+    return group_failures(counts, messages, judged)
 
 
 def _silent_verdicts(attempts: Sequence[AttemptTrace]) -> list[Verdict]:

@@ -38,7 +38,9 @@ from passhat.runner.redaction import Redactor
 from passhat.runner.spending import SpendingWatch
 from passhat.runner.stop_reasons import (
     FirstAttempts,
+    SetupMistake,
     SilentAttempts,
+    Stop,
     refuse_broken,
     stop_on_account,
     stop_on_unknown_use,
@@ -49,6 +51,7 @@ from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, PlannedAttempts, RunRecord, Store
+from passhat.store.plans import StoredPlan, load_plan, restore_plan
 from passhat.suites.base import Episode, Suite, Task
 
 __all__ = [
@@ -216,35 +219,9 @@ class Progress:
         self.missing += verdict is Verdict.MISSING
 
 
-class Stop:
-    """Asks a run to end: gently at first, then at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._now: Callable[[], object] | None = None
-
-    def ask(self) -> None:
-        """First call: start nothing new. Second call: abandon attempts in flight."""
-        if self.asked and self._now is not None:
-            self._now()
-        self.asked = True
-
-    def give_up(self) -> None:
-        """Start nothing new, and abandon attempts in flight; the run reports the reason."""
-        self.asked = True
-        if self._now is not None:
-            self._now()
-
-    def start_nothing_new(self) -> None:
-        """Start nothing new: the question is settled. Not a sign of impatience."""
-        self.asked = True
-
-    def when_impatient(self, now: Callable[[], object]) -> None:
-        self._now = now
-
-
 Seen = Callable[[AttemptRecord, Progress], None]
 """Called after every finished attempt."""
+
 Call = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Makes a call of the store, perhaps in a thread."""
 Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
@@ -318,6 +295,7 @@ class _Execution:
         self._silent = SilentAttempts(plan.give_up_after)
         self._others = False
         self._fault: RunStopped | None = None
+        self._plan_before: StoredPlan | None = None
         self._progress = Progress(total=0)
 
     async def run(self, work: Work) -> Progress:
@@ -339,6 +317,9 @@ class _Execution:
         finally:
             watching.cancel()
             await self._release()
+            if isinstance(self._fault, SetupMistake) and self._plan_before is not None:
+                restore = partial(restore_plan, self._store, self._run, self._plan_before)
+                await self._retry(restore)
         self._progress.settled = self._rule.look
         return self._progress
 
@@ -410,6 +391,7 @@ class _Execution:
             refuse_broken(await maybe_await(plan.suite.check(plan.tasks)))
             await maybe_await(plan.agent.check())  # a wrong address is no reason to fail attempts
         store.wait_at_most(_LOCKED_SECONDS)
+        self._plan_before = await self._retry(partial(load_plan, store, self._run))
         if generation != await self._retry(partial(store.begin, plan.record, plan.attempts)):
             # New, or removed since it was looked at: what was stored then is not there any more.
             stored_attempts = await self._retry(partial(store.load_attempts, self._run))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from passhat._display import counted
 from passhat._plugins import shorten_detail
@@ -32,6 +32,7 @@ __all__ = [
     "FirstAttempts",
     "SetupMistake",
     "SilentAttempts",
+    "Stop",
     "refuse_broken",
     "stop_on_account",
     "stop_on_unknown_use",
@@ -106,6 +107,33 @@ _OWN_CODE = frozenset(
 """Ends by the code of agent or judge; a network may recover after six attempts."""
 _LONGEST_CAUSE = 240
 _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
+
+
+class Stop:
+    """Asks a run to end: gently at first, then at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._now: Callable[[], object] | None = None
+
+    def ask(self) -> None:
+        """First call: start nothing new. Second call: abandon attempts in flight."""
+        if self.asked and self._now is not None:
+            self._now()
+        self.asked = True
+
+    def give_up(self) -> None:
+        """Start nothing new, and abandon attempts in flight; the run reports the reason."""
+        self.asked = True
+        if self._now is not None:
+            self._now()
+
+    def start_nothing_new(self) -> None:
+        """Start nothing new: the question is settled. Not a sign of impatience."""
+        self.asked = True
+
+    def when_impatient(self, now: Callable[[], object]) -> None:
+        self._now = now
 
 
 def refuse_broken(checks: Sequence[TaskCheck]) -> None:

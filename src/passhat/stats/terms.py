@@ -170,6 +170,12 @@ class Terms:
             )
         return terms
 
+    def for_tasks(self, count: int) -> Terms:
+        """These terms for so many tasks: a single one says nothing of others unless asked to."""
+        if count != 1 or self.population is not None:
+            return self
+        return replace(self, population=Population.THESE_TASKS)
+
     def about(self, default: Population = Population.NEW_TASKS) -> Population:
         """The population, or ``default`` where none was chosen."""
         return default if self.population is None else self.population

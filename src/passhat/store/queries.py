@@ -110,6 +110,8 @@ _LOOKED_AT = 5
 _MESSAGES = 20_000
 """Failures whose messages are counted: a page must not read the details of a million."""
 _BODIES_AT_ONCE = 1_000
+_FEWEST_SAME = 3
+_CHOICES = frozenset(("yes", "no", "true", "false"))
 """Attempts whose calls are in memory at the same time."""
 
 
@@ -470,6 +472,38 @@ class Queries:
             category = str(category_of(why or ""))
             messages.setdefault(category, {})[detail or source_words(why or "")] = count
         return messages
+
+    def find_same_answer(self, run: int | None) -> str:
+        """The text that every attempt gave, where it cannot be an answer to every question.
+
+        Empty unless all attempts at three or more tasks have a verdict, none passed, and the right
+        answers differ. One letter, yes or no may be meant as an answer.
+        """
+        ((lowest, highest, tasks, passed, unknown),) = self._all(
+            "SELECT min(answer), max(answer), count(DISTINCT task), max(verdict), "
+            "count(*) - count(nullif(answer, '')) FROM judged "
+            "WHERE run = ? AND verdict IS NOT NULL",
+            run,
+        )
+        if lowest is None or lowest != highest or tasks < _FEWEST_SAME or passed or unknown:
+            return ""
+        rows = self._all(
+            "SELECT body FROM transcripts WHERE run = ? AND number = "
+            "(SELECT min(number) FROM attempts WHERE run = ?) ORDER BY task LIMIT "
+            f"{_BODIES_AT_ONCE}",
+            run,
+            run,
+        )
+        texts = [
+            {entry["role"]: entry["text"] for entry in unpack_transcript(bytes(body))}
+            for (body,) in rows
+        ]
+        answers = {words.get("agent", "").strip() for words in texts}
+        expected = {words.get("expected", "") for words in texts}
+        if len(answers) != 1 or (len(texts) > 1 and len(expected) == 1 and "" not in expected):
+            return ""
+        (answer,) = answers
+        return "" if len(answer) < 2 or answer.lower() in _CHOICES else answer
 
     # -- how ---------------------------------------------------------------------------------
 

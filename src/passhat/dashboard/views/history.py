@@ -12,6 +12,7 @@ from passhat.reporting.document import Heading, Level
 from passhat.reporting.documents.history import changed_words, history_document
 from passhat.reporting.history import History, HistoryRun, build_history
 from passhat.reporting.html.blocks import render_blocks
+from passhat.reporting.view import populations_text
 from passhat.stats.estimate import Estimate, Metric, metric
 from passhat.stats.outcomes import Run
 
@@ -58,7 +59,13 @@ def history(state: AppState, request: PageRequest) -> Answer:
     blocks = [block for block in document.blocks(Level.FULL) if not isinstance(block, Heading)]
     return Html(
         "history.html.j2",
-        page | {"facts": facts, "blocks": render_blocks(blocks, "stack"), "plot": _plot(facts)},
+        page
+        | {
+            "about": populations_text(facts.values),
+            "facts": facts,
+            "blocks": render_blocks(blocks, "stack"),
+            "plot": _plot(facts),
+        },
     )
 
 
@@ -83,7 +90,8 @@ def _plot(facts: History) -> Markup:
             "trend",
             f"{word} of {facts.suite} over {len(points)} runs",
             f"Points are runs in the order in which they were started, bars their 95% intervals "
-            f"for new tasks; {len(visible)} vertical lines mark where suite or protocol changed.",
+            f"for {populations_text(values)}; {len(visible)} vertical lines mark where suite or "
+            "protocol changed.",
             [Series(facts.agent, points, 1, bars=True)] if points else [],
             x_title="runs, in order of their start",
             ticks=_ticks(facts.runs[::step]),

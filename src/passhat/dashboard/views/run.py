@@ -119,7 +119,8 @@ def _plot(known: RunSnapshot) -> Markup:
             "curve",
             "Capability and reliability over k",
             "pass@k, the chance that at least one of k attempts passes, rises with k; pass^k, the "
-            "chance that all of them pass, falls. Shaded: the 95% interval for new tasks. "
+            "chance that all of them pass, falls. Shaded: the 95% interval for "
+            f"{known.curve[0].population}. "
             + "; ".join(_tip(estimate) for estimate in (known.curve[len(ks) - 1], known.curve[-1])),
             lines,
             ticks=[(k, str(k)) for k in ks[::step]],

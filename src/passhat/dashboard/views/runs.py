@@ -11,7 +11,9 @@ from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageR
 from passhat.dashboard.guard import Forbidden
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
+from passhat.reporting.view import populations_text
 from passhat.stats.estimate import Estimate
+from passhat.stats.terms import Population
 from passhat.store.rows import FRESH_PREFIXES
 
 __all__ = ["regrade_command", "runs", "show_commands", "start_command"]
@@ -103,12 +105,12 @@ def runs(state: AppState, request: PageRequest) -> Answer:
     pages = max(1, -(-len(matching) // _PAGE))
     page = min(request.whole("page", 1), pages)
     fields = ("q", "agent", "suite", "status", "sort", "order")
+    rows = [_row(state, summary) for summary in matching[(page - 1) * _PAGE : page * _PAGE]]
     return Html(
         "_runs.html.j2" if request.part == "list" else "runs.html.j2",
         {
-            "found": [
-                _row(state, summary) for summary in matching[(page - 1) * _PAGE : page * _PAGE]
-            ],
+            "found": rows,
+            "about": populations_text(row.first for row in rows) or Population.NEW_TASKS,
             "count": len(matching),
             "total": len(everything),
             "attempts": sum(summary.counts.attempts for summary in everything),

@@ -48,7 +48,6 @@ from passhat.runner.run import Stop
 from passhat.runner.run_spec import RunSpec
 from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Run, Verdict
-from passhat.stats.terms import Population
 from passhat.store import AttemptRecord, Store, open_store
 
 __all__ = [
@@ -180,8 +179,11 @@ def _summary(
     for role, report in reports.items():
         outcomes = report.run.outcomes
         lines += ["", f"{role}: {report.headline}"]
-        new = [each for each in report.estimates if each.population is Population.NEW_TASKS]
-        lines += [f"  {each}" for each in new if isinstance(each.metric, PassAt | PassHat)]
+        lines += [
+            f"  {each}"
+            for each in report.main_estimates
+            if isinstance(each.metric, PassAt | PassHat)
+        ]
         lines.append(
             f"  {outcomes.passes} of {outcomes.scored} attempts passed, "
             f"{outcomes.total_missing} missing"

@@ -10,6 +10,7 @@ from passhat.stats.compare.claims import Evidence
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.gate import DroppedTask, GateResult
 from passhat.stats.outcomes import (
+    FailureKind,
     Failures,
     Run,
     no_answer_text,
@@ -18,6 +19,7 @@ from passhat.stats.outcomes import (
 )
 
 __all__ = [
+    "broken_lines",
     "broken_table",
     "change_bar",
     "dropped_lines",
@@ -32,9 +34,30 @@ __all__ = [
 
 def failure_lines(failures: Failures) -> Iterator[Block]:
     """A line for each kind of failure, with its count and most common messages."""
+    if failures.warning:
+        yield Sentence(f"{failures.warning}.", "warning")
     for which, words in failures.lines():
         text = f"{which}: {words}" if words else which
         yield Sentence(text, one_line=True, level=Level.SHORT)
+
+
+def broken_lines(failures: Failures) -> Iterator[Block]:
+    """That failures are no wrong answers, with their causes; nothing where all of them are."""
+    if failures.warning:
+        yield Sentence(f"{failures.warning}.", "warning")
+    if not failures.total or failures.total == failures.count(FailureKind.WRONG_ANSWER):
+        return
+    subject = f"The {failures.total:,} failures are"
+    lines = failures.lines()
+    if len(lines) > 1:
+        yield Sentence(f"{subject} {failures.sentence()}.", "lead")
+        return
+    ((_, words),) = lines
+    (kind,) = {group.kind for group in failures.groups}
+    which = f"{subject} {kind}s"
+    if failures.total == 1:
+        which = f"The only failure is {'an' if kind is FailureKind.EXCEPTION else 'a'} {kind}"
+    yield Sentence(f"{which}: {words}." if words else f"{which}.", "lead")
 
 
 _MOST_TASKS = 3
@@ -121,6 +144,8 @@ def label_failures(labels: Sequence[str], runs: Sequence[Run]) -> Iterator[Block
     """The causes in several runs, each under its label."""
     for label, run in zip(labels, runs, strict=True):
         failures = summarize_failures(run)
+        if failures.warning:
+            yield Sentence(f"{label}: {failures.warning}.", "warning", level=Level.SHORT)
         if failures.groups and not no_answer_text(run):  # or it stands before the numbers
             yield Sentence(f"{label} failed by {failures.sentence()}.", level=Level.SHORT)
         yield from failure_table(failures, label)

@@ -87,6 +87,8 @@ def _lead(
         yield Sentence(f"{reach}.", "lead", level=Level.BOTH if place < 3 else Level.FULL)
     for forecast in _last_of_each_family(forecasts)[:2]:
         yield Sentence(f"{upper_first(forecast.users(users))}.", "lead")
+    if len(outcomes) == 1:
+        yield Sentence("That is about users with other tasks, of which one task says nothing.")
 
 
 def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:

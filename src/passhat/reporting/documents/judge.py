@@ -170,7 +170,8 @@ def correct_run(
     """Correct every metric of a report that labels can correct, about both populations."""
     kinds = (PassHat, PassAt, Rate, Delta)
     metrics = [parsed for word in words if isinstance(parsed := metric(word), kinds)]
-    populations = [Population.NEW_TASKS] if short else list(Population)[:2]
+    main = terms.for_tasks(len(run.outcomes)).about()
+    populations = dict.fromkeys([main] if short else [main, Population.THESE_TASKS])
     labels = require_labels(run)
     return CorrectedReport(
         Correction.of(correction),
@@ -203,7 +204,7 @@ def corrected_tables(report: CorrectedReport) -> Iterator[Block]:
                 for one in part
             ),
             f"Corrected by labels: {level} interval for {population}",
-            level=Level.BOTH if population is Population.NEW_TASKS else Level.FULL,
+            level=Level.BOTH if population is first.estimate.population else Level.FULL,
         )
     yield Note(f"Corrected by {_METHOD_WORDS[report.correction]}: {rests_text(first)}.")
     for note in warnings_of(report.estimates):

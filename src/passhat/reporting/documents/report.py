@@ -51,6 +51,7 @@ from passhat.reporting.view import (
     doubt_notes,
     estimate_text,
     estimates_over_k,
+    populations_text,
     run_labels,
     run_warnings,
     short_labels,
@@ -211,9 +212,7 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
     """pass^k and pass@k over k, or the requested metrics, in a few rows."""
     if run.nothing_answered:
         return
-    estimates = [
-        estimate for estimate in run.estimates if estimate.population is run.interval_population
-    ]
+    estimates = run.main_estimates
     hats, ats, _ = estimates_over_k(estimates)
     ks = [k for k in hats if k in ats]
     if len(ks) > 1 or (ks and len(estimates) == 2):
@@ -237,16 +236,14 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
 def _level_note(estimates: Sequence[Estimate]) -> Iterator[Note]:
     level = next((estimate.level for estimate in estimates if estimate.level is not None), None)
     if level is not None:
-        about = _POPULATION_WORDS[estimates[0].population]
-        yield Note(f"{100 * level:g}% intervals for {about}.", level=Level.SHORT)
+        abouts = dict.fromkeys(_POPULATION_WORDS[each.population] for each in estimates)
+        yield Note(f"{100 * level:g}% intervals for {' or '.join(abouts)}.", level=Level.SHORT)
 
 
 def _estimates(run: RunReport) -> Iterator[Block]:
     """The estimates about new tasks, then those about these tasks, each under its own name."""
     level = next((estimate.level for estimate in run.estimates if estimate.level is not None), None)
     for population, question in _QUESTIONS.items():
-        if len(run.run.outcomes) == 1 and population is not run.interval_population:
-            continue
         caption = question.format(level="" if level is None else f"{100 * level:g}% ")
         estimates = [estimate for estimate in run.estimates if estimate.population is population]
         yield from _estimate_tables(estimates, caption)
@@ -321,7 +318,8 @@ def _scores(run: RunReport) -> Iterator[Block]:
             (str(worst.metric.k), estimate_text(worst), estimate_text(best))
             for worst, best in zip(facts.worst, facts.best, strict=True)
         )
-        caption = "Scores: worst and best of k attempts, interval for new tasks"
+        about = facts.worst[0].population
+        caption = f"Scores: worst and best of k attempts, interval for {about}"
         yield Table(("k", "worst@k", "best@k"), rows, caption, left=(), level=Level.FULL)
     if len(facts.cuts) < 2:
         return
@@ -338,8 +336,9 @@ def _scores(run: RunReport) -> Iterator[Block]:
 
 def _slices(run: RunReport) -> Iterator[Block]:
     for value, estimates in run.slices.items():
-        new = [estimate for estimate in estimates if estimate.population is Population.NEW_TASKS]
-        yield from _estimate_tables(new, f"{run.slice_label} = {value}, interval for new tasks")
+        about = estimates[0].population
+        main = [estimate for estimate in estimates if estimate.population is about]
+        yield from _estimate_tables(main, f"{run.slice_label} = {value}, interval for {about}")
 
 
 def _missing(run: RunReport) -> Iterator[Block]:
@@ -478,10 +477,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     visible = runs[:_MOST_RUNS]
     yield from no_answer_lines(run_labels(plain_runs), plain_runs)
     metrics = _shared_metrics(runs)
-    # One task says nothing about others: the interval is that of its own attempts.
-    one_task = sizes == [1]
-    about = Population.THESE_TASKS if one_task else Population.NEW_TASKS
-    rows = _overview_rows(visible, short_labels(plain_runs[:_MOST_RUNS]), metrics, about)
+    rows = _overview_rows(visible, short_labels(plain_runs[:_MOST_RUNS]), metrics)
     yield Table(("run", "tasks", "missing", *metrics), rows, level=Level.SHORT)
     left_out += len(runs) - len(visible)
     if left_out:
@@ -491,7 +487,8 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
             level=Level.SHORT,
         )
     metrics = [*metrics, *_last(PassAt, runs)]
-    rows = _overview_rows(runs, run_labels(plain_runs), metrics, about)
+    rows = _overview_rows(runs, run_labels(plain_runs), metrics)
+    about = populations_text(each for run in runs for each in run.main_estimates)
     caption = f"Every run, with intervals for {about}"
     header = ("run", "tasks", "missing", *metrics)
     yield Table(header, rows, caption, level=Level.FULL)
@@ -501,11 +498,10 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     yield from (block for block in first_warning(warnings) if block.level is Level.SHORT)
     yield from (block for block in label_failures(*on_screen) if block.level is Level.SHORT)
     answered_runs = [run for run in runs if run.run.outcomes.scored and not run.nothing_answered]
-    estimates = [estimate for run in answered_runs for estimate in run.estimates]
-    yield from _level_note([estimate for estimate in estimates if estimate.population is about])
+    yield from _level_note([each for run in answered_runs for each in run.main_estimates])
     if all(_most_attempts(run.run.outcomes) <= 1 for run in runs):
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
-    if one_task:
+    if sizes[0] == 1:
         yield Sentence("One task says nothing about other tasks.")
     words = dict.fromkeys(word for run in plain_runs for word in _source_words(run))
     text = f"passhat compare {shlex.join(words)} says which differences are real"
@@ -514,12 +510,12 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
 
 
 def _overview_rows(
-    runs: Sequence[RunReport], labels: Sequence[str], chosen: Sequence[str], about: Population
+    runs: Sequence[RunReport], labels: Sequence[str], chosen: Sequence[str]
 ) -> tuple[tuple[str, ...], ...]:
     rows = []
     for label, run in zip(labels, runs, strict=True):
         outcomes = run.run.outcomes
-        estimates = [run.find(name, about) for name in chosen]
+        estimates = [run.find(name) for name in chosen]
         cells = ["–" if estimate is None else estimate_text(estimate) for estimate in estimates]
         if run.nothing_answered:
             cells = ["no answer"] * len(cells)

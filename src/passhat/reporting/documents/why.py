@@ -21,6 +21,7 @@ from passhat.reporting.document import (
     Sentence,
     Table,
 )
+from passhat.reporting.documents.causes import broken_lines
 from passhat.stats.why import (
     END,
     Branch,
@@ -63,6 +64,7 @@ def why_document(why: Why, *, subject: str = "", link: Link | None = None) -> Do
 def _events(why: Why, subject: str) -> Iterator[Block]:
     counts = f"{counted(why.tasks, 'task')}, {counted(why.attempts, 'attempt')}"
     yield Heading(f"{why.run}: what goes with failure", counts)
+    yield from broken_lines(why.failures)
     reason = _nothing_to_compare(why)
     if reason:
         yield Sentence(reason, "lead")
@@ -86,13 +88,11 @@ def _nothing_to_compare(why: Why) -> str:
             "No conversation of these attempts is kept, so there is nothing to compare. A store "
             "keeps them, and logs of inspect, tau2-bench, tau-bench and promptfoo carry them."
         )
+    everything = _all_of(judged, " with a verdict" if why.missing else "")
     if not why.failed:
-        return f"{_all_of(judged, 'judged attempt')} passed: there is no failure to explain."
+        return f"{everything} passed: there is no failure to explain."
     if not why.passed:
-        return (
-            f"{_all_of(judged, 'judged attempt')} failed: there is no passing attempt to compare "
-            "with."
-        )
+        return f"{everything} failed: there is no passing attempt to compare with."
     if not why.mixed:
         return (
             f"None of the {why.tasks:,} tasks both passed and failed. What goes with failure shows "
@@ -101,8 +101,8 @@ def _nothing_to_compare(why: Why) -> str:
     return ""
 
 
-def _all_of(count: int, noun: str) -> str:
-    return f"The only {noun}" if count == 1 else f"All {counted(count, noun)}"
+def _all_of(count: int, which: str) -> str:
+    return f"The only attempt{which}" if count == 1 else f"All {count:,} attempts{which}"
 
 
 def _findings(why: Why) -> Iterator[Block]:
@@ -227,6 +227,7 @@ def _left_out(missing: int, without_conversation: int) -> str:
 def _task(task: TaskWhy, level: float, link: Link | None) -> Iterator[Block]:
     judged = task.passed + task.failed
     yield Heading(task.task, f"{task.passed:,} of {judged:,} passed" if judged else "none judged")
+    yield from broken_lines(task.failures)
     if task.tree is None:
         yield Sentence(_no_tree(task), "lead")
         return

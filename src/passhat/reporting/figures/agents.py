@@ -8,7 +8,7 @@ from passhat._display import counted, number
 from passhat.reporting.figures.base import COLORS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
 from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layer, marks, stack
 from passhat.reporting.task_changes import TaskChange
-from passhat.reporting.view import RunReport
+from passhat.reporting.view import RunReport, populations_text
 from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate
 from passhat.stats.estimate.metrics import PassAt, PassHat
@@ -53,7 +53,8 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
     intervals = (
         ""
         if level is None
-        else f" The lines are {100 * level:g}% intervals for new tasks, each run "
+        else f" The lines are {100 * level:g}% intervals for "
+        f"{populations_text(each for entries in by_word.values() for each in entries)}, each run "
     )
     tail = "by itself; whether one run beats another is a question for passhat compare."
     return Figure(

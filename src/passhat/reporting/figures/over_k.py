@@ -9,7 +9,7 @@ from passhat.reporting.details import Curves, k_of
 from passhat.reporting.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
 from passhat.reporting.figures.vega_lite import Row, stack
-from passhat.reporting.view import RunReport
+from passhat.reporting.view import RunReport, populations_text
 from passhat.stats.compare import LiftCurve
 from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate
@@ -76,7 +76,7 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
         ),
         "Lines over the number of attempts k. pass@k, the chance that at least one of k attempts "
         "passes, rises with k; pass^k, the chance that all of them pass, falls. Shaded: the "
-        "interval for new tasks. "
+        f"interval for {populations_text(curve.pass_at[0] for _, curve in labelled_curves)}. "
         + "; ".join(
             f"{label}: {_point_text(curve.pass_at[-1])}, {_point_text(curve.pass_hat[-1])}"
             for label, curve in labelled_curves
@@ -122,7 +122,10 @@ def _point(estimate: Estimate, series: str, label: str) -> Row:
 def delta(runs: Sequence[RunReport]) -> Figure | None:
     """delta^k, the gain in pass^k from uneven difficulty, under its upper bound."""
     labelled_curves = [
-        (label, curve) for label, curve in _curves_by_label(runs) if len(curve.delta) > 1
+        (label, curve)
+        for label, curve in _curves_by_label(runs)
+        # A single task has no uneven difficulty, and no interval for it.
+        if len(curve.delta) > 1 and curve.delta[0].low is not None
     ]
     if not labelled_curves:
         return None

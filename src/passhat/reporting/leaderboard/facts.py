@@ -251,7 +251,7 @@ def _board(
     shared = common_tasks([run.outcomes for run in runs], names)
     recorded_sides = [restrict(run.outcomes, shared) for run in runs]
     sides, absent = add_absent(runs, recorded_sides)
-    terms = replace(options.terms, drop_short=False)
+    terms = replace(options.terms, drop_short=False).for_tasks(len(shared))
     attempts = min(int(side.counts(terms.missing.completion)[0].min()) for side in sides)
     if attempts < 1:
         raise InvalidValue(

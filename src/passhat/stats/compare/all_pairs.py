@@ -133,6 +133,7 @@ def compare_all(
     sides = [as_run(run, f"run {index}") for index, run in enumerate(runs, 1)]
     _check(sides)
     sides_outcomes = _restrict_sides(sides, metrics, terms)
+    terms = terms.for_tasks(len(sides_outcomes[0]))
     pairings = {
         (i, j): pair(
             sides_outcomes[i], sides_outcomes[j], (sides[i].name, sides[j].name)

@@ -339,7 +339,7 @@ def compare(
         Leave out tasks with fewer than k attempts on either side rather than refuse.
     about : {"new tasks", "these tasks"}, optional
         The tasks that the claim is about. Without it the results are about new tasks, and those
-        about these tasks are given beside them.
+        about these tasks are given beside them; on a single common task only about that one.
     cluster : str, optional
         A label of the tasks; those that share its value are not independent of each other.
     by : str, optional
@@ -373,11 +373,14 @@ def compare(
     pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).with_clusters(
         terms.cluster
     )
+    has_bounds = all(can_bound_lift(word, pairing, terms) for word in metrics)
+    if has_bounds:
+        terms = terms.for_tasks(len(pairing))
     population = terms.about()
     changes = _task_changes(pairing, terms)
     results = _results(pairing, metrics, terms, agreement, population, changes)
     these_results: tuple[Result, ...] = ()
-    if terms.population is None and all(can_bound_lift(word, pairing, terms) for word in metrics):
+    if terms.population is None and has_bounds:
         these_results = _results(
             pairing, metrics, terms, agreement, Population.THESE_TASKS, changes
         )

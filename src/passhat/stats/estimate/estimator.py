@@ -182,7 +182,8 @@ def estimate(
         All options in one object; keywords change single ones.
     about : {"new tasks", "these tasks"}
         The population the interval is about: tasks like these, or exactly these again.
-        ``re-runs`` is an alias of ``these tasks``.
+        ``re-runs`` is an alias of ``these tasks``. By default new tasks, and for a single task
+        this one again.
     level : float or None
         The confidence of the interval; ``None`` for the value alone.
     missing : {"bound", "fail", "exclude"}
@@ -223,7 +224,7 @@ def estimate_all(
     without_interval = "level" in options and options["level"] is None
     if without_interval:
         del options["level"]
-    terms = Terms.from_options(options, terms, takes=_TAKES)
+    terms = Terms.from_options(options, terms, takes=_TAKES).for_tasks(len(outcomes))
     interval_terms = None if without_interval else IntervalTerms(terms, rng)
     policy = terms.missing
     views = _Views(outcomes, policy.completion, drop_short=terms.drop_short)

@@ -99,7 +99,8 @@ def gate(
     drop_short : bool
         Leave out tasks with fewer than k attempts rather than refuse.
     about : {"new tasks", "these tasks"}, optional
-        The tasks that verdicts are about; by default new tasks, and these tasks against a baseline.
+        The tasks that verdicts are about; by default new tasks, and these tasks against a baseline
+        or where there is only one.
     cluster : str, optional
         A label of the tasks; those that share its value are not independent of each other.
     metric, margin : optional
@@ -154,6 +155,7 @@ def judge(
     base = None if against is None else _as_run(against, "base")
     _refuse_useless(parsed_rules, base, options)
     absent, losses, notes = find_losses(named_run, base, options)
+    options = replace(options, terms=options.terms.for_tasks(len(absent.outcomes)))
     if any(rule.marks_incomplete for rule in parsed_rules):
         losses = replace(losses, limit=1.0)
     case = Case(named_run, base, absent, options)

@@ -95,7 +95,9 @@ class NoRegression(Rule):
         )
         pair = PairVerdict(
             pair_evidence(metric, pairing, terms, setting, Population.THESE_TASKS),
-            pair_evidence(metric, pairing, terms, setting, Population.NEW_TASKS),
+            None
+            if len(pairing) == 1
+            else pair_evidence(metric, pairing, terms, setting, Population.NEW_TASKS),
         )
         these = pair.lead
         low = bound_lift(pairing, metric, replace(terms, alternative="greater"), alpha).low

@@ -148,7 +148,7 @@ def correct(
     """
     terms = Terms.from_options(
         options, terms, takes=("missing", "level", "drop_short", "cluster", "about")
-    )
+    ).for_tasks(len(outcomes))
     parsed, kind = parse(metric), Correction.of(correction)
     if not isinstance(parsed, CountMetric | Delta):
         raise InvalidValue(

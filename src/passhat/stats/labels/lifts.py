@@ -138,6 +138,7 @@ def correct_lift(
             f"a lift of {parsed} cannot be corrected.", hint="Ask for pass^k, pass@k or rate."
         )
     pair = _Pair.of(a, b, parsed, terms)
+    terms = terms.for_tasks(len(pair.a.outcomes))
     by = _by_whole_tasks if kind is Correction.WHOLE_TASKS else _by_errors
     ways = pair.ways()
     parts = [by(way) for way in ways]

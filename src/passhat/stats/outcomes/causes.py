@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from passhat._display import counted, some, visible
@@ -92,6 +92,20 @@ class Failures(Plain):
 
     groups: tuple[FailureGroup, ...]
     attempts: int
+    same_answer: str = ""
+    """The text that every attempt at every task gave, where that looks like a mistake."""
+
+    @property
+    def warning(self) -> str:
+        """That every attempt gave the same text; empty where none did, or where it may be right."""
+        text = " ".join(self.same_answer.split())
+        if not text:
+            return ""
+        cut = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+        return (
+            f"Every attempt at every task gave the same text, {visible(cut)!r}: look whether that "
+            "is an answer"
+        )
 
     @property
     def total(self) -> int:
@@ -130,12 +144,20 @@ class Failures(Plain):
 
     def _as_dict(self) -> dict[str, object]:
         kinds = {str(kind): self.count(kind) for kind in FailureKind}
-        return {"attempts": self.attempts, "failed": self.total, **kinds, "groups": self.groups}
+        same = {"same_answer": self.same_answer} if self.same_answer else {}
+        return {
+            "attempts": self.attempts,
+            "failed": self.total,
+            **kinds,
+            "groups": self.groups,
+            **same,
+        }
 
 
 def summarize_failures(run: Run) -> Failures:
     """Summarize the failed attempts of a run by cause, the most frequent category first."""
-    return group_failures(run.failures_by_category, run.failure_messages, run.outcomes.scored)
+    found = group_failures(run.failures_by_category, run.failure_messages, run.outcomes.scored)
+    return replace(found, same_answer=run.same_answer)
 
 
 def summarize_task_failures(

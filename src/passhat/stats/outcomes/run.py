@@ -156,6 +156,8 @@ class Run(Plain):
         that its cost comes from.
     messages : mapping of str to mapping of str to int
         How often each message came with a category of failure, where the source counts them.
+    same_answer : str
+        The text that every attempt at every task gave, where that looks like a mistake.
     missing_details : mapping of str to mapping of str to int
         The same for the reasons of missing attempts.
     labels : LabelCounts, optional
@@ -190,6 +192,7 @@ class Run(Plain):
     words: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     messages: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    same_answer: str = ""
     missing_details: Mapping[str, Mapping[str, int]] = field(
         default_factory=lambda: MappingProxyType({})
     )

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
+from passhat.stats.outcomes import Failures
 from passhat.stats.why.events import Event, Occurrence, Trace, list_events
 from passhat.stats.why.stratified import Stratified, Stratum, choose_testable, correct_discrete
 from passhat.stats.why.tree import (
@@ -24,6 +25,7 @@ from passhat.stats.why.tree import (
 __all__ = ["EventFinding", "TaskWhy", "Why", "explain_failures", "explain_task"]
 
 _FEWEST_TASKS = 2
+_NO_FAILURES = Failures((), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class TaskWhy(Plain):
     decisive: DecisiveStep | None
     can_show: bool
     pair: ClosestPair | None
+    failures: Failures = _NO_FAILURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class Why(Plain):
         Events that were tested, the clearest first.
     task : TaskWhy, optional
         The task that was asked about.
+    failures : Failures
+        The failed attempts by cause: an exception or a cut answer needs no comparison.
     """
 
     SCHEMA: ClassVar[str] = "passhat.why/1"
@@ -129,6 +134,7 @@ class Why(Plain):
     level: float
     events: tuple[EventFinding, ...]
     task: TaskWhy | None = None
+    failures: Failures = _NO_FAILURES
 
     @property
     def shown(self) -> tuple[EventFinding, ...]:
@@ -249,6 +255,7 @@ def explain_task(
     missing: int = 0,
     silent_passed: int = 0,
     silent_failed: int = 0,
+    failures: Failures = _NO_FAILURES,
 ) -> TaskWhy:
     """The tree of a task's calls, the decisive step where one is shown, and the closest pair.
 
@@ -267,4 +274,5 @@ def explain_task(
         find_decisive_step(traces, 1 - level) if has_calls else None,
         bool(traces) and smallest_p_value(len(traces), failed) <= 1 - level,
         find_closest_pair(traces),
+        failures,
     )
