@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from passhat import _statistics
+from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.readers import reading as _reading
 from passhat.reporting import public as _public
@@ -206,7 +207,7 @@ def run(
             result = run_spec(spec, progress=report_progress, tell=_tell, stop=stop)
         result_run = _as_run(result, spec, kept=store is not None)
     if was_interrupted():
-        raise KeyboardInterrupt(f"stopped with {result.left} attempts to go")
+        raise KeyboardInterrupt(f"stopped with {counted(result.left, 'attempt')} to go")
     return result_run
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from passhat._display import counted
 from passhat.agents.base import Agent, AttemptInfo, Meter, Session, StopReason, Usage
 from passhat.agents.model_word import (
     OWN_SETTINGS,
@@ -149,7 +150,7 @@ class ChatAgent(Agent, ABC):
         others = [name for name in served if asked not in name.lower()]
         if not others and len(served) < 2:
             return []
-        counts = ", ".join(f"{name} ({count} answers)" for name, count in served.items())
+        counts = ", ".join(f"{name} ({counted(count, 'answer')})" for name, count in served.items())
         return [f"{self.name} was answered by {counts}."]
 
     async def check(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 
@@ -82,7 +83,10 @@ async def _make_missing(plan: RunPlan, store: Store) -> None:
     from passhat.runner.run import Stop
 
     progress = await run_attempts(plan, store, Stop(), lambda _record, _progress: None)
-    what = f"{len(plan.tasks)} tasks of {plan.suite.name}, {plan.attempts.each} attempts each"
+    what = (
+        f"{counted(len(plan.tasks), 'task')} of {plan.suite.name}, "
+        f"{counted(plan.attempts.each, 'attempt')} each"
+    )
     origin = f"{progress.done} made now" if progress.done else "all in the store already"
     click.echo(f"{plan.agent.name}: {what}; {origin}", err=True)
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import Command, set_option
+from passhat.cli.shared.configuring import store_words
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import KList
 from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
@@ -153,7 +155,7 @@ def audit_run(
             verdicts = read_stored_verdicts(store, run)
         answer = (
             f"Say what you think: `passhat show {run} TASK#N --override passed|failed "
-            "--because TEXT`."
+            f"--because TEXT{store_words(store_path)}`."
         )
     sample = audit_sample(verdicts, size, seed)
     judge_agreement = agreement(
@@ -440,6 +442,8 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     for strength in strengths:
         click.echo(str(strength))
     weak = sum(strength.weak for strength in strengths)
-    click.echo(f"{weak} of {len(strengths)} tasks have tests that kill under {WEAK_BELOW:.0%}")
+    click.echo(
+        f"{weak} of {counted(len(strengths), 'task')} with tests that kill under {WEAK_BELOW:.0%}"
+    )
     click.echo(f"kept in {path}; reports of this suite mark tasks with weak tests", err=True)
     return ExitCode.OK

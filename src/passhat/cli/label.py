@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.commands import Command
-from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.configuring import store_option, store_words
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.labels import read_label_table
 
@@ -270,6 +270,7 @@ def _print_progress(store: Store, run: str) -> None:
     if left:
         click.echo(
             f"{counted(left, 'drawn attempt')} without a label; continue: passhat label {run}"
+            f"{store_words(store.path)}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import Command, set_option
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import suite_settings
@@ -133,7 +134,7 @@ def _check(suite: Suite, *, as_json_text: bool) -> ExitCode:
         ]
         table = plain_table(("task", "check", "why"), rows, left=range(3))
         click.echo(capture(Console(), lambda: [table]), nl=False)
-        click.echo(f"{len(checks) - broken} of {len(checks)} tasks can be attempted")
+        click.echo(f"{len(checks) - broken} of {counted(len(checks), 'task')} can be attempted")
     return ExitCode.REFUTED if broken else ExitCode.OK
 
 

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import set_option, setting
-from passhat.cli.shared.configuring import Configured, print_configuration, store_option
+from passhat.cli.shared.configuring import (
+    Configured,
+    name_unusual_store,
+    print_configuration,
+    store_option,
+)
 from passhat.cli.shared.engines import ray_address, ray_workers
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import full_option, suite_settings, this_command
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from passhat.reporting.run_summary import Summary
     from passhat.runner import Progress, RunPlan
     from passhat.runner.run_spec import RunResult, RunSpec
-    from passhat.stats.outcomes import Run
     from passhat.stats.plan import Allocation
     from passhat.store import Store
     from passhat.suites.base import Settings
@@ -404,7 +409,8 @@ def command(
         return ExitCode.INCOMPLETE
     if result.stopped:
         click.echo(
-            f"stopped with {result.left} attempts to go; the same command continues", err=True
+            f"stopped with {counted(result.left, 'attempt')} to go; the same command continues",
+            err=True,
         )
         return ExitCode.STOPPED
     return _print_missing(result, str(spec.store))
@@ -447,7 +453,8 @@ def _print_settled(progress: Progress) -> None:
         click.echo(f"{result.rule}: {result.verdict}", err=True)
     rest = progress.total - progress.done
     click.echo(
-        f"settled after {look.used:,} of {look.tasks:,} tasks; {rest:,} attempts were not needed",
+        f"settled after {look.used:,} of {counted(look.tasks, 'task')}; {counted(rest, 'attempt')} "
+        f"{'was' if rest == 1 else 'were'} not needed",
         err=True,
     )
 
@@ -485,7 +492,9 @@ def _run(
             if k is not None and k > fewest:
                 raise click.UsageError(f"k={k} needs {k} attempts at every task, not {fewest}.")
             if freed:
-                click.echo(f"{freed} attempts without a verdict will be made again", err=True)
+                click.echo(
+                    f"{counted(freed, 'attempt')} without a verdict will be made again", err=True
+                )
             print_preview(plan, store, baseline)
             title = f"{plan.agent.name} at {plan.suite.name}"
             stack.enter_context(display.begin(title, plan.jobs))
@@ -543,24 +552,11 @@ def _until_stopped(
         return result
 
 
-def _failure(store: Store, run_id: str, run: Run) -> str:
-    """The first failed attempt, as a shell passes it to ``passhat show``; empty without one."""
-    import shlex
-
-    outcomes = run.outcomes
-    failed = (outcomes.n > outcomes.c).nonzero()[0]
-    task = outcomes.tasks[int(failed[0])] if len(failed) else ""
-    number = store.first_failure(run_id, task) if task else None
-    if number is None:
-        return ""
-    attempt = f"{task}#{number}"  # a shell takes # within a word as it is
-    return f"{run_id} {attempt if shlex.quote(task) == task else shlex.quote(attempt)}"
-
-
 def _report(result: RunResult, store: Store, k: int | None, *, verbose: bool, full: bool) -> None:
     """Print the attempts in order, then the estimates over all tasks."""
     from rich.console import Console
 
+    from passhat.cli.shared.live import name_failure
     from passhat.readers import Needs
     from passhat.readers.store import run_from_store
     from passhat.reporting.build import ReportOptions, build_report
@@ -589,7 +585,8 @@ def _report(result: RunResult, store: Store, k: int | None, *, verbose: bool, fu
         needs = Needs(attempts=False, measures=False, answers=False)
         run = run_from_store(store, stored_run, needs)
         (run_report,) = build_report([run], ReportOptions(ks=ks, short=True)).runs
-        document = run_document(run_report, _failure(store, stored_run.id, run))
+        failure = name_failure(store, stored_run.id, run)
+        document = run_document(run_report, failure, name_unusual_store(store.path))
         if k is not None:
             totals = totals_document(summarise_attempts())
             click.echo(render_terminal(totals, Console()), nl=False)

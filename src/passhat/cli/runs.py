@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
@@ -111,7 +112,7 @@ def rm_command(run: str, store_path: str, yes: bool, force: bool) -> ExitCode:
 
     with open_store(store_path, must_exist=True) as store:
         entry = store.find(run)
-        what = f"{entry.id}: {entry.agent} on {entry.suite}, {entry.attempts:,} attempts"
+        what = f"{entry.id}: {entry.agent} on {entry.suite}, {counted(entry.attempts, 'attempt')}"
         if not yes:
             click.confirm(f"Delete {what}?", abort=True)
         store.remove(entry.id, force=force)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import Group
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
@@ -116,7 +117,7 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
             click.echo(_sentence(run_copy))
         for run in store.runs():
             click.echo(
-                f"{run.id}: {run.attempts:,} of {run.total:,} attempts, {run.status}",
+                f"{run.id}: {run.attempts:,} of {counted(run.total, 'attempt')}, {run.status}",
                 err=True,
             )
     return ExitCode.OK
@@ -142,7 +143,10 @@ def backup(target: str, store_path: str) -> ExitCode:
 
     with open_store(store_path, must_exist=True, read_only=True) as store:
         result = back_up(store, target)
-        click.echo(f"{store.path}: {result.runs:,} runs, {result.attempts:,} attempts in {target}")
+        click.echo(
+            f"{store.path}: {counted(result.runs, 'run')}, {counted(result.attempts, 'attempt')} "
+            f"in {target}"
+        )
     return ExitCode.OK
 
 
@@ -169,7 +173,9 @@ def restore(source: str, store_path: str) -> ExitCode:
     ):
         copies = list(bring_back(source_store, here, _progress()))
         attempts = sum(run_copy.attempts for run_copy in copies)
-        click.echo(f"{here.path}: {len(copies):,} runs, {attempts:,} attempts restored")
+        click.echo(
+            f"{here.path}: {counted(len(copies), 'run')}, {counted(attempts, 'attempt')} restored"
+        )
     return ExitCode.OK
 
 
@@ -209,7 +215,8 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         click.echo("the database IS DAMAGED; restore a backup, or copy what can still be read")
         return ExitCode.INCOMPLETE
     click.echo(
-        f"{health.runs:,} runs, {health.tasks:,} tasks, {health.attempts:,} finished attempts, "
+        f"{counted(health.runs, 'run')}, {counted(health.tasks, 'task')}, "
+        f"{counted(health.attempts, 'finished attempt')}, "
         f"{health.transcripts:,} transcripts"
     )
     click.echo("the database is sound")
@@ -279,12 +286,12 @@ def _sentence(done: Copied) -> str:
     else:
         extra_rows = done.target["attempts"].rows - done.source["attempts"].rows
         same = f"all there; the target has {extra_rows:,} more"
-    return f"{done.run}: {done.attempts:,} attempts, {done.added:,} added; {same}"
+    return f"{done.run}: {counted(done.attempts, 'attempt')}, {done.added:,} added; {same}"
 
 
 def _progress() -> Any:
     say = _make_quiet_echo()
-    return lambda doing, run, attempts: say(f"{run}: {attempts:,} attempts {doing} ...")
+    return lambda doing, run, attempts: say(f"{run}: {counted(attempts, 'attempt')} {doing} ...")
 
 
 def _make_quiet_echo() -> Callable[[str], None]:

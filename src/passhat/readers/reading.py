@@ -34,7 +34,7 @@ from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run, ScoreRange
-from passhat.store import DEFAULT_PATH
+from passhat.store import DEFAULT_PATH, is_same_place
 
 __all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
 
@@ -198,8 +198,8 @@ def read_all(
         raise InvalidValue(f"cannot join by {join_by!r}.", hint=f"Choose: {', '.join(JOIN_BY)}.")
     options = _options(how, joining=join_by is not None)
     reader_list = load_readers()
-    collector = _Collected(reader_list, options)
     store = how.get("store") or DEFAULT_PATH
+    collector = _Collected(reader_list, options, store)
     all_sources = expand(map(str, words), store, how.get("max_unpacked"))
     for source in all_sources:
         collector.add(source, several=len(all_sources) > 1)
@@ -242,7 +242,8 @@ class _ReadSource:
 class _Collected:
     """Reads sources one by one, each file once, and keeps the errors."""
 
-    def __init__(self, readers: list[Reader], options: ReadOptions) -> None:
+    def __init__(self, readers: list[Reader], options: ReadOptions, store: str) -> None:
+        self._store = store
         self._readers = readers
         self._table = next(reader for reader in readers if reader.general)
         self._options = options
@@ -343,6 +344,8 @@ class _Collected:
         flags += ["--mapping", options.mapping] if options.mapping is not None else []
         flags += ["--join"] if join_by is not None else []
         sources = words if join_by is not None else [_file_of(run.source)]
+        if run.id and not is_same_place(run.source, self._store):
+            return replace(run, words=(run.source, "--run", run.id))
         if run.id or (not flags and list(sources) == [run.source]):
             return run
         return replace(run, words=(*sources, *flags))

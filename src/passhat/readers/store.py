@@ -320,7 +320,8 @@ def _origin_warnings(origins: Origins) -> tuple[str, ...]:
     if shared := origins.contexts - origins.distinct_contexts:
         warnings.append(
             f"{counted(shared, 'attempt')} went on in the conversation of another attempt "
-            f"({origins.distinct_contexts:,} context ids for {origins.contexts:,} attempts), so "
+            f"({counted(origins.distinct_contexts, 'context id')} for {origins.contexts:,} "
+            "attempts), so "
             "attempts were not fresh"
         )
     return tuple(warnings)
@@ -347,7 +348,8 @@ def _leak_warnings(leaks: Sequence[tuple[str, int, str]], stored: StoredRun) -> 
         return ()
     task, number, other = leaks[0]
     return (
-        f"leak: in {len(leaks):,} of {stored.attempts:,} attempts the agent repeated another "
+        f"leak: in {len(leaks):,} of {counted(stored.attempts, 'attempt')} the agent repeated "
+        "another "
         f"attempt's reference (first in {task}#{number}, from {other}), so attempts were not fresh "
         "and no number of this run is to be trusted",
     )
@@ -379,7 +381,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         missing_details=reading.failure_messages(key, Verdict.MISSING),
         reading=(
             f"run {stored.id} of the store, started {stored.started}, {stored.status}",
-            f"{stored.attempts:,} attempts, counted per task and not read one by one",
+            f"{counted(stored.attempts, 'attempt')}, counted per task and not read one by one",
         ),
         labels=load_label_counts(reading, key),
     )

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from passhat._display import csv_cell, percent_interval
+from passhat._display import counted, csv_cell, percent_interval
 from passhat._version import __version__
 from passhat.readers.platform_client import PlatformClient
 from passhat.readers.platforms import PLATFORMS
@@ -329,12 +329,16 @@ def _config(run: RunReport) -> dict[str, object]:
 
 def _interval_sentence(estimate: Estimate) -> str:
     if estimate.low is None or estimate.level is None:
-        return f"{estimate.tasks} tasks, {estimate.attempts} attempts"
+        return _counts_text(estimate)
     return (
         f"{100 * estimate.level:g}% interval for {estimate.population}: "
         f"{percent_interval(estimate.low, estimate.high)}; "
-        f"{estimate.tasks} tasks, {estimate.attempts} attempts"
+        f"{_counts_text(estimate)}"
     )
+
+
+def _counts_text(estimate: Estimate) -> str:
+    return f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}"
 
 
 def _same_id(*parts: str) -> str:

@@ -283,7 +283,7 @@ def call_facts(call: Mapping[str, Any]) -> Iterator[str]:
     if call.get("empty"):
         yield str(call["empty"])
     if votes := call.get("votes"):
-        yield f"{sum(votes)} of {len(votes)} votes to pass"
+        yield f"{sum(votes)} of {counted(len(votes), 'vote')} to pass"
     if call.get("source") == "spans":
         yield "from the agent's spans"
     yield from _call_measures(call)

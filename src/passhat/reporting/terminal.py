@@ -38,6 +38,7 @@ _HAT_COLOR, _AT_COLOR, _GREY = "#0072B2", "#E69F00", "grey50"
 _SIGN_COLORS = {"✓": "#009E73", "✗": "#D55E00", "?": "#E69F00"}
 _TONES = {"lead": "italic", "warning": "bold", "plain": ""}
 _LONGEST_LINE = 79
+_LONGEST_HEADING = 240
 _MOST_ITEMS = 20
 """Items of a listing in the full form."""
 
@@ -149,7 +150,9 @@ def _fact_lines(blocks: Iterable[Block]) -> Iterator[tuple[str, str]]:
 def _render(block: Block, level: Level) -> Iterator[RenderableType]:
     if isinstance(block, Heading):
         detail = _line(f"  {block.detail}") if block.detail else Text("")
-        text = block.text if level is Level.FULL else _cut(block.text)
+        text = block.text
+        if level is Level.SHORT and len(text) > _LONGEST_HEADING:  # an agent may have any name
+            text = f"{text[: _LONGEST_HEADING - 1]}…"
         yield Text.assemble(_line(text, "bold"), detail)
     elif isinstance(block, Sentence):
         text = f"{block.text}{block.ending}"

@@ -53,6 +53,7 @@ __all__ = [
     "run_labels",
     "run_warnings",
     "short_labels",
+    "strip_kind",
     "value_text",
 ]
 
@@ -201,7 +202,7 @@ class RunReport(Plain):
                 f"; all {k} pass {value_text(reliable)} of the time{_interval_in_words(reliable)}"
             )
         return (
-            f"{c} of {n} attempts at the only task pass{interval}{extra}. One task says nothing "
+            f"{c} of {n:,} attempts at the only task pass{interval}{extra}. One task says nothing "
             "about other tasks."
         )
 
@@ -430,10 +431,15 @@ def doubt_notes(run: Run) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def strip_kind(agent: str) -> str:
+    """The name of an agent without its kind: ``careful`` for ``demo:careful``."""
+    return _KIND.sub("", agent)
+
+
 def run_labels(runs: Sequence[Run]) -> list[str]:
     """Short distinct labels: the agents, with further details where agents are the same."""
     agents = [run.agent or run.name for run in runs]
-    short = [_KIND.sub("", agent) for agent in agents]
+    short = [strip_kind(agent) for agent in agents]
     labels = short if len(set(short)) == len(set(agents)) else agents
     for detail_of in (_temperature_of, _suite_of, _short_name):
         if len(set(labels)) == len(labels):

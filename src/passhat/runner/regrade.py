@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +85,8 @@ def _count_stored(
                     f"run {run} of {store.path} was made from another sample for "
                     f"{place[0]}#{place[1]}, so judging cannot go on there.",
                     source=source,
-                    hint=f"Begin another run with --name, or remove it: passhat rm {run}",
+                    hint=f"Begin another run with --name, or remove it: passhat rm {run} "
+                    f"--store {shlex.quote(store.path)}",
                 )
             count += 1
     return count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import io
 import locale
 import os
 import pickle
@@ -125,6 +126,24 @@ def keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
+class _AgentOutput(io.TextIOWrapper):
+    """Standard output of an agent, which ends its last line when an attempt is over.
+
+    Otherwise the text of an ``input("say: ")`` stands before the first word of the next message.
+    """
+
+    is_within_line = False
+
+    def write(self, text: str, /) -> int:
+        if text:
+            self.is_within_line = not text.endswith("\n")
+        return super().write(text)
+
+    def end_line(self) -> None:
+        if self.is_within_line:
+            self.write("\n")
+
+
 def _keep_worker(descriptor: int, agent: FunctionAgent) -> None:
     _Work(socket.socket(fileno=descriptor), agent).keep()
 
@@ -141,6 +160,10 @@ class _Work:
         random.seed()  # a fork has the state of all its siblings
         if (numpy := sys.modules.get("numpy")) is not None:
             numpy.random.seed()
+        if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+            # Another stream, as of a notebook, is not ours to replace.
+            raw = os.fdopen(1, "wb", closefd=False)
+            sys.stdout = _AgentOutput(raw, sys.stdout.encoding, "replace", line_buffering=True)
         self._end = end.detach()
         self._pid = os.getpid()
         self._agent = agent
@@ -224,6 +247,8 @@ class _Work:
         """Whether the attempt left the process in another state, or something running in it."""
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
+                if isinstance(stream, _AgentOutput):
+                    stream.end_line()
                 stream.flush()
         try:
             is_clean = not (self._loop.is_closed() or asyncio.all_tasks(self._loop))

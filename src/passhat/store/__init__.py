@@ -3,7 +3,7 @@
 from passhat.store.base import Store
 from passhat.store.database import is_address, private_folder, without_password, write_private
 from passhat.store.leases import LEASE_SECONDS
-from passhat.store.opening import open_reading, open_store
+from passhat.store.opening import is_same_place, open_reading, open_store
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
@@ -37,6 +37,7 @@ __all__ = [
     "StoredRun",
     "damage_reported",
     "is_address",
+    "is_same_place",
     "open_reading",
     "open_store",
     "private_folder",

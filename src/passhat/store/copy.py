@@ -19,6 +19,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from passhat._display import counted
 from passhat.errors import InvalidValue, ReadError, StoreConflict
 from passhat.store.base import Store
 from passhat.store.database import is_address
@@ -528,7 +529,7 @@ def _verify(source: Store, target: Store, run: str, added_count: int, tell: Tell
             lacking = _lacking(source, target, table, columns[table], block, keys)
             if lost_rows := sum(1 for _ in lacking):
                 raise ReadError(
-                    f"{lost_rows:,} rows of {table} of run {run} did not arrive.",
+                    f"{counted(lost_rows, 'row')} of {table} of run {run} did not arrive.",
                     source=target.path,
                     hint="Run the same command again.",
                 )

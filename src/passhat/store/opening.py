@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from passhat.errors import InvalidValue
 from passhat.store.base import Store
-from passhat.store.database import GROUP, backends
+from passhat.store.database import GROUP, backends, is_address, without_password
 from passhat.store.leases import LEASE_SECONDS
 from passhat.store.queries import Reading
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
 
-__all__ = ["open_reading", "open_store"]
+__all__ = ["is_same_place", "open_reading", "open_store"]
 
 
 def open_store(
@@ -42,6 +43,13 @@ def open_store(
 def open_reading(place: str = DEFAULT_PATH) -> Reading:
     """A store that is there, as pages see it: nothing can be written through it."""
     return Reading(open_store(place, must_exist=True, read_only=True))
+
+
+def is_same_place(first: str, second: str) -> bool:
+    """Whether two names are of one store; a password is no part of it."""
+    if is_address(first) or is_address(second):
+        return without_password(first) == without_password(second)
+    return Path(first).resolve() == Path(second).resolve()
 
 
 def _backend(place: str) -> Callable[..., Store]:

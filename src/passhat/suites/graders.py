@@ -43,6 +43,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 # A sign counts where no digit or letter is before it: "3-7" ends with 7, "is -7" with -7.
 _NUMBER = re.compile(r"(?:(?<![\w)])[-+])?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NEAR = 0.7
+"""How alike two names are, from 0 to 1, before one is suggested for the other."""
 _MINUS = str.maketrans({"\N{MINUS SIGN}": "-"})  # as many models write it
 
 
@@ -375,7 +377,7 @@ def load_object(path: str) -> object:
         return operator.attrgetter(name)(target)
     except AttributeError:
         public = [word for word in vars(target) if not word.startswith("_")]
-        close = difflib.get_close_matches(name, public, 1)
+        close = difflib.get_close_matches(name, public, 1, _NEAR)
         if close:
             hint = f"Did you mean python:{module}:{close[0]}?"
         else:
@@ -399,19 +401,26 @@ def _import_module(module: str) -> ModuleType:
                 "installed.",
                 hint=f"pip install {error.name}" if error.name else None,
             ) from None
-        files = [path.stem for path in Path().glob("*.py")]
-        close = difflib.get_close_matches(module, files, 1)
         raise InvalidValue(
             f"there is no module {module!r}, neither in this folder nor installed.",
-            hint=f"Did you mean python:{close[0]}:...?"
-            if close
-            else f"Run passhat in the folder of {module.partition('.')[0]}.py, or install it.",
+            hint=_guess_module(module)
+            or f"Run passhat in the folder of {module.partition('.')[0]}.py, or install it.",
         ) from None
     except (Exception, SystemExit) as error:  # the user's module: anything can go wrong in it
         raise InvalidValue(
             f"module {module!r} cannot be imported: {type(error).__name__}: {error}.",
             hint=f"python -c 'import {module}' shows where.",
         ) from None
+
+
+def _guess_module(module: str) -> str:
+    """The module that was probably meant: a path with dots, or a name that is nearly the same."""
+    dotted = module.strip("./").replace("/", ".")
+    if "/" in module and Path(f"{dotted.replace('.', '/')}.py").is_file():
+        return f"Write python:{dotted}:NAME, with dots as in an import."
+    files = [path.stem for path in Path().glob("*.py")]
+    close = difflib.get_close_matches(module, files, 1, _NEAR)
+    return f"Did you mean python:{close[0]}:...?" if close else ""
 
 
 def load_function(path: str) -> Callable[..., object]:

@@ -215,6 +215,22 @@ def test_what_workers_cannot_load_is_told_before_anything_is_claimed(
         assert store.runs() == []
 
 
+@pytest.mark.usefixtures("on_ray")
+def test_three_attempts_that_raise_the_same_end_the_run_on_workers_as_well(
+    passhat: Passhat, folder: Path
+) -> None:
+    write_tasks(folder, "a", "b", "c", "d")
+    (folder / "keyless.py").write_text(
+        "def agent(prompt):\n    raise KeyError('PASSHAT_TEST_NO_KEY')\n"
+    )
+    command = ("run", "-s", "jsonl:tasks.jsonl", "-a", "python:keyless:agent", "-n", "8")
+    ended = passhat(*command)
+    assert ended.code == 2
+    assert "3 of 3 attempts raised KeyError: 'PASSHAT_TEST_NO_KEY' (keyless.py:2)" in ended.err
+    with open_store() as store:
+        assert [run.attempts for run in store.runs()] == [0]
+
+
 def test_a_suite_that_runs_itself_is_refused() -> None:
     itself: Any = SimpleNamespace(suite=SimpleNamespace(name="theirs", harness="inspect"))
     with pytest.raises(InvalidValue, match="theirs makes its attempts by itself"):

@@ -172,7 +172,7 @@ class Bisector:
                 self.budget = Budget(attempts=self._attempts + _USUAL_BUDGET * both)
             foreseen = search.foresee()
             self.tell(
-                f"the drop is shown; about {foreseen:,} attempts to find it among "
+                f"the drop is shown; about {counted(foreseen, 'attempt')} to find it among "
                 f"{counted(len(lineage.parents), 'revision')}"
             )
             found, is_spent = self._find(search)
@@ -540,7 +540,8 @@ def offer_search(run: Run, base: Run) -> Iterator[str]:
     ]
     command = shlex.join([*words, "-a", run.agent, "-s", suite])
     commits = counted(len(lineage.parents), "commit")
-    yield f"To find which of {commits} broke it (about {attempts:,} attempts{cost}): {command}"
+    price = f"about {counted(attempts, 'attempt')}{cost}"
+    yield f"To find which of {commits} broke it ({price}): {command}"
 
 
 def _outcomes(store: Store, run: StoredRun) -> Outcomes:
@@ -559,7 +560,7 @@ def _join(outcomes: Sequence[Outcomes]) -> Outcomes | None:
 
 def _describe(outcomes: Outcomes) -> str:
     passed, scored = int(outcomes.c.sum()), int(outcomes.n.sum())
-    return f"{passed:,} of {scored:,} attempts at {counted(len(outcomes), 'task')} pass"
+    return f"{passed:,} of {counted(scored, 'attempt')} at {counted(len(outcomes), 'task')} pass"
 
 
 def _is_silent(store: Store, run: StoredRun) -> bool:

@@ -8,6 +8,8 @@ of both domains.
 from __future__ import annotations
 
 import difflib
+import os
+import shlex
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,11 +30,13 @@ __all__ = [
     "Configuration",
     "Configured",
     "Origin",
+    "name_unusual_store",
     "origins",
     "print_configuration",
     "read_green_table",
     "read_store_setting",
     "store_option",
+    "store_words",
     "unknown_settings",
 ]
 
@@ -55,6 +59,20 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
         help="Where attempts are kept: a file, or postgresql://USER@HOST/DATABASE.  "
         f"[default: {_DEFAULT_STORE}]",
     )(function)
+
+
+def name_unusual_store(place: str) -> str:
+    """The place of a store, where commands without ``--store`` look elsewhere; else empty."""
+    from passhat.store import is_same_place
+
+    usual = os.environ.get("PASSHAT_STORE") or read_store_setting()
+    return "" if is_same_place(place, usual) else place
+
+
+def store_words(place: str) -> str:
+    """The ``--store`` to write after a command about this store; empty where none is needed."""
+    name = name_unusual_store(place)
+    return f" --store {shlex.quote(name)}" if name else ""
 
 
 def read_store_setting() -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from passhat._display import counted, duration, duration_range, money, money_range
+from passhat.cli.shared.configuring import store_words
 from passhat.protocol import AGENT_CODE
 from passhat.runner.preview import Spread, sum_of, time_left
 from passhat.stats.outcomes import Verdict
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from passhat.protocol import Protocol
     from passhat.runner import Progress, RunPlan
     from passhat.runner.preview import Range, RunPreview
+    from passhat.stats.outcomes import Run
     from passhat.store import AttemptRecord, Store, StoredRun
 
-__all__ = ["Display", "attempt_line", "print_preview"]
+__all__ = ["Display", "attempt_line", "name_failure", "print_preview"]
 
 
 _FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
@@ -53,7 +55,8 @@ def print_preview(plan: RunPlan, store: Store, baseline: str | None = None) -> N
     if isinstance(plan.suite, QuestionSuite) and plan.suite.judge_words:
         click.echo(
             f"note: the judge is a model ({', '.join(plan.suite.judge_words)}), and its verdicts "
-            "have errors of their own; check a sample with passhat label",
+            "have errors of their own; afterwards check a sample: passhat label latest --sample 50"
+            f"{store_words(store.path)}",
             err=True,
         )
     for line in _changes(plan, store, runs, baseline):
@@ -67,6 +70,20 @@ def print_preview(plan: RunPlan, store: Store, baseline: str | None = None) -> N
     source = plan.agent.price.source if plan.agent.price is not None else ""
     line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs), source)
     click.echo(f"up to {line}" if plan.stop_when else line, err=True)
+
+
+def name_failure(store: Store, run_id: str, run: Run) -> str:
+    """The first failed attempt, as a shell passes it to ``passhat show``; empty without one."""
+    import shlex
+
+    outcomes = run.outcomes
+    failed = (outcomes.n > outcomes.c).nonzero()[0]
+    task = outcomes.tasks[int(failed[0])] if len(failed) else ""
+    number = store.first_failure(run_id, task) if task else None
+    if number is None:
+        return ""
+    attempt = f"{task}#{number}"  # a shell takes # within a word as it is
+    return f"{run_id} {attempt if shlex.quote(task) == task else shlex.quote(attempt)}"
 
 
 def _price_per_call(agent: Agent) -> Range | None:
@@ -247,7 +264,7 @@ class Display:
         if now is None:
             return "no attempt is finished yet"
         parts = [
-            f"{now.done:,} of {now.total:,} attempts: {now.passed:,} passed, "
+            f"{now.done:,} of {counted(now.total, 'attempt')}: {now.passed:,} passed, "
             f"{now.failed:,} failed, {now.missing:,} missing"
         ]
         return ", ".join([*parts, *self._extras(now)])

@@ -177,7 +177,7 @@ class ReadingOptions:
             return matches[0]
         problem = f"there are {len(runs)} runs"
         if name is not None:
-            problem = f"{len(matches)} runs start with {name!r}" if matches else _no_run(name)
+            problem = f"{len(matches)} runs are called {name!r}" if matches else _no_run(name)
         raise InvalidValue(
             f"{without_password(source)}: {problem}.",
             hint=f"Choose one with {option}: {some([run.name for run in runs], 20)}",
@@ -453,9 +453,16 @@ def choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
 
 
 def runs_called(runs: Sequence[Run], name: str) -> list[Run]:
-    """The runs by a name, an id or the beginning of an id, as ``passhat show`` finds them."""
-    by_name = [run for run in runs if run.name == name]
-    return by_name or [run for run in runs if name and run.id.startswith(name)]
+    """The runs by a name, an id, the beginning of an id, or as a report names them."""
+    from passhat.reporting.view import run_labels, short_labels, strip_kind
+
+    by_id = [run for run in runs if name and run.id.startswith(name)]
+    if found := [run for run in runs if run.name == name] or by_id:
+        return found
+    shown = zip(runs, run_labels(runs), short_labels(runs), strict=True)
+    found = [run for run, *labels in shown if name in labels]
+    # A screen of some runs names the agent alone.
+    return found or [run for run in runs if name in (run.agent, strip_kind(run.agent))]
 
 
 def _no_run(name: str) -> str:

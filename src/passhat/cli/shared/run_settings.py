@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from passhat._display import counted
 from passhat.cli.shared.commands import setting
 
 if TYPE_CHECKING:
@@ -85,13 +86,14 @@ class Money:
             need = f"{budget.need.tokens:,.0f} tokens"
         click.echo(
             f"the cap is reached: {now} of {cap} used by this run, and another attempt could need "
-            f"{need}. {left:,} attempts not made; they would take {rest} more. The same command "
+            f"{need}. {counted(left, 'attempt')} not made, which would take {rest} more. The same "
+            "command "
             f"with a larger {option} continues.",
             err=True,
         )
         if budget.cut_off:
             click.echo(
-                f"{budget.cut_off:,} attempts were cut off by it and are missing (budget); "
+                f"cut off by it and missing (budget): {counted(budget.cut_off, 'attempt')}; "
                 "--only-missing makes them again.",
                 err=True,
             )

@@ -22,7 +22,7 @@ def why(state: AppState, request: PageRequest) -> Answer:
     if summary.counts.attempts > READ_ONE_BY_ONE:
         raise InvalidValue(
             f"run {summary.id} has more than {READ_ONE_BY_ONE:,} attempts, too many for this page.",
-            hint=f"On the command line: passhat why {summary.id} --store {state.reading.path}",
+            hint=f"On the command line: passhat why {state.reading.path} --run {summary.id}",
         )
     task = request.text("task") or None
     run = state.snapshots.run(summary)

@@ -19,6 +19,7 @@ from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
 from a2a.types import Message
 
+from passhat._display import counted
 from passhat._serialize import as_json
 from passhat.agents.a2a import A2AAgent
 from passhat.errors import PasshatError
@@ -164,7 +165,7 @@ def progress_line(role: str, record: AttemptRecord, progress: Progress, attempts
     why = f", {judgement.why}: {judgement.detail}" if judgement.why else ""
     return (
         f"{role}: {record.task} attempt {record.number}/{attempts}: {_MARKS[judgement.verdict]} "
-        f"({record.steps or 0:g} steps, {record.seconds or 0:.1f} s{why}); "
+        f"({counted(int(record.steps or 0), 'step')}, {record.seconds or 0:.1f} s{why}); "
         f"{progress.done} of {progress.total} done, {progress.passed} passed"
     )
 
@@ -173,8 +174,8 @@ def _summary(
     assessment: Assessment, reports: Mapping[str, RunReport], summaries: Mapping[str, Summary]
 ) -> str:
     lines = [
-        f"{assessment.suite.name}: {len(assessment.tasks)} tasks, "
-        f"{assessment.attempts} attempts each"
+        f"{assessment.suite.name}: {counted(len(assessment.tasks), 'task')}, "
+        f"{counted(assessment.attempts, 'attempt')} each"
     ]
     for role, report in reports.items():
         outcomes = report.run.outcomes
@@ -185,7 +186,7 @@ def _summary(
             if isinstance(each.metric, PassAt | PassHat)
         ]
         lines.append(
-            f"  {outcomes.passes} of {outcomes.scored} attempts passed, "
+            f"  {outcomes.passes} of {counted(outcomes.scored, 'attempt')} passed, "
             f"{outcomes.total_missing} missing"
         )
         lines += [f"  {name}: {text}" for name, text in total_facts(summaries[role])]

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from passhat._display import counted
 from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
 from passhat.integrations.ray.ray_pool import RayPool, connection_lost, first_line_of
@@ -244,8 +245,9 @@ class OnRay:
             )
         except self._ray.exceptions.GetTimeoutError:
             raise EngineUnavailable(
-                f"{count} workers did not start within {_START_SECONDS:g} s; the cluster has "
-                f"{processors} processors, which others may be using.",
+                f"{counted(count, 'worker')} did not start within {_START_SECONDS:g} s; the "
+                "cluster has "
+                f"{counted(processors, 'processor')}, which others may be using.",
                 hint="Ask for fewer with --jobs, or add nodes.",
             ) from None
         except self._ray.exceptions.RayError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.integrations.tau2.server import Connection, Server, WorkerGone
 from passhat.readers.formats.tau2_bench import FAILED, MISSING, failed_check
@@ -78,7 +79,8 @@ class Tau2Episode(Episode):
         if len(self._unreadable) > _RETRIES:
             return Judgement.failed(
                 FailureCategory.FORMAT_ERROR,
-                f"{len(self._unreadable)} answers could not be read: {self._unreadable[-1]}",
+                f"{counted(len(self._unreadable), 'answer')} could not be read: "
+                f"{self._unreadable[-1]}",
             )
         if self._end is None:
             await self._receive()

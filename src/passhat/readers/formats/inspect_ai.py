@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from passhat._display import counted
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
@@ -169,7 +170,8 @@ def _refuse_header_only(head: _Log, samples: list[_Sample], source: Source) -> N
     says, _ = _parse_stated_metrics(head, samples, "")
     accuracy = f", accuracy {says['accuracy']:.4g}" if "accuracy" in says else ""
     raise ReadError(
-        f"holds the header of a log and none of its {total:g} samples{accuracy}: without single "
+        f"holds the header of a log and none of its {counted(int(total), 'sample')}{accuracy}: "
+        "without single "
         "attempts there is nothing to compute from.",
         source=source.name,
         hint="Read the log that inspect_ai wrote, with its samples (not one written with "
@@ -359,7 +361,9 @@ def _parse_stated_metrics(
             counts.append(f"source reduces the epochs of a sample by {reducer!r}")
     total = number_or_none(head.results.total_samples) if head.results else None
     if total is not None and total > len(samples):
-        counts.append(f"source counted {total:g} samples, the file holds {len(samples):,}")
+        counts.append(
+            f"source counted {counted(int(total), 'sample')}, the file holds {len(samples):,}"
+        )
     if any(value_of(score_of(s.scores or {}, scorer)) not in (0.0, 1.0, None) for s in samples):
         counts.append("source averages partial credit; here only a full score passes")
     if any(s.error for s in samples):

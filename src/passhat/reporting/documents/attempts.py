@@ -68,7 +68,7 @@ def _in_a_row(count: int) -> str:
 
 def _all_tasks(summary: Summary, verbose: bool) -> Iterator[Block]:
     half = summary.half
-    title = f"{len(summary.tasks):,} tasks as they came"
+    title = f"{counted(len(summary.tasks), 'task')}, attempts as they came"
     yield Heading(title, "✓ passed  ✗ failed  ? missing  · not made")
     rows = tuple(
         (

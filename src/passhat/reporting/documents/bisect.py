@@ -71,10 +71,10 @@ def _no_drop(result: Bisection) -> Finding:
         cost = "" if more.cost is None else f", {money(more.cost)}"
         details.append(
             f"a drop as large as the one seen is shown in 8 of 10 cases with -n {more.each}: "
-            f"{more.total:,} attempts at both{cost}"
+            f"{counted(more.total, 'attempt')} at both{cost}"
         )
     if result.foreseen:
-        details.append(f"the search itself would take about {result.foreseen:,} attempts")
+        details.append(f"the search itself would take about {counted(result.foreseen, 'attempt')}")
     text = f"the bad revision is not shown to be worse than the good one{p_text}"
     return Finding("?", "nothing to search", text, tuple(details))
 

@@ -44,6 +44,7 @@ from passhat.reporting.documents.judge import (
     noise_blocks,
     noise_facts,
 )
+from passhat.reporting.documents.next_steps import full_report_note, join_words, next_step
 from passhat.reporting.scores import ScoreFacts, summarize_scores
 from passhat.reporting.view import (
     Report,
@@ -116,8 +117,8 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     runs = report.runs
     if len(runs) == 1 and not left_out:
         (run,) = runs
-        step = NextStep(_next_step(run), one_line=False, level=Level.SHORT)
-        trailer: tuple[Block, ...] = (step, _full_report_note(run))
+        step = NextStep(next_step(run), one_line=False, level=Level.SHORT)
+        trailer: tuple[Block, ...] = (step, full_report_note(run))
         sections = (*_run_sections(run), Section("more", trailer))
         return Document(run.run.agent or run.name, sections)
     labels = run_labels([run.run for run in runs])
@@ -131,20 +132,23 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     return Document(title, (overview, *parts))
 
 
-def run_document(report: RunReport, failure: str) -> Document:
+def run_document(report: RunReport, failure: str, store: str = "") -> Document:
     """Build the end of ``passhat run``: the report, and how to look at a failure.
 
     ``failure`` names a failed attempt as ``passhat show`` does, RUN TASK#NUMBER; empty for none.
+    ``store`` is the place of the attempts, where commands would not look by themselves.
     """
+    option, source = (
+        (f" --store {shlex.quote(store)}", f" {shlex.quote(store)}") if store else ("", "")
+    )
     sections = [section for section in _run_sections(report, most=3) if section.name != "heading"]
     last: list[Block] = []
     if failure:
-        command = f"passhat show {failure}"
+        command = f"passhat show {failure}{option}"
         line = Sentence("Read a failure: ", one_line=True, ending=command, level=Level.SHORT)
         last.append(line)
-    last.append(
-        OptionsNote("More: passhat run --full, passhat report, passhat view", level=Level.SHORT)
-    )
+    more = f"More: --full, passhat report{source}, passhat view{option}"
+    last.append(OptionsNote(more, level=Level.SHORT))
     return Document(report.name, (*sections, Section("more", tuple(last))))
 
 
@@ -503,9 +507,11 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if sizes[0] == 1:
         yield Sentence("One task says nothing about other tasks.")
-    words = dict.fromkeys(word for run in plain_runs for word in _source_words(run))
-    text = f"passhat compare {shlex.join(words)} says which differences are real"
-    yield NextStep(text, one_line=False, level=Level.SHORT)
+    if not any(run.nothing_answered for run in runs):
+        text = (
+            f"passhat compare {shlex.join(join_words(plain_runs))} says which differences are real"
+        )
+        yield NextStep(text, one_line=False, level=Level.SHORT)
     yield OptionsNote("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 
@@ -553,38 +559,6 @@ def label_warnings(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
         for label, run in zip(labels, runs, strict=True)
         for warning in run_warnings(run)
     ]
-
-
-def _next_step(run: RunReport) -> str:
-    """The cheapest thing that would make the answer better."""
-    outcomes = run.run.outcomes
-    if outcomes.total_missing:
-        missing = counted(outcomes.total_missing, "missing attempt")
-        again = "; the same passhat run with --only-missing does" if run.run.id else ""
-        return f"judge or repeat the {missing}{again}"
-    if len(outcomes) == 1:
-        return "add tasks; one task says nothing about others"
-    if int(outcomes.n.max()) == 1:
-        return "make several attempts at each task, as in passhat run -n 8"
-    options = f"--metric pass^{run.top_k} --half-width 0.05"
-    words = _source_words(run.run)
-    command = f"passhat plan {shlex.join(words)}"
-    if sum(not word.startswith("--") for word in words) > 1 and "--join" in words:
-        # A plan is about one source.
-        command = f"passhat read {shlex.join(words)} -o runs.jsonl && passhat plan runs.jsonl"
-    return f"{command} {options} says how many tasks are enough"
-
-
-def _source_words(run: Run) -> tuple[str, ...]:
-    """The run as a command takes it: its id in a store, or its file; SOURCE where it has none."""
-    return run.words or (run.id or run.source or "SOURCE",)
-
-
-def _full_report_note(run: RunReport) -> Note:
-    """How to see more, with the count of notes, so that none is hidden silently."""
-    count = len(run.notes) + len(run.run.losses)
-    notes = f" ({counted(count, 'note')})" if count else ""
-    return OptionsNote(f"More: --full{notes}, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 
 def _thin(values: Sequence[int], most: int) -> list[int]:

@@ -170,7 +170,7 @@ def _finding(finding: EventFinding, level: float, shown_at: Level) -> Finding:
         "goes with failure" if fails else "goes with passing",
         finding.event.text,
         (
-            f"{finding.failed:,} of {finding.attempts:,} attempts with it fail, "
+            f"{finding.failed:,} of {counted(finding.attempts, 'attempt')} with it fail, "
             f"{finding.others_failed:,} of {finding.others:,} without it, at {where}",
             f"{odds}, {_p_text(finding.p_holm)} after Holm",
             *(_equal_events("the same attempts", finding.same)),

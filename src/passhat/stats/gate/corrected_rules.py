@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from passhat._display import number
+from passhat._display import counted, number
 from passhat.stats.gate.cases import Case, missing_notes
 from passhat.stats.gate.gate_result import Advice, GateVerdict, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
@@ -32,7 +32,7 @@ def judge_corrected(rule: MetricRule | LiftRule, case: Case) -> RuleResult:
     assert value.low is not None
     assert value.high is not None
     verdict = verdict_of(rule, value.low, value.high)
-    basis = f"by {found.labels:,} labels"
+    basis = f"by {counted(found.labels, 'label')}"
     if found.correction is Correction.WHOLE_TASKS:
         basis = f"by labels of {found.labeled_tasks:,} whole tasks"
     return RuleResult(

@@ -363,7 +363,7 @@ class MeasureRule(LimitRule):
         attempts = run.outcomes.attempts
         if sums.recorded < attempts:
             notes = (
-                f"{self.name} is recorded on {sums.recorded:,} of {attempts:,} attempts, "
+                f"{self.name} is recorded on {sums.recorded:,} of {counted(attempts, 'attempt')}, "
                 "and only those are counted",
             )
         if not self.per_solved:

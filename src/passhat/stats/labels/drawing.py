@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat._display import counted
 from passhat.errors import InvalidValue
 
 __all__ = ["Draw", "draw_attempts", "draw_whole_tasks"]
@@ -48,7 +49,7 @@ def draw_attempts(
         chosen = [attempts[i] for i in rng.permutation(total)[:size].tolist()]
         return Draw(tuple(chosen), f"sample {len(chosen)} of {total}, seed {seed}")
     if not 0 <= failures <= size:
-        raise InvalidValue(f"of {size} attempts, {failures} cannot be failures.")
+        raise InvalidValue(f"of {counted(size, 'attempt')}, {failures} cannot be failures.")
     parts = []
     for attempts, count in ((sorted(passed), size - failures), (sorted(failed), failures)):
         parts.append([attempts[i] for i in rng.permutation(len(attempts))[:count].tolist()])

@@ -222,7 +222,8 @@ class Plan(Plain):
         whose = " by each agent" if self.goal == "detect" else ""
         return (
             f"{self.goal_text}: {counted(row.tasks, 'task')} x "
-            f"{counted(row.attempts, 'attempt')}{whose}, {row.total_attempts:,} attempts in all."
+            f"{counted(row.attempts, 'attempt')}{whose}, {counted(row.total_attempts, 'attempt')} "
+            "in all."
         )
 
     def _sentence_by_task(self, allocation: Allocation) -> str:
@@ -230,11 +231,12 @@ class Plan(Plain):
             return allocation.sentence
         row = self.cheapest
         whose = " by each agent" if self.goal == "detect" else ""
-        even = f"{row.attempts:,} attempts at each of {counted(row.tasks, 'task')}"
+        even = f"{counted(row.attempts, 'attempt')} at each of {counted(row.tasks, 'task')}"
         if allocation.is_uniform:
             return f"{self.goal_text}: {even}{whose}."
         return (
-            f"{self.goal_text}: {allocation.total:,} attempts{whose}, {allocation.range_text} per "
+            f"{self.goal_text}: {counted(allocation.total, 'attempt')}{whose}, "
+            f"{allocation.range_text} per "
             f"task, instead of {even} ({row.attempts * row.tasks:,})."
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from passhat._display import counted
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Turn
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
@@ -229,7 +230,8 @@ class DeskEpisode(Episode):
         if len(self._unreadable) > _RETRIES:
             return Judgement.failed(
                 FailureCategory.FORMAT_ERROR,
-                f"{len(self._unreadable)} answers could not be read: {self._unreadable[-1]}",
+                f"{counted(len(self._unreadable), 'answer')} could not be read: "
+                f"{self._unreadable[-1]}",
             )
         return decide(self._scenario, self._goals, self._desk, self._messages)
 

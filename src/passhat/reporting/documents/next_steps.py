@@ -1,0 +1,74 @@
+"""What to do after a report: commands that work when they are typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from passhat._display import counted
+from passhat.reporting.document import Level, OptionsNote
+from passhat.reporting.view import RunReport
+from passhat.stats.outcomes import Run
+
+__all__ = ["full_report_note", "join_words", "next_step"]
+
+
+def next_step(run: RunReport) -> str:
+    """The cheapest thing that would make the answer better."""
+    outcomes = run.run.outcomes
+    if run.nothing_answered or run.failures.warning:
+        return (
+            f"{_show_command(run.run)} shows an attempt; run again with --name NAME once it works"
+        )
+    if outcomes.total_missing:
+        missing = counted(outcomes.total_missing, "missing attempt")
+        again = "; the same passhat run with --only-missing does" if run.run.id else ""
+        return f"judge or repeat the {missing}{again}"
+    if len(outcomes) == 1:
+        return "add tasks; one task says nothing about others"
+    if int(outcomes.n.max()) == 1:
+        return "make several attempts at each task, as in passhat run -n 8"
+    options = f"--metric pass^{run.top_k} --half-width 0.05"
+    words = _source_words(run.run)
+    command = f"passhat plan {shlex.join(words)}"
+    if sum(not word.startswith("--") for word in words) > 1 and "--join" in words:
+        # A plan is about one source.
+        command = f"passhat read {shlex.join(words)} -o runs.jsonl && passhat plan runs.jsonl"
+    return f"{command} {options} says how many tasks are enough"
+
+
+def _show_command(run: Run) -> str:
+    """The command that shows the first attempt at the first task."""
+    store = ("--store", run.words[0]) if _is_elsewhere(run) else ()
+    return shlex.join(("passhat", "show", run.id, f"{run.outcomes.tasks[0]}#1", *store))
+
+
+def _is_elsewhere(run: Run) -> bool:
+    """Whether the run is in another store than the one that commands look into."""
+    return run.words[1:2] == ("--run",)
+
+
+def join_words(runs: Sequence[Run]) -> list[str]:
+    """Several runs as one command takes them; those of another store are chosen by their ids."""
+    words = dict.fromkeys(
+        word
+        for run in runs
+        for word in (run.words[:1] if _is_elsewhere(run) else _source_words(run))
+    )
+    names: list[str] = []
+    if any(map(_is_elsewhere, runs)):
+        ids = dict.fromkeys(run.id or run.name for run in runs)
+        names = [word for name in ids for word in ("--run", name)]
+    return [*words, *names]
+
+
+def _source_words(run: Run) -> tuple[str, ...]:
+    """The run as a command takes it: its id in a store, or its file; SOURCE where it has none."""
+    return run.words or (run.id or run.source or "SOURCE",)
+
+
+def full_report_note(run: RunReport) -> OptionsNote:
+    """How to see more, with the count of notes, so that none is hidden silently."""
+    count = len(run.notes) + len(run.run.losses)
+    notes = f" ({counted(count, 'note')})" if count else ""
+    return OptionsNote(f"More: --full{notes}, --tasks, -o FILE.html, --json", level=Level.SHORT)
