@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -45,6 +46,9 @@ def read_answer(value: Any, meter: Meter, prices: PriceTable | None = None) -> s
     shown = f"{value} ({kind})" if isinstance(value, int | float) else kind
     if isinstance(value, BaseException):  # returned instead of raised
         shown = describe_error(value)
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns of it before the cause is read
+        shown = f"the coroutine {value.__name__}, which was not awaited"
     raise AgentFault(
         FailureCategory.FORMAT_ERROR,
         f"answered {'None' if value is None else shown}, not text: expected text, (text, Usage), "

@@ -160,10 +160,10 @@ class _Work:
         random.seed()  # a fork has the state of all its siblings
         if (numpy := sys.modules.get("numpy")) is not None:
             numpy.random.seed()
-        if sys.stdout is sys.__stdout__ and sys.stdout is not None:
-            # Another stream, as of a notebook, is not ours to replace.
-            raw = os.fdopen(1, "wb", closefd=False)
-            sys.stdout = _AgentOutput(raw, sys.stdout.encoding, "replace", line_buffering=True)
+        with suppress(Exception):  # a stream of another kind, as in a notebook, is left alone
+            if sys.stdout.fileno() == 1:
+                raw = os.fdopen(1, "wb", closefd=False)
+                sys.stdout = _AgentOutput(raw, sys.stdout.encoding, "replace", line_buffering=True)
         self._end = end.detach()
         self._pid = os.getpid()
         self._agent = agent

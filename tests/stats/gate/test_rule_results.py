@@ -84,7 +84,7 @@ def test_one_attempt_at_one_task_shows_nothing_strong(rule: str) -> None:
 def test_one_pass_bounds_the_rate_by_the_tail_itself() -> None:
     found = _only(gate(Outcomes.from_counts(1, [1]), "pass^1 >= 0.5", level=0.95))
     assert (found.low, found.high) == pytest.approx((0.05, 1.0))
-    assert "95% one-sided each; about new tasks" in found.evidence
+    assert "95% one-sided each; about these tasks" in found.evidence
     precise = _only(gate(Outcomes.from_counts(1, [1]), "pass^1 >= 0.5", level=0.995))
     assert "99.5% one-sided each" in precise.evidence
 
