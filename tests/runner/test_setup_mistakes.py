@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -743,3 +744,59 @@ def test_the_same_text_may_be_an_answer(text: str, answers: Any) -> None:
         for place, answer in enumerate(answers)
     ]
     assert _reply(text, tasks).same_answer == ""
+
+
+async def _unfinished(_prompt: str) -> str:
+    return "4"
+
+
+async def _forgets_to_wait(prompt: str) -> Any:
+    return _unfinished(prompt)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: api.run(_unfinished("x"), TASKS), "Give the function itself and not its result"),
+        (lambda: api.run(TASKS, no_key), "Name a function that takes the prompt and returns text"),
+        (
+            lambda: api.run(no_key, TASKS, judge="exact"),  # type: ignore[arg-type]
+            "a judge is a function of task and answer, not 'exact'",
+        ),
+        (
+            lambda: api.run(_forgets_to_wait, TASKS, progress=False),
+            "answered the coroutine _unfinished, which was not awaited",
+        ),
+    ],
+)
+def test_an_object_that_cannot_be_called_is_refused_with_the_line_to_write(
+    call: Callable[[], object], words: str
+) -> None:
+    with pytest.raises(PasshatError) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_what_an_agent_prints_without_an_end_of_line_does_not_hide_the_cause(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "prints.py").write_text(
+        "def agent(prompt):\n    print('say', end='')\n    input(': ')\n    return '4'\n"
+    )
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, TASKS)))
+    ended = subprocess.run(
+        [sys.executable, "-m", "passhat", "run", "-a", "python:prints:agent", "-s",
+         "jsonl:tasks.jsonl", "-n", "1", "--jobs", "1"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "\npasshat: 3 of 3 attempts raised EOFError" in ended.stdout
+
+
+def test_a_list_in_place_of_lines_is_refused_with_the_command_that_splits_it(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "tasks.json"
+    place.write_text(json.dumps(TASKS))
+    with pytest.raises(PasshatError, match="Write a line for each task, not a list: jq"):
+        api.run(no_key, f"jsonl:{place}")

@@ -43,7 +43,7 @@ from passhat.agents.framework_sessions import (
     StrandsSession,
 )
 from passhat.agents.prices import PriceTable
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object
@@ -103,8 +103,21 @@ def agent_from_object(thing: object, name: str = "") -> Agent:
     if not callable(thing) or (
         isinstance(thing, type) and not any("__call__" in vars(kind) for kind in thing.__mro__)
     ):
-        check_instance(thing, Agent, name or repr(thing))
+        _refuse_no_agent(thing, name)
     return FunctionAgent(thing, name)  # type: ignore[arg-type]
+
+
+def _refuse_no_agent(thing: object, name: str | None) -> None:
+    """Refuse an object that cannot be called, with the line to write."""
+    hint = "Name a function that takes the prompt and returns text, or a class derived from "
+    if inspect.iscoroutine(thing):
+        thing.close()  # or Python warns of it as well
+        hint = "Give the function itself and not its result, or a class derived from "
+    try:
+        check_instance(thing, Agent, name or shorten(thing))
+    except InvalidValue as error:
+        error.hint = f"{hint}passhat.Agent."
+        raise
 
 
 class FunctionAgent(Agent):

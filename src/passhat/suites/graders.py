@@ -270,6 +270,11 @@ def check_judge(
     function: Callable[..., object], parameters: Sequence[str] = ("task", "answer")
 ) -> None:
     """Refuse a judge that cannot be called so, or returns a coroutine or a generator."""
+    if not callable(function):
+        raise InvalidValue(
+            f"a judge is a function of {' and '.join(parameters)}, not {shorten(function)}.",
+            hint='A grader is named in the task, as in {"grader": "contains"}.',
+        )
     name = getattr(function, "__name__", type(function).__name__)
     try:
         inspect.signature(function).bind(*parameters)

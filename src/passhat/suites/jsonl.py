@@ -481,12 +481,10 @@ def _decode(raw: bytes, path: str, number: int) -> _Line:
         data = msgspec.json.decode(raw)
         line = msgspec.convert(data, _Line)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise ReadError(
-            f"is not a task ({error}).",
-            source=path,
-            line=number,
-            hint='A task reads {"id": "a", "prompt": "2 + 2?", "answer": 4, "grader": "numeric"}.',
-        ) from None
+        hint = 'A task reads {"id": "a", "prompt": "2 + 2?", "answer": 4, "grader": "numeric"}.'
+        if raw.lstrip().startswith(b"["):
+            hint = "Write a line for each task, not a list: jq -c '.[]' LIST.json > tasks.jsonl"
+        raise ReadError(f"is not a task ({error}).", source=path, line=number, hint=hint) from None
     extra = {key: value for key, value in data.items() if key not in _KEYS}
     for key in extra:
         if (meant := _meant_key(key, data)) is not None:

@@ -38,7 +38,7 @@ def failure_lines(failures: Failures) -> Iterator[Block]:
         yield Sentence(f"{failures.warning}.", "warning")
     for which, words in failures.lines():
         text = f"{which}: {words}" if words else which
-        yield Sentence(text, one_line=True, level=Level.SHORT)
+        yield Sentence(text, level=Level.SHORT)
 
 
 def broken_lines(failures: Failures) -> Iterator[Block]:
@@ -68,7 +68,7 @@ def dropped_lines(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
     for task in [task for task in dropped if task.cause][:_MOST_TASKS]:
         which = f"{task.task} broke" if task.status == "broken" else f"{task.task} (suspected)"
         among = f", {task.counted_in}" if task.counted_in else ""
-        yield Sentence(f"{which}{among}: {task.cause}", one_line=True, level=Level.SHORT)
+        yield Sentence(f"{which}{among}: {task.cause}", level=Level.SHORT)
 
 
 def dropped_table(dropped: Sequence[DroppedTask]) -> Iterator[Block]:

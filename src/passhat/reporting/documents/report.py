@@ -226,9 +226,9 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
         header = ("k", "all k pass (pass^k)", "any of k (pass@k)")
         yield Table(header, rows, left=(), level=Level.SHORT)
     others = estimates
-    if hats:
-        others = [e for e in estimates if type(e.metric) not in (PassHat, PassAt, Delta)]
-        others = others if ks else estimates
+    if ks:
+        over_k = (PassHat, PassAt, Delta)
+        others = tuple(each for each in estimates if type(each.metric) not in over_k)
     if others:
         values = tuple(
             (str(estimate.metric), estimate_text(estimate)) for estimate in others[:most]
@@ -347,8 +347,7 @@ def _slices(run: RunReport) -> Iterator[Block]:
 
 def _missing(run: RunReport) -> Iterator[Block]:
     if run.run.outcomes.total_missing:
-        text = f"Missing: {run.missing_text}"
-        yield Sentence(text, one_line=True, level=Level.SHORT)
+        yield Sentence(f"Missing: {run.missing_text}", level=Level.SHORT)
     # The table of policies says the same with intervals.
     effects = run.missing_effect_lines if run.details is None else ()
     lines = (run.missing_text, *effects)
