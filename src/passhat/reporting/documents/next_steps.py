@@ -1,4 +1,4 @@
-"""What to do after a report: commands that work when they are typed."""
+"""Steps after a report: commands that work when they are typed."""
 
 from __future__ import annotations
 
