@@ -455,12 +455,11 @@ def _grading_key(line: _Line) -> list[object]:
 
 
 def _meant_key(key: str, data: Mapping[str, object]) -> str | None:
-    """The key that an unknown one stands for: another tool's name for it, or a slip."""
-    other = _OTHER_NAMES.get(key.lower())
-    if other is not None:
-        return other if other not in data else None
-    near = get_close_matches(key.lower(), _KEYS, 1, 0.8)
-    return near[0] if near else None
+    """The key that an unknown one stands for: a slip, or another tool's name for an absent one."""
+    others = {name: meant for name, meant in _OTHER_NAMES.items() if meant not in data}
+    names = {**others, **dict(zip(_KEYS, _KEYS, strict=True))}
+    near = get_close_matches(key.lower(), names, 1, 0.8)
+    return names[near[0]] if near and key.lower() not in _OTHER_NAMES.keys() - others else None
 
 
 def _labels(extra: Mapping[str, object]) -> dict[str, str | int | float | bool]:
