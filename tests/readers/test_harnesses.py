@@ -341,7 +341,7 @@ def test_swe_bench_summaries_with_fewer_lists(samples: Samples) -> None:
         *("a#1 passed", "b#1 failed (unknown_failure)", "c#1 missing (not_recorded)")
     ]
     assert ends(resolved_ids=["a"], total_instances=1) == ["a#1 passed"]
-    with pytest.raises(ReadError, match="names 1 resolved instances and no others"):
+    with pytest.raises(ReadError, match="names 1 resolved instances and not all"):
         ends(resolved_ids=["a"])
     with pytest.raises(ReadError, match="holds no attempt"):
         ends(resolved_ids=[], submitted_ids=[])
@@ -359,8 +359,8 @@ def test_swe_bench_summaries_with_fewer_lists(samples: Samples) -> None:
     assert ends(**counts, resolved=["a"]) == ["a#1 passed", "b#1 failed (unknown_failure)"]
     with pytest.raises(ReadError, match="counts 1 resolved instances and names none of them"):
         ends(**counts)
-    with pytest.raises(ReadError, match="names 1 resolved instances and no others"):
-        ends(no_generation=[], no_logs=["b"], resolved=["a"])
+    with pytest.raises(ReadError, match="names 1 resolved instances and not all"):
+        ends(no_generation=["b"], no_logs=["c"], resolved=["a"])
     lists = {"resolved_ids": ["a"], "submitted_ids": ["a"], "incomplete_ids": ["b", "c"]}
     path = samples.write("", lists, "agent/results/results.json")
     (run,) = read(path)

@@ -95,6 +95,18 @@ def test_a_column_that_is_in_later_chunks_only_still_counts(tmp_path: Path) -> N
     assert _counts(_write(tmp_path, quoted)) == {"mine": (6_000, 6_000, 1)}
 
 
+def test_a_text_that_differs_with_the_task_is_no_run(tmp_path: Path) -> None:
+    rows = [
+        {"language": lang, "name": name, "prompt": f"Write {name} in {lang}. {more}", "passed": 1}
+        for lang in ("python", "rust")
+        for name, more in (("a", ""), ("b", "x" * 200))
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    (run,) = read(path, columns={"task": "name"}, passes="passed >= 1")
+    assert len(run.outcomes) == 4
+
+
 def test_a_rule_keeps_the_groups(tmp_path: Path) -> None:
     path = _write(tmp_path, "subject,question_id,score\na,1,0.2\na,2,1\nb,1,1\nb,2,1\n")
     assert _counts(path, passes="score >= 0.5") == {"mine": (4, 3, 1)}

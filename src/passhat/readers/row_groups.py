@@ -164,6 +164,10 @@ class RowGroups:
             and (is_open or "version" in self._folds[name])
             and not self._is_unique(name)
         ]
+        if parts:  # what differs no more within the tasks as they are named then
+            for name in parts:
+                attempts = _combine(attempts, self._candidates[name].codes)
+            runs = [name for name in runs if self._varies(name, attempts)]
         if parts or runs:
             return self._regroup(parts, runs)
         return self._look_at_others(within, attempts, source) if is_open else None

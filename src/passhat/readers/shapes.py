@@ -40,22 +40,8 @@ _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", 
 _WEAK_TASKS = (
     *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
     *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
-    *(
-        "sample",
-        "nodeid",
-        "env",
-        "environment",
-        "env_id",
-        "game",
-        "aufgabe",
-        "frage",
-        "tarea",
-        "pregunta",
-        "tâche",
-        "tache",
-        "domanda",
-        "задача",
-    ),
+    *("sample", "nodeid", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
+    *("pregunta", "tâche", "tache", "domanda", "задача"),
     *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
 )
 """Names that may mean something else: taken as the task where no better one is there, and said."""
@@ -458,12 +444,14 @@ def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) ->
     pairs = [(parse_number(passed), parse_number(count)) for passed, count in cells]
     numbers = [(p, n) for p, n in pairs if p is not None and n is not None]
     whole = sum(p >= n for p, n in numbers)
+    name = columns.meaning["task"]
+    task = "" if fold_name(name) in ALIASES["task"] else f" --map task={name}"
     raise ReadError(
         f"{passes!r} and {total!r} may count the tests of one answer, since {answer!r} holds one "
         f"per row ({counted(whole, 'row')} of {len(numbers):,} passed all), or attempts "
         f"({sum(p for p, _ in numbers):,.0f} of {sum(n for _, n in numbers):,.0f} passed).",
         source=source,
-        hint=f"Say which: --pass '{passes} >= @{total}' (a row is an attempt), or --map "
+        hint=f"Say which: --pass '{passes} >= @{total}'{task} (a row is an attempt), or --map "
         f"n={total},c={passes} (a row is a task).",
     )
 

@@ -186,9 +186,10 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
             if task not in tasks:
                 tasks.add(task)
                 log.add(f"instance {task}", task, verdict, why=why)
-    if tasks and tasks == resolved and not _is_all(summary, resolved):
+    if tasks and not _names_all(summary, tasks):
         raise ReadError(
-            f"names {len(tasks)} resolved instances and no others: a share of what cannot be told.",
+            f"names {len(resolved)} resolved instances and not all others: a share of what cannot "
+            "be told.",
             source=source.name,
             hint="Give the harness's own file, which also has submitted_ids, or unresolved_ids.",
         )
@@ -209,11 +210,11 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
     return log.runs(facts)
 
 
-def _is_all(summary: _Summary, resolved: set[str]) -> bool:
-    """Whether the file states that the resolved instances are all there were."""
-    return resolved == {*summary.submitted_ids, *(summary.completed_ids or ())} or (
-        number_or_none(summary.total_instances) == len(resolved)
-    )
+def _names_all(summary: _Summary, tasks: set[str]) -> bool:
+    """Whether a list names the instances that failed, or the file counts no more than it names."""
+    lists = (summary.submitted_ids, summary.completed_ids, summary.unresolved_ids)
+    has_list = any(lists) or isinstance(summary.generated, list)
+    return has_list or number_or_none(summary.total_instances) == len(tasks)
 
 
 def _without_run(name: str) -> str:
