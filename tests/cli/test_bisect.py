@@ -15,11 +15,19 @@ from typing import Any
 
 import pytest
 
-from passhat.cli.shared.bisecting import Bisector, Budget, Question
+from passhat.cli.bisect import make_question
+from passhat.cli.shared.bisecting import Bisector, Question
+from passhat.cli.shared.live import StepLines
 from passhat.errors import InvalidValue
 from passhat.protocol import Protocol
-from passhat.reporting.bisect import BisectStatus
-from passhat.runner.revisions import Lineage, Revision, list_revisions
+from passhat.reporting.bisect import BisectStatus, Budget
+from passhat.runner.revisions import (
+    Lineage,
+    Revision,
+    SubmoduleAbsent,
+    list_revisions,
+    open_worktree,
+)
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, open_store
 from passhat.suites.base import Judgement, Task
@@ -134,11 +142,23 @@ def test_the_commit_is_found_after_an_interrupt_and_a_kill(
 # -- without processes ----------------------------------------------------------------------------
 
 
+class Told(StepLines):
+    """Keeps the lines instead of printing them."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self.tell = lines.append  # type: ignore[method-assign]
+
+
 class Simulated(Bisector):
     """Attempts are drawn and written to the store, instead of made by ``passhat run``."""
 
     rates: dict[str, Callable[[int], float | None]]
     calls: int
+    settings: dict[str, float]
+
+    def _plan_protocol(self) -> Protocol:
+        return Protocol(suite="desk")
 
     def _call(
         self, revision: Revision, name: str, tasks: Sequence[str], attempts: int
@@ -149,7 +169,8 @@ class Simulated(Bisector):
         names = list(tasks) or list(self.rates)
         if self.rates[names[0]](place) is None:
             return 2, "passhat: agent.py: no module named 'tools'.\n  Check it."
-        record = RunRecord("agent", Protocol(suite="desk"), [Task(one, "?") for one in names],
+        protocol = Protocol(suite="desk", decoding=self.settings)
+        record = RunRecord("agent", protocol, [Task(one, "?") for one in names],
                            name, revision=revision.id)  # fmt: skip
         wanted = [(task, number) for task in names for number in range(1, attempts + 1)]
         with open_store(self.store) as store:
@@ -179,9 +200,9 @@ def simulate(
     told: list[str] | None = None,
 ) -> Simulated:
     question = Question(lineage, ("-a", "agent"), "agent", "desk", 8, is_git=False)
-    lines: list[str] = [] if told is None else told
-    bisector = Simulated(question, str(tmp_path / "s.db"), budget or Budget(), lines.append)
-    bisector.rates, bisector.calls = rates, 0
+    lines = Told([] if told is None else told)
+    bisector = Simulated(question, str(tmp_path / "s.db"), budget or Budget(), lines)
+    bisector.rates, bisector.calls, bisector.settings = rates, 0, {}
     return bisector
 
 
@@ -231,6 +252,68 @@ def test_stored_runs_of_the_ends_are_used(tmp_path: Path) -> None:
     bisector = simulate(tmp_path, lineage, rates, told=told)
     assert bisector.run().status is BisectStatus.FOUND
     assert [line.rpartition(", ")[2] for line in told[:2]] == ["from the store"] * 2
+
+
+def test_stored_runs_with_other_settings_are_not_the_ends(tmp_path: Path) -> None:
+    lineage = Lineage.of_list([f"v{i}" for i in range(9)])
+    rates = {"a": breaks(lineage, 3), "b": steady(0.9)}
+    other = simulate(tmp_path, lineage, rates)
+    other.settings = {"temperature": 0.7}
+    for end in (lineage.good, lineage.bad):
+        other._call(lineage.revisions[end], f"nightly {end}", (), 8)
+    told: list[str] = []
+    assert simulate(tmp_path, lineage, rates, told=told).run().status is BisectStatus.FOUND
+    assert sum("is not used: decoding.temperature" in line for line in told) == 2
+    assert not any("from the store" in line for line in told)
+
+
+def test_ends_that_fresh_attempts_contradict_stop_the_search(tmp_path: Path) -> None:
+    lineage = Lineage.of_list([f"v{i}" for i in range(9)])
+    stored = simulate(tmp_path, lineage, {"a": breaks(lineage, 3, 1.0, 0.0), "b": steady(0.9)})
+    for end in (lineage.good, lineage.bad):
+        stored._call(lineage.revisions[end], f"nightly {end}", (), 8)
+    today = simulate(tmp_path, lineage, {"a": steady(1.0), "b": steady(0.9)})
+    with pytest.raises(InvalidValue, match="bad revision are not reproduced: a passes"):
+        today.run()
+
+
+def test_the_settings_of_the_command_reach_every_run() -> None:
+    lineage = Lineage.of_list(["v0", "v1"])
+    run = ("passhat", "run", "-a", "demo:careful", "-s", "orderdesk/retail")
+    words = (*run, "--temperature", "0.7", "--set", "max_steps=9")
+    question = make_question(lineage, None, None, words, 4, is_git=True)
+    assert {"--temperature", "0.7", "max_steps=9"} <= set(question.words)
+    shell = ("sh", "-c", "test $PASSHAT_CANDIDATE = v0")
+    command = make_question(lineage, None, None, shell, 4, is_git=False)
+    assert command.words[command.words.index("--pass-env") + 1] == "*"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_submodules_are_filled_from_the_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, top = tmp_path / "module", tmp_path / "top"
+    commits = []
+    for folder in (module, top):
+        folder.mkdir()
+        git(folder, "init", "--quiet", "--initial-branch", "main")
+    (module / "prompt.txt").write_text("one", encoding="utf-8")
+    commit(module, "one")
+    git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(module), "mod")
+    commits.append(commit(top, "with one"))
+    (top / "mod" / "prompt.txt").write_text("two", encoding="utf-8")
+    commit(top / "mod", "two")
+    commits.append(commit(top, "with two"))
+    settings = (top / ".git" / "config").read_text(encoding="utf-8")
+    monkeypatch.chdir(top)
+    with open_worktree() as tree:
+        for expected, revision in zip(("one", "two", "one"), (*commits, commits[0]), strict=True):
+            tree.check_out(revision)
+            assert (tree.path / "mod" / "prompt.txt").read_text(encoding="utf-8") == expected
+        shutil.rmtree(top / ".git" / "modules")
+        with pytest.raises(SubmoduleAbsent, match="mod is not in this clone"):
+            tree.check_out(commits[0])
+    assert (top / ".git" / "config").read_text(encoding="utf-8") == settings
 
 
 def test_it_begins_only_where_a_drop_is_shown_and_says_what_would_show_it(tmp_path: Path) -> None:
@@ -309,7 +392,8 @@ def test_a_red_gate_offers_the_search_between_the_commits_of_both_runs(
         rows = [
             {"run": name, "agent": "python:bot:answer", "task": f"t{task}", "attempt": attempt,
              "passed": passes or task > 2, "category": None, "reason": None, "cost": 0.02,
-             "suite": "jsonl:t.jsonl", "revision": revision, "schema": "passhat.outcomes/2"}
+             "suite": "jsonl:t.jsonl", "revision": revision, "decoding": {"temperature": 0.7},
+             "protocol": {"max_steps": 9, "step_seconds": 60.0}, "schema": "passhat.outcomes/2"}
             for task in range(8)
             for attempt in range(1, 9)
         ]  # fmt: skip
@@ -319,11 +403,18 @@ def test_a_red_gate_offers_the_search_between_the_commits_of_both_runs(
     old, new = export("old", commits[0], True), export("new", commits[-1], False)
     ended = passhat("gate", new, "--against", old, "-o", "md")
     assert ended.code == 1
-    line = next(line for line in ended.out.splitlines() if "passhat bisect" in line)
-    assert "which of 3 commits broke it" in line
-    assert f"--good {commits[0][:10]} --bad {commits[-1][:10]}" in line
-    assert "-a python:bot:answer -s jsonl:t.jsonl" in line
-    assert "$" in line
+    sentence, command = (
+        next(line for line in ended.out.splitlines() if word in line)
+        for word in ("which of", "passhat bisect")
+    )
+    assert "which of 3 commits broke it" in sentence
+    assert "$" in sentence
+    expected = (
+        f"passhat bisect --good {commits[0][:10]} --bad {commits[-1][:10]} -- passhat run "
+        "--agent python:bot:answer --suite jsonl:t.jsonl --temperature 0.7 --set max_steps=9"
+    )
+    assert command == f"`{expected}`"
+    assert expected in passhat("gate", new, "--against", old).out.splitlines()  # not broken
     dirty = export("dirty", f"{commits[-1]}-dirty", False)
     assert "passhat bisect" not in passhat("gate", dirty, "--against", old, "-o", "md").out
     assert "passhat bisect" not in passhat("gate", old, "--against", new, "-o", "md").out
@@ -343,4 +434,9 @@ def test_mistakes_of_the_command_line(
     listed = ("bisect", "--candidates", str(models))
     assert "no such line" in passhat(*listed, "--good", "three", *words).err
     assert "at least one more" in passhat(*listed, "--good", "two", *words).err
+    assert "needs {} where" in passhat(*listed, *words).err
+    assert "passhat bisect -a 'demo:{}' -s" in passhat(*listed, "-a", "demo:{}").err
+    models.write_text("one\ntwo\none\n", encoding="utf-8")
+    assert "has 'one' twice" in passhat(*listed, "-a", "demo:{}", "-s", "desk").err
+    models.write_text("one\ntwo\n", encoding="utf-8")
     assert "not both" in passhat(*listed, *words, "--", "make", "test").err

@@ -16,7 +16,13 @@ NIGHTS, CHANGE = 14, 9
 
 
 def write_night(
-    folder: Path, night: int, *, agent: str = "bot", broken: bool = False, tasks: int = 6
+    folder: Path,
+    night: int,
+    *,
+    agent: str = "bot",
+    broken: bool = False,
+    tasks: int = 6,
+    started: str = "",
 ) -> None:
     """An export of one night: some tasks pass always, one of them never once it is broken."""
     draw = random.Random(f"{agent} {night}")
@@ -36,7 +42,7 @@ def write_night(
                     "suite": "desk",
                     "model_version": "m-2" if broken else "m-1",
                     "revision": f"{night:040x}",
-                    "started": f"2026-03-{night + 1:02d}T02:00:00+00:00",
+                    "started": started or f"2026-03-{night + 1:02d}T02:00:00+00:00",
                     "decoding": {"temperature": 0.7 if broken else 0.2},
                     "schema": "passhat.outcomes/2",
                 }
@@ -129,3 +135,23 @@ def test_a_store_is_read_by_default_and_runs_keep_their_commit(
     again = json.loads(passhat("history", str(exported), "--json").out)
     assert [run["started"] for run in again["runs"]] == [run["started"] for run in facts["runs"]]
     assert [run["revision"] for run in again["runs"]] == ["of-monday", "of-tuesday"]
+
+
+def test_times_of_other_zones_are_in_the_order_of_time(passhat: Passhat, tmp_path: Path) -> None:
+    zones = ("2026-03-10T02:00:00Z", "2026-03-09T19:00:00-08:00", "2026-03-10T09:30:00+09:00")
+    for night, started in enumerate(zones):
+        write_night(tmp_path, night, started=started)
+    facts = json.loads(passhat("history", str(tmp_path), "--json").out)
+    hours = [run["started"] for run in facts["runs"]]
+    assert hours == [f"2026-03-10T{hour}:00+00:00" for hour in ("00:30", "02:00", "03:00")]
+
+
+def test_imported_artifacts_keep_when_they_began(passhat: Passhat, tmp_path: Path) -> None:
+    artifact, store = tmp_path / "artifact-00.jsonl", str(tmp_path / "s.db")
+    for started in ("2026-03-09T19:00:00-08:00", "2026-03-02T02:00:00Z"):
+        write_night(tmp_path, 0, started=started)  # under the same name every night
+        for _ in range(2):
+            passhat("import", str(artifact), "--store", store)
+    runs = json.loads(passhat("history", store, "--json").out)["runs"]
+    assert [run["started"][:13] for run in runs] == ["2026-03-02T02", "2026-03-10T03"]
+    assert {run["revision"] for run in runs} == {"0" * 40}

@@ -83,8 +83,9 @@ def command(
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.cli.shared.bisecting import Bisector, Budget
-    from passhat.reporting.bisect import BisectStatus
+    from passhat.cli.shared.bisecting import Bisector
+    from passhat.cli.shared.live import StepLines
+    from passhat.reporting.bisect import BisectStatus, Budget
     from passhat.reporting.document import Level
     from passhat.reporting.documents.bisect import bisect_document
     from passhat.reporting.markdown import render_markdown
@@ -92,11 +93,10 @@ def command(
     from passhat.store import is_address
 
     lineage = _lineage(good, bad, candidates)
-    question = _question(lineage, agent, suite, words, attempts, is_git=candidates is None)
+    question = make_question(lineage, agent, suite, words, attempts, is_git=candidates is None)
     place = store_path if is_address(store_path) else str(Path(store_path).resolve())
     limit = Budget() if budget is None else Budget.of_text(budget)
-    bisector = Bisector(question, place, limit, lambda line: click.echo(line, err=True))
-    result = bisector.run()
+    result = Bisector(question, place, limit, StepLines()).run()
     document = bisect_document(result)
     write_outputs(
         outputs, {"md": lambda: render_markdown(document), "json": lambda: as_json(result)}
@@ -122,8 +122,13 @@ def _lineage(good: str | None, bad: str | None, candidates: str | None) -> Linea
         text = Path(candidates).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ReadError(f"cannot be read ({error}).", source=candidates) from None
-    lines = list(dict.fromkeys(line.strip() for line in text.splitlines()))
+    lines = [line.strip() for line in text.splitlines()]
     entries = [line for line in lines if line and not line.startswith("#")]
+    if repeated := next((line for line in entries if entries.count(line) > 1), ""):
+        raise click.UsageError(
+            f"{candidates} has {repeated!r} twice. A rollback is a candidate of its own: end the "
+            "list before it, or give it another name."
+        )
     for option, word in (("--good", good), ("--bad", bad)):
         if word is not None and word not in entries:
             raise click.UsageError(f"{option} {word}: {candidates} has no such line.")
@@ -136,7 +141,7 @@ def _lineage(good: str | None, bad: str | None, candidates: str | None) -> Linea
     return Lineage.of_list(entries[first : last + 1])
 
 
-def _question(
+def make_question(
     lineage: Lineage,
     agent: str | None,
     suite: str | None,
@@ -147,10 +152,12 @@ def _question(
 ) -> Question:
     """The options of ``passhat run`` for every revision, checked in this folder."""
     from passhat.cli.run import read_spec
-    from passhat.cli.shared.bisecting import Question
+    from passhat.cli.shared.bisecting import PLACE, Question
 
-    options = list(words[2:]) if words[:2] == _RUN else []
-    if words and not options:
+    run_words = words[2:] if words[:2] == _RUN else ()
+    options = list(run_words)
+    is_command = bool(words) and not run_words
+    if is_command:
         if agent is not None or suite is not None:
             raise click.UsageError("give -a and -s, or a COMMAND after --, not both.")
         from passhat.runner import exit_codes
@@ -160,10 +167,18 @@ def _question(
         options += ["--pass-env", "*"]
     options += ["-a", agent] if agent is not None else []
     options += ["-s", suite] if suite is not None else []
-    spec = read_spec(options)
+    try:
+        spec = read_spec(options)
+    except click.UsageError as error:
+        raise click.UsageError(error.message.replace("passhat run", "passhat bisect")) from None
     assert isinstance(spec.agent, str)
     assert isinstance(spec.suite, str)
     options += ["-a", spec.agent, "-s", _absolute_suite(spec.suite)]
+    if not (is_git or is_command or any(PLACE in word for word in options)):
+        raise click.UsageError(
+            "--candidates needs {} where the candidate stands, as in -a 'openai:{}'; a COMMAND "
+            "after -- finds it in PASSHAT_CANDIDATE."
+        )
     if Path(DEFAULT_FILE).is_file() and "--config" not in options:
         options += ["--config", str(Path(DEFAULT_FILE).resolve())]
     return Question(lineage, tuple(options), spec.agent, spec.suite, attempts, is_git)

@@ -322,7 +322,7 @@ def command(
             hints = (*_plan_hint(result), *_offer(base, against, base_run, metric))
             result = replace(result, notes=(*result.notes, *hints))
         if base is not None and not parsed_rules and result.exit_code == ExitCode.REFUTED:
-            from passhat.cli.shared.bisecting import offer_search
+            from passhat.cli.shared.fresh import offer_search
 
             result = replace(result, notes=(*result.notes, *offer_search(run, base)))
     try:

@@ -46,7 +46,8 @@ _SPECS = "passhat.specs"
 def read_spec(words: list[str]) -> RunSpec:
     """The spec of ``passhat run WORDS``, with passhat.toml and the environment; runs nothing."""
     specs: list[RunSpec] = []
-    with command.make_context("passhat run", words, obj=("run", *words)) as ctx:
+    # Of a copy: click empties the list that it is given.
+    with command.make_context("passhat run", [*words], obj=("run", *words)) as ctx:
         ctx.meta[_SPECS] = specs
         command.invoke(ctx)
     return specs[0]

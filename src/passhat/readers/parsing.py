@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -274,6 +274,23 @@ def seconds_between(start: object, end: object) -> float | None:
         return (last - first).total_seconds()
     except (TypeError, ValueError):
         return None
+
+
+def utc_text(at: object) -> str:
+    """A time in ISO 8601 as one of UTC, so that texts are in the order of time; else empty.
+
+    A time without a zone is taken as UTC.
+
+    Examples
+    --------
+    >>> utc_text("2026-03-09T19:00:00-08:00")
+    '2026-03-10T03:00:00+00:00'
+    """
+    try:
+        moment = datetime.fromisoformat(str(at))
+    except ValueError:
+        return ""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
 # -- the parts of a JSON text ------------------------------------------------------------------

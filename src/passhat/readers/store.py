@@ -391,16 +391,24 @@ def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str
     """Write a run's attempts; returns its id in the store and how many attempts were new.
 
     The id follows from agent, protocol and source, so importing the same file again adds nothing.
-    Where another run of the file has that id (``taken``), the run's name counts as well.
+    Where another run of the file has that id (``taken``), the run's name counts as well, and where
+    the file had a run that began at another time, as an artifact of last night, this time.
     """
     labels = run.outcomes.labels
     tasks = [
         Task(name, "", {label: values[i] for label, values in labels.items()})
         for i, name in enumerate(run.outcomes.tasks)
     ]
-    record = RunRecord(run.agent, replace(run.protocol, attempts=None), tasks, run.source)
+    record = RunRecord(
+        *(run.agent, replace(run.protocol, attempts=None), tasks, run.source),
+        revision=run.about.get("revision", ""),
+        started=run.started,
+    )
     if record.id in taken:
         record = replace(record, selection=run.name)
+    earlier = store.read("SELECT started FROM runs WHERE id = ?", (record.id,))
+    if run.started and earlier and earlier[0][0] != run.started:
+        record = replace(record, selection=f"{record.selection} {run.started}")
     attempts = list(run.attempts or ())
     store.begin(record, max((attempt.number for attempt in attempts), default=0))
     new_attempts = set(

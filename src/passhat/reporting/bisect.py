@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from passhat._display import counted
 from passhat._serialize import Plain
+from passhat.errors import InvalidValue
 from passhat.runner.revisions import Revision
 from passhat.stats.changes import Found
 from passhat.stats.compare.task_changes import TaskChange
 
-__all__ = ["BisectStatus", "BisectStep", "Bisection", "MoreAttempts"]
+__all__ = ["BisectStatus", "BisectStep", "Bisection", "Budget", "MoreAttempts"]
 
 
 class BisectStatus(StrEnum):
@@ -25,6 +28,30 @@ class BisectStatus(StrEnum):
     """The bad revision is not shown to be worse than the good one; nothing was searched."""
     STOPPED = "stopped"
     """Stopped by the user; the same command continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most attempts or dollars; ``None`` is without limit."""
+
+    attempts: int | None = None
+    dollars: float | None = None
+
+    @classmethod
+    def of_text(cls, text: str) -> Budget:
+        """Read ``2000`` (attempts) or ``5usd``."""
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(usd)?\s*", text, re.IGNORECASE)
+        if match is None or (not match[2] and not match[1].isdecimal()):
+            raise InvalidValue(
+                f"a budget is a number of attempts or dollars, not {text!r}.",
+                hint="As in: --budget 2000, or --budget 5usd",
+            )
+        return cls(dollars=float(match[1])) if match[2] else cls(attempts=int(match[1]))
+
+    def __str__(self) -> str:
+        if self.dollars is not None:
+            return f"${self.dollars:,.2f}"
+        return "" if self.attempts is None else counted(self.attempts, "attempt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,8 @@ def _render(block: Block) -> Iterator[str]:
         if block.detail:
             yield from (escape(block.detail), "")
     elif isinstance(block, Sentence):
-        text = escape(f"{block.text}{block.ending}")
+        # An ending by itself is a command.
+        text = escape(f"{block.text}{block.ending}") if block.text else code(block.ending)
         yield from (text if block.tone == "plain" else f"**{text}**", "")
     elif isinstance(block, Note):
         yield from (escape(block.text), "")

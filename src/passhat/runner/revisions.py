@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,15 @@ import numpy as np
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import BoolArray
 
-__all__ = ["Lineage", "Revision", "Worktree", "current_revision", "list_revisions", "open_worktree"]
+__all__ = [
+    "Lineage",
+    "Revision",
+    "SubmoduleAbsent",
+    "Worktree",
+    "current_revision",
+    "list_revisions",
+    "open_worktree",
+]
 
 DIRTY = "-dirty"
 """Follows a commit whose files were changed and not committed, as in ``git describe --dirty``."""
@@ -25,7 +33,12 @@ _FOLDER = "passhat-bisect-"
 _LOCK = "lock"
 
 
-def run_git(words: Sequence[str], folder: str | os.PathLike[str] | None = None) -> str | None:
+def run_git(
+    words: Sequence[str],
+    folder: str | os.PathLike[str] | None = None,
+    seconds: float | None = _SECONDS,
+    variables: Mapping[str, str] | None = None,
+) -> str | None:
     """The output of a git command; ``None`` without git, without a repository, or on an error."""
     try:
         done = subprocess.run(
@@ -34,8 +47,9 @@ def run_git(words: Sequence[str], folder: str | os.PathLike[str] | None = None) 
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
+            env=None if variables is None else {**os.environ, **variables},
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
@@ -52,6 +66,10 @@ def current_revision(folder: str | os.PathLike[str] | None = None) -> str:
         return ""
     changes = run_git(["status", "--porcelain", "--untracked-files=no"], folder)
     return f"{commit.strip()}{DIRTY if changes else ''}"
+
+
+class SubmoduleAbsent(Exception):
+    """A commit of a submodule is not in the user's clone of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +176,8 @@ def list_revisions(good: str, bad: str) -> Lineage:
 class Worktree:
     """A worktree of our own; the user's is never touched."""
 
+    top: Path
+    """The user's own working tree."""
     path: Path
     below: Path
     """The folder in it that matches the one that the command was called in."""
@@ -169,8 +189,10 @@ class Worktree:
             ["checkout", "--quiet", "--detach", "--force", commit],
             ["clean", "-ffdxq"],
         ):
-            if run_git(words, self.path) is None:
+            if run_git(words, self.path, None) is None:
                 raise InvalidValue(f"git could not check out {commit} in {self.path}.")
+        for folder in (run_git(["rev-parse", "--git-common-dir"], self.path) or "").splitlines():
+            _fill_submodules(self.path / folder, commit, self.path, self.top)
 
     @property
     def variables(self) -> dict[str, str]:
@@ -197,13 +219,52 @@ def open_worktree() -> Iterator[Worktree]:
     try:
         _try_lock(lock)
         path = folder / "tree"
-        if run_git(["worktree", "add", "--quiet", "--detach", "--no-checkout", str(path)]) is None:
+        words = ["worktree", "add", "--quiet", "--detach", "--no-checkout", str(path)]
+        if run_git(words, None, None) is None:
             raise InvalidValue("git could not add a worktree.", hint="See: git worktree list")
         below = path / Path.cwd().resolve().relative_to(Path(top.strip()).resolve())
-        yield Worktree(path, below, lock)
+        yield Worktree(Path(top.strip()), path, below, lock)
     finally:
         os.close(lock)
         _remove_abandoned()
+
+
+def _fill_submodules(repository: Path, commit: str, tree: Path, top: Path) -> None:
+    """Put the files of a commit's submodules into a tree, from the user's clones of them.
+
+    ``git submodule update`` would fetch each anew, and write to the user's configuration.
+    """
+    listing = run_git([f"--git-dir={repository}", "ls-tree", "-r", "-z", commit]) or ""
+    entries = [line.partition("\t") for line in listing.split("\0")]
+    links = {path: head.split()[2] for head, _, path in entries if head.startswith("160000 ")}
+    if not links:
+        return
+    blob = f"--blob={commit}:.gitmodules"
+    words = [f"--git-dir={repository}", "config", blob, "-z", "--get-regexp", r"\.path$"]
+    pairs = [line.partition("\n") for line in (run_git(words) or "").split("\0")]
+    name_of = {
+        path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in pairs if key
+    }
+    for path, link in links.items():
+        clones = (repository / "modules" / name_of.get(path, path), top / path / ".git")
+        clone = next((place for place in clones if place.is_dir()), None)
+        shutil.rmtree(tree / path, ignore_errors=True)
+        (tree / path).mkdir(parents=True)
+        if clone is None or not _write_files(clone, link, tree / path):
+            raise SubmoduleAbsent(
+                f"the submodule {path} is not in this clone at {link[:10]}: "
+                "git submodule update --init --recursive, or git fetch in it"
+            )
+        _fill_submodules(clone, link, tree / path, top / path)
+
+
+def _write_files(repository: Path, commit: str, folder: Path) -> bool:
+    """Write the files of a commit; with an index of its own, the user's stays as it is."""
+    with tempfile.TemporaryDirectory() as place:
+        variables = {"GIT_INDEX_FILE": str(Path(place) / "index")}
+        words = [f"--git-dir={repository}", f"--work-tree={folder}"]
+        steps = (["read-tree", commit], ["checkout-index", "--all", "--force"])
+        return all(run_git([*words, *step], folder, None, variables) is not None for step in steps)
 
 
 def _remove_abandoned() -> None:

@@ -210,7 +210,7 @@ class Store(ABC):
                 "WHERE excluded.planned > runs.planned OR excluded.allocation IS NOT NULL",
                 (
                     *(run.id, run.agent, run.protocol.suite or "", run.name, protocol),
-                    *(planned.each, now),
+                    *(planned.each, run.started or now),
                     planned.total(task.id for task in run.tasks) if planned.by_task else None,
                     *(planned.text or None, run.revision or None),
                 ),

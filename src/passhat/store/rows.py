@@ -89,6 +89,8 @@ class RunRecord:
     selection: str = ""
     revision: str = ""
     """The state of the code, such as a commit; no part of the id."""
+    started: str = ""
+    """When it began, in UTC, if that was not now: of a run that is imported."""
 
     @property
     def id(self) -> str:

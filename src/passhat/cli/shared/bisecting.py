@@ -10,34 +10,26 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
-from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 
-from passhat._display import counted, money, percent
-from passhat.agents.function import GROUP
-from passhat.errors import InvalidValue
-from passhat.reporting.bisect import Bisection, BisectStatus, BisectStep, MoreAttempts
-from passhat.runner.revisions import (
-    DIRTY,
-    Lineage,
-    Revision,
-    Worktree,
-    list_revisions,
-    open_worktree,
-)
-from passhat.stats.changes import Found, Probe, Search
+from passhat._display import counted, percent, some
+from passhat.errors import InvalidValue, PasshatError
+from passhat.protocol import Protocol
+from passhat.readers.store import has_no_answer
+from passhat.reporting.bisect import Bisection, BisectStatus, BisectStep, Budget, MoreAttempts
+from passhat.runner.revisions import Lineage, Revision, SubmoduleAbsent, Worktree, open_worktree
+from passhat.stats.changes import Found, Probe, Search, Series
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import pair
 from passhat.stats.compare.significance import unequal_drop_p_value
@@ -48,18 +40,23 @@ from passhat.store import StoredRun, open_store
 from passhat.store.rows import BISECT_PREFIX
 
 if TYPE_CHECKING:
-    from passhat.stats.outcomes import Run
+    from passhat.cli.shared.live import StepLines
     from passhat.store import Store
 
-__all__ = ["Bisector", "Budget", "Question", "offer_search"]
+__all__ = ["PLACE", "Bisector", "Question"]
 
 _ALPHA = 0.05
 _USUAL_BUDGET = 10
 """Attempts of a search at most, as a multiple of those at the good and the bad revision."""
-_PLACE = "{}"
+PLACE = "{}"
 """Stands for the candidate in the words of a run, where candidates are a list."""
 _POWER = 2.8
 """Standard deviations of a drop that a one-sided test at 5% shows in 8 of 10 cases, with room."""
+_CONTRADICTION = 0.001
+"""How sure fresh attempts must be that the stored ones of an end were made under other terms."""
+_PAUSE_SECONDS = 1.0
+_NOT_COMPARED = ("suite", "attempts", "allocation")
+"""The suite is named by its whole path here; its tasks are compared by their fingerprint."""
 _REASON = re.compile(r"^passhat: (.*)", re.MULTILINE)
 
 
@@ -69,30 +66,6 @@ class CannotRun(Exception):
 
 class Interrupted(Exception):
     """The user pressed Ctrl-C."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The most attempts or dollars; ``None`` is without limit."""
-
-    attempts: int | None = None
-    dollars: float | None = None
-
-    @classmethod
-    def of_text(cls, text: str) -> Budget:
-        """Read ``2000`` (attempts) or ``5usd``."""
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(usd)?\s*", text, re.IGNORECASE)
-        if match is None or (not match[2] and not match[1].isdecimal()):
-            raise InvalidValue(
-                f"a budget is a number of attempts or dollars, not {text!r}.",
-                hint="As in: --budget 2000, or --budget 5usd",
-            )
-        return cls(dollars=float(match[1])) if match[2] else cls(attempts=int(match[1]))
-
-    def __str__(self) -> str:
-        if self.dollars is not None:
-            return f"${self.dollars:,.2f}"
-        return "" if self.attempts is None else counted(self.attempts, "attempt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +103,26 @@ class Bisector:
         Where attempts are kept.
     budget : Budget
         The most to spend, everything counted.
-    tell : callable
-        Called with a line for every step.
+    lines : StepLines
+        Where a line for every step is written.
     """
 
     question: Question
     store: str
     budget: Budget
-    tell: Callable[[str], None]
+    lines: StepLines
     _steps: list[BisectStep] = field(default_factory=list)
     _skipped: dict[int, str] = field(default_factory=dict)
     _attempts: int = 0
     _costs: list[float | None] = field(default_factory=list)
     _tasks: tuple[str, ...] = ()
     _bad_is_silent: bool = False
+    _stored_ends: dict[int, list[Outcomes]] = field(default_factory=dict)
+    """Attempts at an end that is known from stored runs: those, then the fresh ones."""
+    _protocol: Protocol | None = None
+    _state: str = ""
+    _chances: str = ""
+    """How far the search is, for the line that is redrawn."""
     _interrupts: int = 0
     _child: subprocess.Popen[str] | None = None
     _tree: Worktree | None = None
@@ -171,7 +150,7 @@ class Bisector:
                 both = int(good.n.sum() + bad.n.sum())
                 self.budget = Budget(attempts=self._attempts + _USUAL_BUDGET * both)
             foreseen = search.foresee()
-            self.tell(
+            self.lines.tell(
                 f"the drop is shown; about {counted(foreseen, 'attempt')} to find it among "
                 f"{counted(len(lineage.parents), 'revision')}"
             )
@@ -196,10 +175,12 @@ class Bisector:
                 and (run.agent, run.suite) == (self.question.agent, self.question.suite)
                 and run.attempts > run.missing
             ]
-            outcomes = _join([_outcomes(store, run) for run in stored])
+            alike = [run for run in stored if self._is_alike(store, run)]
+            outcomes = _join([_outcomes(store, run) for run in alike])
         word = "good" if is_good else "bad"
         if outcomes is not None:
-            self.tell(f"{word} {revision}: {_describe(outcomes)}, from the store")
+            self._stored_ends[place] = [outcomes]
+            self.lines.tell(f"{word} {revision}: {_describe(outcomes)}, from the store")
             return outcomes
         try:
             run = self._make(place, word, (), self.question.attempts)
@@ -211,10 +192,62 @@ class Bisector:
         with open_store(self.store) as store:
             outcomes = _outcomes(store, run)
             if not is_good:
-                self._bad_is_silent = _is_silent(store, run)
+                self._bad_is_silent = has_no_answer(store, run)
         self._note_step(place, run, confirms=False)
-        self.tell(f"{word} {revision}: {_describe(outcomes)}")
+        self.lines.tell(f"{word} {revision}: {_describe(outcomes)}")
         return outcomes
+
+    def _is_alike(self, store: Store, run: StoredRun) -> bool:
+        """Whether a stored run was made with the settings of this search."""
+        try:
+            self._protocol = self._protocol or self._plan_protocol()
+            theirs = store.protocol(run.id)
+            texts = [
+                str(difference)
+                for difference in theirs.differences(self._protocol)
+                if difference.field not in _NOT_COMPARED
+                and difference.mine != difference.theirs
+                and (difference.known or difference.field.startswith("decoding."))
+            ]
+            address = theirs.decoding.get("base_url"), self._protocol.decoding.get("base_url")
+            texts += [f"address: {address[0]} against {address[1]}"] * (address[0] != address[1])
+        except (PasshatError, click.ClickException) as error:
+            texts = [f"its settings cannot be compared: {error.message}"]
+        if texts:
+            self.lines.tell(f"stored run {run.id} is not used: {some(texts, 3)}")
+        return not texts
+
+    def _plan_protocol(self) -> Protocol:
+        """The protocol of ``passhat run`` with the words of the question, in this folder."""
+        from passhat.cli.run import read_spec
+
+        return read_spec([*self.question.words]).plan().record.protocol
+
+    def _check_end(self, place: int, fresh: Outcomes) -> None:
+        """Stop where fresh attempts at an end contradict the stored ones that it is known by.
+
+        Each task by itself, Bonferroni over all of them: the tasks that are tried were chosen
+        because they looked broken.
+        """
+        if place not in self._stored_ends:
+            return
+        stored, *earlier = self._stored_ends[place]
+        self._stored_ends[place].append(fresh)
+        joined = _join([*earlier, fresh])
+        assert joined is not None
+        is_good = place == self.question.lineage.good
+        pairing = pair(stored, joined) if is_good else pair(joined, stored)
+        share = _CONTRADICTION * len(pairing) / len(stored)
+        moves = find_changed_tasks(pairing, MissingPolicy.EXCLUDE, share, "less")
+        if moves:
+            move, sides = moves[0], ("stored", "fresh") if is_good else ("fresh", "stored")
+            raise InvalidValue(
+                f"the stored attempts at the {'good' if is_good else 'bad'} revision are not "
+                f"reproduced: {move.task} passes {move.passed_a} of {move.attempts_a} {sides[0]} "
+                f"attempts and {move.passed_b} of {move.attempts_b} {sides[1]} ones.",
+                hint="They were made with another model, package or environment. Search without "
+                "them: --store fresh.db",
+            )
 
     def _begin(self, good: Outcomes, bad: Outcomes) -> Search:
         lineage = self.question.lineage
@@ -261,6 +294,8 @@ class Bisector:
             with open_store(self.store) as store:
                 sides.append(_outcomes(store, run))
             self._note_step(place, run, confirms=True)
+            self._check_end(place, sides[-1])
+            self.lines.tell(f"{word}, at tasks that look broken: {_describe(sides[-1])}")
             self._add_outcomes(search, place, sides[-1])
         confirmed = find_changed_tasks(pair(*sides), policy, suspects.alpha, "less")  # type: ignore[arg-type]
         return p_value, bool(confirmed)
@@ -302,6 +337,9 @@ class Bisector:
     def _take(self, search: Search, step: Probe, runs: Sequence[StoredRun]) -> None:
         with open_store(self.store) as store:
             verdicts = [_verdicts(store, run, step, self._tasks) for run in runs]
+            outcomes = [_outcomes(store, run) for run in runs]
+        for place, fresh in zip(step.revisions, outcomes, strict=True):
+            self._check_end(place, fresh)
         if step.confirms:
             search.confirm(step, verdicts[0], verdicts[1])
         else:
@@ -323,15 +361,16 @@ class Bisector:
         what = "confirming" if step.confirms else "tried"
         tried = " and ".join(revisions[place].short for place in step.revisions)
         counts = ", ".join(f"{run.passed}/{run.attempts} passed" for run in runs)
-        self.tell(
-            f"{what} {tried}: {counts}; {left:,} of {len(posterior.chances):,} left, likeliest "
+        self._chances = (
+            f"; {left:,} of {len(posterior.chances):,} left, likeliest "
             f"{best.short} ({percent(float(posterior.chances.max()), 0)})"
         )
+        self.lines.tell(f"{what} {tried}: {counts}{self._chances}")
 
     def _skip(self, search: Search, place: int, why: str) -> None:
         search.skip(place)
         self._skipped[place] = why
-        self.tell(f"skipped {self.question.lineage.revisions[place]}: {why}")
+        self.lines.tell(f"skipped {self.question.lineage.revisions[place]}: {why}")
 
     # -- attempts --------------------------------------------------------------------------------
 
@@ -343,6 +382,11 @@ class Bisector:
         if run is None or run.attempts < run.total:
             if self._interrupts:
                 raise Interrupted
+            count = attempts * (len(tasks) or 1)
+            what = counted(count, "attempt") + ("" if tasks else " at every task")
+            self._state = f"making {what} of {revision}"
+            if not self.lines.is_live and not tasks:
+                self.lines.tell(self._state)  # the longest steps
             code, errors = self._call(revision, name, tasks, attempts)
             if self._interrupts:
                 raise Interrupted
@@ -363,7 +407,7 @@ class Bisector:
             )
         self._note_cost(run)
         with open_store(self.store) as store:
-            is_silent = _is_silent(store, run)
+            is_silent = has_no_answer(store, run)
         if is_silent and step not in ("good", "bad") and not self._bad_is_silent:
             raise CannotRun("no attempt gave an answer")
         return run
@@ -376,7 +420,7 @@ class Bisector:
         self, revision: Revision, name: str, tasks: Sequence[str], attempts: int
     ) -> tuple[int, str]:
         """``passhat run`` without its report, where the files of the revision are."""
-        words = [word.replace(_PLACE, revision.id) for word in self.question.words]
+        words = [word.replace(PLACE, revision.id) for word in self.question.words]
         words = list(self.question.words) if self.question.is_git else words
         seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") >> 1
         command = [sys.executable, "-m", "passhat.cli.shared.attempts", *words, "--name", name]
@@ -387,7 +431,10 @@ class Bisector:
         variables = {"PASSHAT_STORE": self.store, "PASSHAT_CANDIDATE": revision.id}
         folder, locks = Path.cwd(), list[int]()
         if self._tree is not None:
-            self._tree.check_out(revision.id)
+            try:
+                self._tree.check_out(revision.id)
+            except SubmoduleAbsent as error:
+                return 2, str(error)
             folder = self._tree.below
             variables |= self._tree.variables
             locks.append(self._tree.lock)
@@ -406,10 +453,20 @@ class Bisector:
             start_new_session=True,
             pass_fds=locks,
         )
-        _, errors = self._child.communicate()
+        errors = self._wait_for(self._child, name)
         code = self._child.returncode
         self._child = None
         return code, errors
+
+    def _wait_for(self, child: subprocess.Popen[str], name: str) -> str:
+        """The messages of a run at its end; meanwhile the line on a terminal is redrawn."""
+        while True:
+            try:
+                return child.communicate(timeout=_PAUSE_SECONDS if self.lines.is_live else None)[1]
+            except subprocess.TimeoutExpired:
+                run = self._find_run(name)
+                count = 0 if run is None else run.attempts
+                self.lines.draw(f"{self._state}, {count:,} made{self._chances}")
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -418,7 +475,7 @@ class Bisector:
         def ask(number: int, _frame: FrameType | None) -> None:
             del number
             self._interrupts += 1
-            self.tell("finishing what is in flight; Ctrl-C again stops at once")
+            self.lines.tell("finishing what is in flight; Ctrl-C again stops at once")
             if self._child is not None:
                 self._child.send_signal(signal.SIGINT)
 
@@ -506,44 +563,6 @@ class Bisector:
         return find_changed_tasks(pair(sides[0], sides[1]), MissingPolicy.EXCLUDE, _ALPHA, "less")
 
 
-def offer_search(run: Run, base: Run) -> Iterator[str]:
-    """The command that finds the commit between two runs, with its foreseen attempts and cost.
-
-    Nothing where the commits are not known or not in this repository, or the agent cannot be run
-    again.
-    """
-    good, bad = (one.about.get("revision", "") for one in (base, run))
-    suite = run.protocol.suite
-    is_known = good and bad and good != bad and not (good + bad).count(DIRTY)
-    is_same = (base.agent, base.protocol.suite) == (run.agent, suite) and not run.agent_guessed
-    kinds = {entry.name for entry in entry_points(group=GROUP)}
-    if not is_known or not is_same or suite is None or run.agent.partition(":")[0] not in kinds:
-        return
-    try:
-        lineage = list_revisions(good, bad)
-    except InvalidValue:
-        return
-    pairing = pair(base.outcomes, run.outcomes)
-    n = np.zeros((len(lineage.revisions), len(pairing)), np.int64)
-    c = np.zeros_like(n)
-    for place, side in ((lineage.good, pairing.a), (lineage.bad, pairing.b)):
-        n[place], c[place] = side.n, side.c
-    search = Search(lineage.contains, lineage.parents, n, c, np.ones(len(n), np.bool_))
-    attempts = search.foresee()
-    costs = run.measured("cost")
-    cost = "" if costs is None else f", {money(costs.total / costs.recorded * attempts)}"
-    short = (lineage.revisions[place].short for place in (lineage.good, lineage.bad))
-    words = [
-        "passhat",
-        "bisect",
-        *chain.from_iterable(zip(("--good", "--bad"), short, strict=True)),
-    ]
-    command = shlex.join([*words, "-a", run.agent, "-s", suite])
-    commits = counted(len(lineage.parents), "commit")
-    price = f"about {counted(attempts, 'attempt')}{cost}"
-    yield f"To find which of {commits} broke it ({price}): {command}"
-
-
 def _outcomes(store: Store, run: StoredRun) -> Outcomes:
     counts = store.counts(run.id)
     return Outcomes.from_counts(counts.n, counts.c, counts.tasks, missing=counts.m)
@@ -551,22 +570,12 @@ def _outcomes(store: Store, run: StoredRun) -> Outcomes:
 
 def _join(outcomes: Sequence[Outcomes]) -> Outcomes | None:
     """Several runs of a revision as one; ``None`` if there is none."""
-    if not outcomes:
-        return None
-    from passhat.stats.changes import Series
-
-    return Series.of(outcomes).pool(0, len(outcomes))
+    return Series.of(outcomes).pool(0, len(outcomes)) if outcomes else None
 
 
 def _describe(outcomes: Outcomes) -> str:
     passed, scored = int(outcomes.c.sum()), int(outcomes.n.sum())
     return f"{passed:,} of {counted(scored, 'attempt')} at {counted(len(outcomes), 'task')} pass"
-
-
-def _is_silent(store: Store, run: StoredRun) -> bool:
-    from passhat.readers.store import has_no_answer
-
-    return has_no_answer(store, run)
 
 
 def _verdicts(

@@ -7,11 +7,12 @@ import hashlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 import click
 
-from passhat._display import counted, some
+from passhat._display import counted, money, some
 from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import AGENT_CODE
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.store import Store
 
-__all__ = ["Again", "confirm_run", "settle_run"]
+__all__ = ["Again", "confirm_run", "offer_search", "settle_run"]
 
 _FIRST_ROUND = 8
 """Fresh attempts per task in the first round of settling; each round doubles them."""
@@ -126,17 +127,29 @@ class Again:
         )
 
 
-def _recorded_words(run: Run) -> list[str]:
-    """Options of ``passhat run`` that state what the run recorded."""
+def _recorded_words(run: Run, *, with_defaults: bool = True) -> list[str]:
+    """Options of ``passhat run`` that state what the run recorded.
+
+    Without defaults, limits that hold anyway, unless a suite sets others, are left out.
+    """
+    from passhat.suites import Suite
+
     protocol = run.protocol
     words = [] if run.agent_guessed else ["--agent", run.agent]
     words += ["--suite", protocol.suite] if protocol.suite else []
+    # A user that is a model is recorded by its word, the suite's own as "scripted".
+    user = protocol.user_simulator or ""
+    words += ["--user", user] if ":" in user else []
     values = {
         "attempt_seconds": protocol.attempt_seconds,
         "max_steps": protocol.max_steps,
         "step_seconds": protocol.step_seconds,
         **protocol.decoding,
     }
+    if not with_defaults:
+        for name in ("attempt_seconds", "max_steps", "step_seconds"):
+            if values[name] == getattr(Suite, name):
+                del values[name]
     for name, option in _OPTIONS.items():
         if values.get(name) is not None:
             words += [option, str(values[name])]
@@ -234,3 +247,47 @@ def settle_run(
         purpose = f"settle-{len(fresh_runs) + 1}"
         fresh_runs.append(again.make(run, list(undecided), size, purpose))
         made, size = made + size, 2 * size
+
+
+def offer_search(run: Run, base: Run) -> tuple[str, ...]:
+    """A sentence, and the command that finds the commit between two runs with their settings.
+
+    Nothing where the commits are not known or not in this repository, or the agent cannot be run
+    again.
+    """
+    import numpy as np
+
+    from passhat.agents.function import GROUP
+    from passhat.runner.revisions import DIRTY, list_revisions
+    from passhat.stats.changes import Search
+    from passhat.stats.compare.pairing import pair
+
+    good, bad = (one.about.get("revision", "") for one in (base, run))
+    is_known = good and bad and good != bad and not (good + bad).count(DIRTY)
+    names = [(one.agent, one.protocol.suite) for one in (base, run)]
+    kinds = {entry.name for entry in entry_points(group=GROUP)}
+    can_run = not run.agent_guessed and run.protocol.suite is not None
+    if not is_known or names[0] != names[1] or not can_run:
+        return ()
+    if run.agent.partition(":")[0] not in kinds:
+        return ()
+    try:
+        lineage = list_revisions(good, bad)
+    except InvalidValue:
+        return ()
+    pairing = pair(base.outcomes, run.outcomes)
+    n = np.zeros((len(lineage.revisions), len(pairing)), np.int64)
+    c = np.zeros_like(n)
+    for place, side in ((lineage.good, pairing.a), (lineage.bad, pairing.b)):
+        n[place], c[place] = side.n, side.c
+    search = Search(lineage.contains, lineage.parents, n, c, np.ones(len(n), np.bool_))
+    attempts = search.foresee()
+    costs = run.measured("cost")
+    cost = "" if costs is None else f", {money(costs.total / costs.recorded * attempts)}"
+    ends = [lineage.revisions[place].short for place in (lineage.good, lineage.bad)]
+    words = ["passhat", "bisect", "--good", ends[0], "--bad", ends[1], "--", "passhat", "run"]
+    commits = counted(len(lineage.parents), "commit")
+    return (
+        f"To find which of {commits} broke it (about {counted(attempts, 'attempt')}{cost}):",
+        shlex.join([*words, *_recorded_words(run, with_defaults=False)]),
+    )

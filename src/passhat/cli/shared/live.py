@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.store import AttemptRecord, Store, StoredRun
 
-__all__ = ["Display", "attempt_line", "name_failure", "print_preview"]
+__all__ = ["Display", "StepLines", "attempt_line", "name_failure", "print_preview"]
+
+_CLEAR = "\r\x1b[K"
 
 
 _FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
@@ -353,3 +356,23 @@ def attempt_line(record: AttemptRecord) -> str:
     if judgement.why:
         parts.append(f"{judgement.why}: {judgement.detail}" if judgement.detail else judgement.why)
     return ", ".join(parts)
+
+
+class StepLines:
+    """Lines of a search on standard error: one for every step, and one that is redrawn.
+
+    Where standard error is no terminal, the beginning of a step is a line of its own.
+    """
+
+    def __init__(self) -> None:
+        self.is_live = sys.stderr.isatty()
+
+    def tell(self, line: str) -> None:
+        """Write a line that stays."""
+        click.echo(f"{_CLEAR if self.is_live else ''}{line}", err=True)
+
+    def draw(self, line: str) -> None:
+        """Write a line that the next one replaces."""
+        if self.is_live:
+            width = shutil.get_terminal_size().columns
+            click.echo(f"{_CLEAR}{line[: width - 1]}", err=True, nl=False)

@@ -11,7 +11,7 @@ from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, BYTE_ORDER_MARK, decode
-from passhat.readers.parsing import number_or_none, seconds_between, sum_numbers
+from passhat.readers.parsing import number_or_none, seconds_between, sum_numbers, utc_text
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
@@ -110,7 +110,9 @@ class HarborReader(Reader):
         log = LogBuilder(
             source, "Harbor job", options, order="appearance" if have_times else "trial"
         )
-        trials.sort(key=lambda pair: "" if isinstance(pair[1], str) else str(pair[1].started_at))
+        trials.sort(
+            key=lambda pair: "" if isinstance(pair[1], str) else utc_text(pair[1].started_at)
+        )
         agents: dict[str, _Trial] = {}
         for where, trial in trials:
             if isinstance(trial, str):

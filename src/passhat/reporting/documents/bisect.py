@@ -35,7 +35,11 @@ def _answer(result: Bisection, title: str) -> Iterator[Block]:
     details = [str(one) for one in result.left[:_MOST_LEFT]]
     if (rest := len(result.left) - _MOST_LEFT) > 0:
         details.append(f"and {rest:,} more, up to {result.left[-1]}")
-    chance = "" if found is None else f", one of them with a chance of {percent(found.chance, 0)}"
+    chance, ends = "", [one.id for one in result.revisions[-2:]]
+    if found is not None and any(step.revision not in ends for step in result.steps):
+        many = len(result.left) > 1
+        chance = f"; the change is {'among them' if many else 'this one'} with a chance of "
+        chance += percent(min(found.chance, 0.999), 1)
     if result.budget and result.status is BisectStatus.RANGE:
         details.append(f"the budget of {result.budget} is spent; a larger --budget continues")
     elif result.status is BisectStatus.STOPPED:
@@ -73,7 +77,7 @@ def _no_drop(result: Bisection) -> Finding:
             f"a drop as large as the one seen is shown in 8 of 10 cases with -n {more.each}: "
             f"{counted(more.total, 'attempt')} at both{cost}"
         )
-    if result.foreseen:
+    if result.foreseen and more is not None:
         details.append(f"the search itself would take about {counted(result.foreseen, 'attempt')}")
     text = f"the bad revision is not shown to be worse than the good one{p_text}"
     return Finding("?", "nothing to search", text, tuple(details))

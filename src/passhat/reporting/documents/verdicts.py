@@ -587,7 +587,9 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
         yield from failure_table(result.failures)
     yield from side_table(result)
     yield from (Sentence(text) for text in result.remarks)
-    yield from (Note(note) for note in result.notes)
+    for note in result.notes:
+        # A command is a line of its own, to be pasted: the terminal breaks it, not we.
+        yield Sentence("", ending=note) if note.startswith("passhat ") else Note(note)
 
 
 def _gate_bar(result: GateResult) -> Iterator[Block]:

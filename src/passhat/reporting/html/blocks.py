@@ -70,6 +70,8 @@ def _render(block: Block, table_class: str) -> Markup:
         return Markup("<h3>{}{}</h3>").format(block.text, detail if block.detail else "")
     if isinstance(block, Sentence):
         kind = _CLASSES[block.tone]
+        if not block.text:  # an ending by itself is a command
+            return Markup('<p class="{}"><code>{}</code></p>').format(kind, block.ending)
         return Markup('<p class="{}">{}{}</p>').format(kind, block.text, block.ending)
     if isinstance(block, Note):
         return Markup('<p class="hint">{}</p>').format(block.text)
