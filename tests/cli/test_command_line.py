@@ -21,7 +21,7 @@ MOST_OPTIONS = 269
 LATER_COMMANDS = {
     "label": 8,
     "judge-check": 6,
-    "history": 8,
+    "history": 9,
     "bisect": 10,
     "leaderboard": 8,
     "mcp": 1,

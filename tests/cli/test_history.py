@@ -155,3 +155,40 @@ def test_imported_artifacts_keep_when_they_began(passhat: Passhat, tmp_path: Pat
     runs = json.loads(passhat("history", store, "--json").out)["runs"]
     assert [run["started"][:13] for run in runs] == ["2026-03-02T02", "2026-03-10T03"]
     assert {run["revision"] for run in runs} == {"0" * 40}
+
+
+def test_missing_attempts_are_bounds_and_tasks_that_go_are_noted(
+    passhat: Passhat, tmp_path: Path
+) -> None:
+    for night in range(4):
+        write_night(tmp_path, night, tasks=6 if night < 2 else 4)
+    newest = tmp_path / f"artifact-{3 * 5:02d}.jsonl"
+    rows = [{**json.loads(line), "passed": None} for line in newest.read_text().splitlines()]
+    newest.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(newest.read_text(encoding="utf-8"), encoding="utf-8")
+    torn = (tmp_path / "artifact-00.jsonl").read_text(encoding="utf-8")[:600]
+    (tmp_path / "torn.jsonl").write_text(torn.replace("03-01", "03-28"), encoding="utf-8")
+    badge = tmp_path / "b.svg"
+    screen = passhat("history", str(tmp_path), "--badge", str(badge)).out
+    assert "The newest run has no verdict" in screen
+    assert "0.000 to 1.000 [0.000, 1.000]" in screen
+    assert "Run 3, 2026-03-03 02:00 UTC" in screen
+    assert "2 removed tasks" in screen
+    assert "1 run left out: other sources have the same." in screen
+    assert "torn.jsonl" in screen
+    assert "no verdict" in badge.read_text(encoding="utf-8")
+    needs = passhat("history", str(tmp_path), "--metric", "pass^99").out
+    assert "4 runs without a value: " in needs
+
+
+def test_runs_that_share_no_task_are_not_compared(passhat: Passhat, tmp_path: Path) -> None:
+    for night in range(3):
+        write_night(tmp_path, night)
+    last = tmp_path / "artifact-10.jsonl"
+    last.write_text(
+        last.read_text(encoding="utf-8").replace('"task": "t', '"task": "u'), encoding="utf-8"
+    )
+    text = passhat("history", str(tmp_path)).out.replace("\n", " ")
+    assert "No change of the agent is shown where runs can be compared." in text
+    assert "no task is one of the runs before" in text

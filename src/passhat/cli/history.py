@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.commands import Command
+from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--badge", metavar="FILE", help="Write the newest value as an SVG, as in pass.svg.")
 @full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@store_option
 @output_option("md", "json", "svg", help="Write a file, as in history.md, .json or .svg.")
 def command(
     sources: tuple[str, ...],
@@ -53,6 +55,7 @@ def command(
     badge: str | None,
     full: bool,
     as_json_text: bool,
+    store_path: str,
     outputs: tuple[Output, ...],
 ) -> ExitCode:
     """Show the runs of an agent at a suite in the order of time: is it getting worse, since when?
@@ -76,7 +79,7 @@ def command(
     from passhat.stats.estimate import metric
 
     needs = Needs(attempts=False, measures=False, answers=False)
-    runs = ReadingOptions({}).read(sources_or_store(sources), needs=needs)
+    runs = ReadingOptions({}).read(sources_or_store(sources, store_path), needs=needs)
     words = [metric(word) for word in metrics]
     history = build_history(runs, suite=suite, agent=agent, metrics=words, terms=terms)
     document = history_document(history)

@@ -200,16 +200,20 @@ class Trend(_Leveled):
     """Values of runs in the order of time, with intervals; changes begin at some of them."""
 
     text: str
-    points: tuple[tuple[float, float, float], ...]
-    """(value, low, high) of every run."""
+    points: tuple[tuple[float | None, float, float, float], ...]
+    """(value, upper value, low, high) of every run; without a verdict there is no value."""
     changes: tuple[int, ...] = ()
+    other_tasks: tuple[int, ...] = ()
+    """Where the tasks changed."""
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The newest runs as a drawing: a column each, the interval around the value."""
         first = max(0, len(self.points) - _TREND_COLUMNS)
         columns = [
-            _trend_column(*point, starts=place in self.changes)
+            _trend_column(
+                *point, "┊" if place in self.changes else "¦" if place in self.other_tasks else " "
+            )
             for place, point in enumerate(self.points[first:], first)
         ]
         labels = {0: "1.0", _TREND_ROWS // 2: "0.5", _TREND_ROWS - 1: "0.0"}
@@ -220,14 +224,18 @@ class Trend(_Leveled):
         )
 
 
-def _trend_column(value: float, low: float, high: float, *, starts: bool) -> list[str]:
-    """The cells of one run from 1.0 down to 0.0."""
-    middle, bottom, top = (
-        round((1 - min(1.0, max(0.0, x))) * (_TREND_ROWS - 1)) for x in (value, low, high)
+def _trend_column(
+    value: float | None, upper: float, low: float, high: float, before: str
+) -> list[str]:
+    """The cells of one run from 1.0 down to 0.0; ○ is the value had missing attempts passed."""
+    place, upper_place, bottom, top = (
+        round((1 - min(1.0, max(0.0, x))) * (_TREND_ROWS - 1))
+        for x in (value or 0.0, upper, low, high)
     )
-    empty = "┊" if starts else " "
-    cells = [f"{empty}{'│' if top <= row <= bottom else ' '}" for row in range(_TREND_ROWS)]
-    cells[middle] = f"{empty}●"
+    cells = [f"{before}{'│' if top <= row <= bottom else ' '}" for row in range(_TREND_ROWS)]
+    if value is not None:
+        cells[upper_place] = f"{before}○"
+        cells[place] = f"{before}●"
     return cells
 
 

@@ -21,6 +21,7 @@ SCHEMA = "passhat.history/2"
 _SUITE_FIELDS = ("suite_fingerprint", "tests_fingerprint", "judge", "user_simulator")
 _COUNTS = ("attempts", "allocation")
 Estimator = Callable[[Run, Metric], Estimate]
+_VERDICTS = {"drop": "dropped", "rise": "rose", "mixed": "tasks moved"}
 _ABOUT = {"model_version": "model served", "revision": "revision", "prices": "prices"}
 
 
@@ -53,9 +54,23 @@ class HistoryRun(Plain):
     removed: tuple[str, ...]
 
     @property
-    def title(self) -> str:
-        """The day and time of its start, its revision, or its name."""
+    def time(self) -> str:
+        """The day and time of its start in UTC, or its name."""
         return self.run.started[:16].replace("T", " ") or self.run.name
+
+    @property
+    def title(self) -> str:
+        """As ``time``, with the zone."""
+        return f"{self.time} UTC" if self.run.started else self.run.name
+
+    @property
+    def has_verdicts(self) -> bool:
+        return bool(self.run.outcomes.n.any())
+
+    @property
+    def shares_no_task(self) -> bool:
+        """Whether no task is one of the run before, so that nothing can be compared."""
+        return bool(self.removed) and len(self.added) == len(self.run.outcomes)
 
     @property
     def revision(self) -> str:
@@ -94,6 +109,11 @@ class ShownChange(Plain):
     differences: tuple[Difference, ...]
     """Recorded differences at the runs among which it began."""
 
+    @property
+    def verdict(self) -> str:
+        """What happened, as in ``dropped``."""
+        return _VERDICTS[self.change.direction]
+
     def _as_dict(self) -> dict[str, object]:
         change = self.change
         return {
@@ -126,6 +146,10 @@ class History(Plain):
     """Whether every run records when it began; otherwise the order is that of the sources."""
     others: tuple[tuple[str, str, int], ...] = ()
     """Other agents and suites in the sources: (suite, agent, runs)."""
+    copies: int = 0
+    """Runs that another source has as well, left out."""
+    partial: tuple[str, ...] = ()
+    """Sources that could be read only in part, left out."""
 
     @property
     def values(self) -> tuple[Estimate, ...]:
@@ -144,6 +168,8 @@ class History(Plain):
             "others": [
                 {"suite": suite, "agent": agent, "runs": runs} for suite, agent, runs in self.others
             ],
+            "copies": self.copies,
+            "partial": list(self.partial),
         }
 
 
@@ -188,9 +214,12 @@ def build_history(
         The chance of a false alarm in a year of nightly runs.
     """
     terms = terms or Terms()
+    # The rest of a file that ends in the middle is not known: its value is no value of the run.
+    whole = [run for run in runs if not run.losses] or runs
+    all_groups = group_runs(whole)
     groups = {
         key: group
-        for key, group in group_runs(runs).items()
+        for key, group in all_groups.items()
         if suite in (None, key[0]) and agent in (None, key[1])
     }
     if not groups:
@@ -212,6 +241,8 @@ def build_history(
         error,
         is_dated,
         tuple((*other, len(group)) for other, group in groups.items() if other != key),
+        len(whole) - sum(map(len, all_groups.values())),
+        tuple(run.source for run in runs if run not in whole),
     )
 
 

@@ -210,3 +210,40 @@ def test_missing_attempts_count_against_a_change() -> None:
     assert find_changes(runs + zeros, MissingPolicy.BOUND) == ()
     (change,) = find_changes(runs + zeros, MissingPolicy.FAIL)
     assert change.direction == "drop"
+
+
+def test_tasks_that_broke_and_improved_are_not_called_a_drop() -> None:
+    rng = np.random.default_rng(3)
+    rates = np.full((24, 10), 0.5)
+    rates[12:, 0], rates[12:, 1] = 1.0, 0.0
+    names = [f"t{i}" for i in range(10)]
+    runs = [Outcomes.from_counts(np.full(10, 8), rng.binomial(8, row), names) for row in rates]
+    (change,) = find_changes(runs)
+    assert change.direction == "mixed"
+    assert {task.change for task in change.tasks} == {"broke", "improved"}
+
+
+def test_a_change_begins_before_it_is_shown() -> None:
+    rng = np.random.default_rng(4)  # a slow drift, told as steps
+    names = [f"t{i}" for i in range(30)]
+    runs = [
+        Outcomes.from_counts(np.full(30, 8), rng.binomial(8, 0.85 - 0.004 * night, 30), names)
+        for night in range(60)
+    ]
+    changes = find_changes(runs)
+    assert changes
+    assert all(change.since <= change.latest <= change.shown_at for change in changes)
+
+
+def test_nights_that_differ_by_themselves_are_no_change() -> None:
+    names = [f"t{i}" for i in range(30)]
+    alarms = 0
+    for seed in range(4):
+        rng = np.random.default_rng([6, seed])
+        nights = np.clip(0.6 + rng.normal(0, 0.03, 60), 0, 1)
+        runs = [
+            Outcomes.from_counts(np.full(30, 8), rng.binomial(8, rate, 30), names)
+            for rate in nights
+        ]
+        alarms += bool(find_changes(runs))
+    assert alarms == 0

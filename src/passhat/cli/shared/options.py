@@ -197,14 +197,14 @@ def sources_or_latest(sources: Sequence[str]) -> tuple[str, ...]:
     return named if sources else ("latest",)
 
 
-def sources_or_store(sources: Sequence[str]) -> tuple[str, ...]:
+def sources_or_store(sources: Sequence[str], store_path: str | None = None) -> tuple[str, ...]:
     """The sources that were named, or the store where there is one."""
     from passhat.errors import InvalidValue
     from passhat.store import is_address, without_password
 
     if sources:
         return tuple(sources)
-    store = _store_place()
+    store = store_path or _store_place()
     if not is_address(store) and not Path(store).is_file():
         raise InvalidValue(
             f"no SOURCE was given, and there is no store at {without_password(store)}.",

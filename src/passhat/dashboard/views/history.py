@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from passhat._display import number
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.formatting import address, day
 from passhat.dashboard.svg_charts import Mark, Plot, Point, Series, draw
@@ -21,7 +20,8 @@ __all__ = ["history"]
 _MOST_RUNS = 400
 _MOST_LISTED = 60
 _COLUMNS = (
-    *("run", "agent", "name", "started", "metric", "value", "low", "high", "level", "changes"),
+    *("run", "agent", "name", "started", "metric", "value", "value_if_passed", "low", "high"),
+    *("level", "missing", "changes"),
 )
 
 
@@ -35,7 +35,7 @@ def history(state: AppState, request: PageRequest) -> Answer:
     agents = sorted({summary.head.agent for summary in of_suite})
     agent = request.text("agent") or (of_suite[0].head.agent if of_suite else "")
     chosen = [summary for summary in of_suite if summary.head.agent == agent]
-    chosen = [summary for summary in chosen if not summary.is_all_missing][:_MOST_RUNS][::-1]
+    chosen = chosen[:_MOST_RUNS][::-1]
     page = {"suite": suite, "suites": suites, "agent": agent, "agents": agents, "word": str(word)}
     if not chosen:
         empty = {"suite": suite, "agent": agent, "runs": ()}
@@ -71,7 +71,11 @@ def history(state: AppState, request: PageRequest) -> Answer:
 
 def _plot(facts: History) -> Markup:
     points = [
-        Point(run.place, one.value, one.low, one.high, _tip(run, one), address("runs", run.run.id))
+        Point(
+            run.place,
+            one.value if run.has_verdicts else None,
+            *(one.low, one.high, _tip(run, one), address("runs", run.run.id)),
+        )
         for run in facts.runs
         for one in run.estimates[:1]
     ]
@@ -81,8 +85,15 @@ def _plot(facts: History) -> Markup:
         for run in facts.runs
         if run.place > first and changed_words(run)
     ]
+    shown = [
+        Mark(entry.since.place - 0.5, f"{day(entry.since.run.started)}: {entry.verdict}")
+        for entry in facts.changes
+    ]
     step = max(1, -(-len(facts.runs) // 6))
-    visible = [mark for mark in marks if points and points[0].x <= mark.x <= points[-1].x]
+    visible, changes = (
+        [mark for mark in some if points and points[0].x <= mark.x <= points[-1].x]
+        for some in (marks, shown)
+    )
     values = facts.values
     word = str(values[0].metric) if values else "pass^1"
     return draw(
@@ -91,11 +102,11 @@ def _plot(facts: History) -> Markup:
             f"{word} of {facts.suite} over {len(points)} runs",
             f"Points are runs in the order in which they were started, bars their 95% intervals "
             f"for {populations_text(values)}; {len(visible)} vertical lines mark where suite or "
-            "protocol changed.",
+            f"protocol changed, {len(changes)} where a change is shown.",
             [Series(facts.agent, points, 1, bars=True)] if points else [],
             x_title="runs, in order of their start",
             ticks=_ticks(facts.runs[::step]),
-            marks=visible,
+            marks=[*visible, *changes],
             width=680,
         )
     )
@@ -111,16 +122,18 @@ def _ticks(runs: tuple[HistoryRun, ...]) -> list[tuple[float, str]]:
 def _tip(run: HistoryRun, value: Estimate) -> str:
     return (
         f"{run.run.name} {run.run.id}, {day(run.run.started)}: {value.metric} = "
-        f"{number(value.value)} {value.interval_text()}"
+        f"{value.value_text()} {value.interval_text()}"
     )
 
 
 def _csv(facts: History) -> Csv:
     rows = []
     for run in facts.runs:
-        numbers: tuple[object, ...] = ("",) * 5
+        numbers: tuple[object, ...] = ("",) * 6
         for one in run.estimates[:1]:
-            numbers = (str(one.metric), one.value, one.low, one.high, one.level)
+            ends = one.upper_value, one.low, one.high
+            numbers = (str(one.metric), one.value, *ends, one.level)
         head = (run.run.id, run.run.agent, run.run.name, run.run.started)
-        rows.append((*head, *numbers, "; ".join(changed_words(run))))
+        missing = run.run.outcomes.total_missing
+        rows.append((*head, *numbers, missing, "; ".join(changed_words(run))))
     return Csv(_COLUMNS, rows)

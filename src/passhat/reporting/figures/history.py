@@ -25,7 +25,7 @@ def trend_figure(history: History) -> Figure:
         {
             "x": run.place + 1,
             "series": str(one.metric),
-            "value": one.value,
+            "value": one.value if run.has_verdicts else None,
             "low": one.low,
             "high": one.high,
             "tip": f"{run.title}: {one}",
@@ -57,7 +57,7 @@ def trend_figure(history: History) -> Figure:
         chart,
         ("run", "started", "metric", "value", "low", "high"),
         tuple(
-            (str(run.place + 1), run.run.started, str(one.metric), number(one.value),
+            (str(run.place + 1), run.run.started, str(one.metric), one.value_text(),
              number(one.low), number(one.high))
             for run in history.runs
             for one in run.estimates
@@ -67,22 +67,21 @@ def trend_figure(history: History) -> Figure:
 
 def badge_svg(history: History) -> str:
     """The newest value with its interval, as a badge of two parts."""
-    values = [run.estimates[0] for run in history.runs if run.estimates]
-    label, text, color = "pass^1", "no value", "#59636e"
+    values = [(run, run.estimates[0]) for run in history.runs if run.estimates]
+    label, text, color, about = "pass^1", "no value", "#59636e", ""
     if values:
-        newest = values[-1]
+        run, newest = values[-1]
+        label, about = str(newest.metric), f"{history.agent} at {history.suite}, {run.title}, "
+        ends = dict.fromkeys(f"{100 * end:.0f}" for end in (newest.value, newest.upper_value))
         interval = percent_interval(newest.low, newest.high)
-        label, text, color = (
-            str(newest.metric),
-            f"{100 * newest.value:.0f}% ({interval})",
-            "#0072B2",
-        )
-        drops = [change for change in history.changes if change.change.direction == "drop"]
-        if drops and drops[-1] is history.changes[-1]:
-            text, color = f"{text}, dropped", "#D55E00"
+        text, color = "no verdict", "#59636e"
+        if run.has_verdicts:
+            text, color = f"{' to '.join(ends)}% ({interval})", "#0072B2"
+        if history.changes and history.changes[-1].change.direction != "rise":
+            text, color = f"{text}, {history.changes[-1].verdict}", "#D55E00"
     left, right = (round(len(part) * _CHARACTER) + 2 * _PADDING for part in (label, text))
     whole = left + right
-    title = escape(f"{label}: {text}")
+    title = escape(f"{about}{label}: {text}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{_HEIGHT}" role="img" '
         f'aria-label="{title}"><title>{title}</title>'

@@ -10,28 +10,35 @@ The error is shared out: .05 over 365 looks, and in a look over the windows, bot
 kinds of test and all tasks. The chance of any false alarm in a year of nightly runs is at most the
 sum, whatever the looks have in common (Bonferroni). After a change the baseline begins anew.
 
+These tests take attempts as independent. Nights may differ by themselves: a provider under load, a
+rhythm of the week. So a sum must also stand out of the windows of its length before it: their
+variance in units of the binomial one is estimated, one being worth :data:`_PRIOR_WINDOWS` windows
+before the first is seen, and the sum's distance is compared with a t distribution of as many
+degrees of freedom.
+
 Where a change began is the posterior of :mod:`.posterior` over the runs of the series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtr
 
 from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.changes.posterior import in_order, locate_change
-from passhat.stats.compare.pairing import pair
+from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.significance import unequal_drop_p_value
 from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, fisher_tests
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 
 __all__ = ["LOOKS_PER_YEAR", "Change", "Direction", "Series", "find_changes"]
 
-Direction = Literal["drop", "rise"]
+Direction = Literal["drop", "rise", "mixed"]
 LOOKS_PER_YEAR = 365
 _WINDOWS = (1, 2, 4, 8, 16)
 _KINDS = 2
@@ -40,6 +47,8 @@ _LEAST_SCORE = 3.0
 _MOST_BEFORE = 120
 """Runs before a window that are compared with it."""
 _LEVEL = 0.95
+_PRIOR_WINDOWS = 30
+"""What is known before the first night: that nights usually differ by chance alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +57,15 @@ class Change(Plain):
 
     Attributes
     ----------
-    direction : {"drop", "rise"}
-        Whether tasks pass less or more often since.
+    direction : {"drop", "rise", "mixed"}
+        Whether tasks pass less or more often since; mixed where some broke, others improved, and
+        the mean is not shown to have changed.
     since : int
         The run at which it began, by its place in the series.
     earliest, latest : int
         The runs among which it began with a chance of 95%.
     shown_at : int
-        The run at which it was shown first.
+        The run at which it was shown first; it began then or before.
     before, after : float
         Mean rate over the tasks of both sides, before and since.
     tasks : tuple of TaskChange
@@ -178,7 +188,7 @@ def _look(
             break
         first = max(start, since - _MOST_BEFORE)
         for direction, sides in _sides(series, policy, first, since, now + 1):
-            if _is_shown(*sides, share):
+            if _is_shown(*sides, share, lambda: _find_spread(series, first, since, length)):  # noqa: B023
                 return _Alarm(start, since, now, direction)
     return None
 
@@ -204,13 +214,21 @@ def _sides(
             yield "rise", (n_a, n_a - c_a, n_b, n_b - c_b)
 
 
-def _is_shown(n_a: IntArray, c_a: IntArray, n_b: IntArray, c_b: IntArray, share: float) -> bool:
+def _is_shown(
+    n_a: IntArray,
+    c_a: IntArray,
+    n_b: IntArray,
+    c_b: IntArray,
+    share: float,
+    find_spread: Callable[[], tuple[float, int]],
+) -> bool:
     if not len(n_a):
         return False
-    if _score(n_a, c_a, n_b, c_b) >= _LEAST_SCORE and (
-        unequal_drop_p_value(n_a, c_a, n_b, c_b) <= share
-    ):
-        return True
+    score = _score(n_a, c_a, n_b, c_b)
+    if score >= _LEAST_SCORE and unequal_drop_p_value(n_a, c_a, n_b, c_b) <= share:
+        variance, freedom = find_spread()
+        if stdtr(freedom, -score / np.sqrt(variance)) <= share:
+            return True
     scores = _task_scores(n_a, c_a, n_b, c_b)
     suspects = np.flatnonzero(scores >= _LEAST_SCORE)
     if not len(suspects):
@@ -219,6 +237,28 @@ def _is_shown(n_a: IntArray, c_a: IntArray, n_b: IntArray, c_b: IntArray, share:
         n_a=n_a[suspects], c_a=c_a[suspects], c_b=c_b[suspects], n_b=n_b[suspects]
     )
     return bool(p_less.min() <= share / len(n_a))
+
+
+def _find_spread(series: Series, first: int, end: int, length: int) -> tuple[float, int]:
+    """How much windows of earlier runs differ: the variance of their sums in units of the binomial
+    one, at least 1, and its degrees of freedom."""
+    count = end - first
+    if count <= length:
+        return 1.0, _PRIOR_WINDOWS
+    passed, failed, _ = series.window(first, end)
+    total = passed + failed
+    rate = passed / np.maximum(total, 1)
+    tables = series.passed[first : end + 1], series.failed[first : end + 1]
+    window_passed, window_failed = (table[length:] - table[:-length] for table in tables)
+    n = window_passed + window_failed
+    deviation = (window_passed - n * rate).sum(axis=1)
+    variance = (n * rate * (1 - rate) * (1 - n / np.maximum(total, 1))).sum(axis=1)
+    scores = deviation[variance > 0] ** 2 / variance[variance > 0]
+    if not len(scores):
+        return 1.0, _PRIOR_WINDOWS
+    windows = count // length  # as many do not overlap
+    mean = (_PRIOR_WINDOWS + windows * float(scores.mean())) / (_PRIOR_WINDOWS + windows)
+    return max(1.0, mean), _PRIOR_WINDOWS + windows
 
 
 def _moments(
@@ -252,7 +292,9 @@ def _describe(series: Series, policy: MissingPolicy, alarm: _Alarm, end: int) ->
     )
     # The posterior is about drops: a rise is a drop of failures.
     falling = passed if alarm.direction == "drop" else failed
-    posterior = locate_change(in_order(end - first)[1:], passed + failed, falling)
+    # It began at or before the run at which it was shown.
+    candidates = in_order(end - first)[1 : alarm.now + 1 - first]
+    posterior = locate_change(candidates, passed + failed, falling)
     left = posterior.smallest_set(_LEVEL)
     since, earliest, latest = (first + 1 + place for place in (posterior.best, left[0], left[-1]))
     earlier, later = series.pool(first, since), series.pool(since, end)
@@ -265,7 +307,7 @@ def _describe(series: Series, policy: MissingPolicy, alarm: _Alarm, end: int) ->
     task_changes = find_changed_tasks(pairing, policy, (1 - _LEVEL) / 2)
     return Change(
         *(
-            alarm.direction,
+            _find_direction(alarm.direction, pairing, after - before, task_changes),
             since,
             earliest,
             latest,
@@ -276,3 +318,17 @@ def _describe(series: Series, policy: MissingPolicy, alarm: _Alarm, end: int) ->
             len(pairing),
         )
     )
+
+
+def _find_direction(
+    direction: Direction, pairing: Pairing, difference: float, tasks: Sequence[TaskChange]
+) -> Direction:
+    """The direction of an alarm; that of the mean where tasks moved both ways."""
+    is_against = difference > 0 if direction == "drop" else difference < 0
+    if not is_against and len({task.change for task in tasks}) < 2:
+        return direction
+    (n_a, c_a), (n_b, c_b) = (side.counts(Completion.DROPPED) for side in (pairing.a, pairing.b))
+    alpha = (1 - _LEVEL) / 2
+    if unequal_drop_p_value(n_a, c_a, n_b, c_b) <= alpha:
+        return "drop"
+    return "rise" if unequal_drop_p_value(n_a, n_a - c_a, n_b, n_b - c_b) <= alpha else "mixed"

@@ -127,12 +127,20 @@ class Estimate(Plain):
             return "no interval"
         return f"[{number(self.low)}, {number(self.high)}]"
 
+    @property
+    def upper_value(self) -> float:
+        """The value had every missing attempt passed; the value itself under other policies."""
+        return self.value if self.value_if_passed is None else self.value_if_passed
+
+    def value_text(self) -> str:
+        """The value; both ends where missing attempts leave it open, as in ``0.2 to 0.4``."""
+        upper = f" to {number(self.upper_value)}" if self.upper_value != self.value else ""
+        return f"{number(self.value)}{upper}"
+
     def __str__(self) -> str:
         level = "" if self.level is None else f"{100 * self.level:g}%, "
-        differs = self.value_if_passed is not None and self.value_if_passed != self.value
-        upper = f" to {number(self.value_if_passed)}" if differs else ""
         return (
-            f"{self.metric} = {number(self.value)}{upper} {self.interval_text()} "
+            f"{self.metric} = {self.value_text()} {self.interval_text()} "
             f"({level}{self.population}; {counted(self.tasks, 'task')}, "
             f"{counted(self.attempts, 'attempt')})"
         )
