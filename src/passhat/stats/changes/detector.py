@@ -47,7 +47,7 @@ _LEAST_SCORE = 3.0
 _MOST_BEFORE = 120
 """Runs before a window that are compared with it."""
 _LEVEL = 0.95
-_PRIOR_WINDOWS = 30
+_PRIOR_WINDOWS = 45
 """What is known before the first night: that nights usually differ by chance alone."""
 
 
