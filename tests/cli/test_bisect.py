@@ -147,7 +147,10 @@ class Told(StepLines):
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__()
-        self.tell = lines.append  # type: ignore[method-assign]
+        self.lines = lines
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
 
 
 class Simulated(Bisector):
