@@ -111,7 +111,7 @@ class ShownChange(Plain):
 
     @property
     def verdict(self) -> str:
-        """What happened, as in ``dropped``."""
+        """The direction in words, as in ``dropped``."""
         return _VERDICTS[self.change.direction]
 
     def _as_dict(self) -> dict[str, object]:
