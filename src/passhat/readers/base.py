@@ -21,13 +21,7 @@ from typing import Any, ClassVar
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
-from passhat.readers.parsing import (
-    LONGEST_DETAIL,
-    conversation_text,
-    number_or_none,
-    utc_text,
-    with_answers,
-)
+from passhat.readers.parsing import LONGEST_DETAIL, conversation_text, number_or_none, with_answers
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss, Outcomes, Run, ScoreRange, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
@@ -575,7 +569,7 @@ def _run(
         tally=tally,
         origin=fact.origin,
         edited=fact.edited,
-        started=utc_text(fact.started),
+        started=fact.started,
         about=MappingProxyType({word: text for word, text in fact.about.items() if text}),
         agent_guessed=fact.guessed,
         attempts_counted=fact.protocol.attempts is None,

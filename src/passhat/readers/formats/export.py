@@ -21,7 +21,7 @@ from passhat.errors import ReadError, shorten
 from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, decode_protocol, json_lines
-from passhat.readers.parsing import number_or_none
+from passhat.readers.parsing import number_or_none, utc_text
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -372,7 +372,7 @@ def _facts(record: _Record, unusable: Counter[str]) -> RunFacts:
         guessed=not agent,
         reading=tuple(reading),
         about={word: str(record.get(word) or "") for word in _ABOUT},
-        started=str(record.get("started") or ""),
+        started=utc_text(record.get("started")),
     )
 
 

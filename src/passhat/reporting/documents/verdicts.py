@@ -588,7 +588,6 @@ def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
     yield from side_table(result)
     yield from (Sentence(text) for text in result.remarks)
     for note in result.notes:
-        # A command is a line of its own, to be pasted: the terminal breaks it, not we.
         yield Sentence("", ending=note) if note.startswith("passhat ") else Note(note)
 
 
