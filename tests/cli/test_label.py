@@ -95,6 +95,66 @@ def test_a_report_shows_the_judge_and_the_corrected_numbers(store: str, passhat:
     assert run["sections"]["corrected"]["estimates"][0]["value"] == 1.0
 
 
+def write_labels(name: str, rows: list[tuple[str, int, str]], separator: str = ",") -> None:
+    lines = [
+        ("task", "attempt", "label"),
+        *((task, str(number), word) for task, number, word in rows),
+    ]
+    Path(name).write_text("\n".join(map(separator.join, lines)) + "\n")
+
+
+def test_tasks_that_are_whole_by_a_draw_of_failures_do_not_count(
+    passhat: Passhat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """12 tasks x 2 of which 6 fail twice: drawing all failures labels exactly those whole."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"t{i:02},{j},{int(i >= 6)}" for i in range(12) for j in (1, 2)]
+    Path("two.csv").write_text("task,trial,success\n" + "\n".join(rows) + "\n")
+    passhat("import", "two.csv", "--store", "two.db")
+    label = ("label", "latest", "--store", "two.db", "--person", "ada")
+    passhat(*label, "--sample", 13, "--failures", 12, "-o", "drawn.csv")
+    drawn = list(csv.DictReader(Path("drawn.csv").read_text().splitlines()))
+    places = [(row["task"], int(row["attempt"])) for row in drawn]
+    write_labels("filled.csv", [(task, n, "wrong") for task, n in places], ";")
+    assert "13 labels read, 13 new" in passhat(*label, "--from", "filled.csv").out
+    ended = passhat("report", "two.db", "--corrected", "-k", 2)
+    words = " ".join(ended.err.split())
+    assert ended.code == 2
+    assert "0 tasks of a fair choice have a label on every attempt" in words
+    assert "6 more are labeled whole" in words
+    assert "passhat label RUN --whole-tasks 20" in words
+    # The same labels without the record of the draw: the judge's verdicts give it away.
+    outside = passhat("report", "two.csv", "--labels", "filled.csv", "--corrected", "-k", 2)
+    assert "hardly drawn at random" in " ".join(outside.err.split())
+    # A draw of whole tasks counts, and only its tasks do.
+    passhat(*label, "--whole-tasks", 8, "-o", "drawn.csv")
+    drawn = list(csv.DictReader(Path("drawn.csv").read_text().splitlines()))
+    write_labels("more.csv", [(row["task"], int(row["attempt"]), "right") for row in drawn
+                              if not row["label"]])  # fmt: skip
+    passhat(*label, "--from", "more.csv")
+    full = " ".join(passhat("report", "two.db", "--corrected", "-k", 2).out.split())
+    assert "8 tasks of 12 labeled whole" in full
+    # The draws go with an export.
+    passhat("export", "two.db", "-o", "run.jsonl")
+    again = " ".join(passhat("report", "run.jsonl", "--corrected", "-k", 2).out.split())
+    assert "8 tasks of 12 labeled whole" in again
+
+
+def test_skipped_attempts_are_not_called_labels(store: str, passhat: Passhat) -> None:
+    words = ["skip" if j == 4 else "right" for _ in range(8) for j in range(1, 5)]
+    places = [(f"t{i}", j) for i in range(8) for j in range(1, 5)]
+    write_labels("labels.csv", [(*place, word) for place, word in zip(places, words, strict=True)])
+    shown = " ".join(
+        passhat("report", "runs.csv", "--labels", "labels.csv", "--corrected").out.split()
+    )
+    assert "8 tasks of 12 looked at whole (24 labels, 8 attempts without one)" in shown
+    assert shown.index("Corrected by labels:") < shown.index("By the judge alone:")
+    command = ("label", "latest", "--store", store, "--person", "ada")
+    passhat(*command, "--from", "labels.csv")
+    write_labels("other.csv", [("t0", 1, "wrong"), ("t9", 1, "right")])
+    assert "2 labels read, 1 new, 1 changed" in passhat(*command, "--from", "other.csv").out
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -106,10 +166,25 @@ def test_a_report_shows_the_judge_and_the_corrected_numbers(store: str, passhat:
         ("label latest --store s.db --from absent.csv", "cannot be read"),
         ("label latest --store s.db --from runs.csv", "has no column attempt and label"),
         ("label latest --store s.db --from bad.csv", "right, wrong or skip"),
+        ("label latest --store s.db --from ghost.csv", "ghost.csv, line 3: labels t9x#1"),
+        ("report runs.csv --labels ghost.csv --corrected", "ghost.csv, line 3: labels t9x#1"),
+        ("label latest --store s.db --from twice.csv", "line 3: calls t0#1 wrong, and line 2"),
+        (
+            "report runs.csv --labels twice.csv",
+            "line 3: calls t0#1 wrong, and line 2 calls it right",
+        ),
+        (
+            "report runs.csv --labels tie.csv --corrected",
+            "1 attempt of runs was looked at, and none",
+        ),
+        ("judge-check latest --store s.db", "was imported and names no suite"),
     ],
 )
 def test_mistakes_are_answered(store: str, passhat: Passhat, words: str, reason: str) -> None:
     Path("bad.csv").write_text("task,attempt,label\nt0,1,maybe\n")
+    Path("ghost.csv").write_text("task,attempt,label\nt0,1,right\nt9x,1,right\n")
+    Path("twice.csv").write_text("task,attempt,label,person\nt0,1,right,eve\nt0,1,wrong,eve\n")
+    Path("tie.csv").write_text("task,attempt,label,person\nt0,1,right,eve\nt0,1,wrong,bob\n")
     ended = passhat(*words.split())
     assert ended.code == 2
     assert reason in " ".join(ended.err.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,9 @@ def strict(prompt, attempt):
 
 def kind(prompt, attempt):
     return "PASS"
+
+def mute(prompt, attempt):
+    return "banana"
 
 def fair(prompt, attempt):
     text = prompt.partition("## Answer")[2].partition("## Rubric")[0]
@@ -102,10 +106,35 @@ def test_a_panel_decides_by_the_majority_of_all_votes(
         assert bad is not None
         assert "1 of 3 said pass" in bad.detail
         votes = load_votes(store._queries, store._key(run.id))
-        assert ("t0", 1, 3) in votes
+        assert [one.votes for one in votes if (one.task, one.number) == ("t0", 2)] == [
+            (False,),
+            (True,),
+            (False,),
+        ]
         calls = [call for call in store.calls(run.id, "t0", 2) if "votes" in call]
         assert [call["votes"] for call in calls] == [[False], [True], [False]]
         assert len({call["name"] for call in calls}) == 3
+
+
+def test_a_judge_without_a_verdict_is_told_and_one_named_twice_refused(
+    passhat: Passhat, write_suite: Callable[..., None]
+) -> None:
+    write_suite("python:panel_models:fair + python:panel_models:mute")
+    make_run(passhat)
+    with open_store() as store:
+        (run,) = store.runs()
+        bad = store.attempt(run.id, "t0", 2)
+        assert bad is not None
+        assert "0 of 1 said pass; python:panel_models:mute named no verdict in 1 of 1" in bad.detail
+    full = " ".join(passhat("report", "latest", "--full").out.split())
+    assert "python:panel_models:mute named no verdict in 8 of 8 votes" in full
+    passhat("label", "latest", "--whole-tasks", 1, "-o", "l.csv")
+    (row, *_) = csv.DictReader(Path("l.csv").read_text().splitlines())
+    assert row["expected"] == "Is it fine?"
+    assert row["conversation"].startswith("user: well?")
+    write_suite("python:panel_models:fair + python:panel_models:fair")
+    ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", "python:panel_models:answer")
+    assert "names python:panel_models:fair twice" in " ".join(ended.err.split())
 
 
 def test_judging_again_by_another_model_keeps_both_verdicts(

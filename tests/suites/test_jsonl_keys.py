@@ -115,6 +115,7 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
     passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from passhat.store import open_store
+    from passhat.store.labels import load_votes
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -146,7 +147,8 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
         assert "0 of 3 said pass" in bad.detail
         assert [call["role"] for call in store.calls(run.id, "a", 1)] == ["judge"] * 4
         assert [call.get("votes") for call in store.calls(run.id, "b", 1)][-1] == [False] * 3
-        assert sorted(map(len, map(set, store.votes(run.id)))) == [1, 1, 2]
+        votes = load_votes(store._queries, store._key(run.id))
+        assert sorted(len(set(one.votes)) for one in votes) == [1, 1, 2]
     full = " ".join(passhat("report", "latest", "--full").out.split())
     assert "it disagreed with itself on 1 of 3 judgements (33%)" in full
     assert passhat("report", "latest", "-o", "report.html").code == 0

@@ -102,6 +102,8 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
         The table that the cost comes from, with the date or version of its data.
     votes : list of bool, optional
         Verdicts of a model that judged several times; only of the record that sums them up.
+    lost_votes : int
+        Answers of that model that named no verdict.
     fingerprint : str
         The configuration of the server that answered, as it states it.
     source : str
@@ -129,6 +131,7 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     started: float | None = None
     priced: str = ""
     votes: list[bool] | None = None
+    lost_votes: int = 0
     source: str = ""
     fingerprint: str = ""
 

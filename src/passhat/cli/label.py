@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,13 +12,20 @@ import click
 from passhat.cli.shared.commands import Command
 from passhat.cli.shared.configuring import store_option, store_words
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.labels import read_label_table
+from passhat.cli.shared.labels import (
+    read_label_table,
+    refuse_contradictions,
+    refuse_strangers,
+)
 
 if TYPE_CHECKING:
     from passhat.store import Store, StoredRun
     from passhat.store.labels import DrawnAttempt, Label, StoredLabel
 
 _KEYS = {"r": "right", "w": "wrong", "s": "skip"}
+_NOTHING_KEPT = (
+    "neither the conversation nor the answer is in the store; look where the run was made, or skip"
+)
 _HELP = "r right, w wrong, s skip, u undo, q quit"
 
 
@@ -148,12 +155,20 @@ def _queue(store: Store, run: str) -> list[DrawnAttempt]:
 
 def _take_table(store: Store, stored: StoredRun, path: str, person: str) -> None:
     from passhat._display import counted
+    from passhat.stats.outcomes import Verdict
     from passhat.store.labels import add_labels
 
-    rows = read_label_table(path, person)
-    ours = [label for name, label in rows if name in ("", stored.id, stored.name, stored.title)]
-    new = add_labels(store, stored.id, ours)
-    click.echo(f"{counted(len(ours), 'label')} read, {new:,} new")
+    names = ("", stored.id, stored.name, stored.title)
+    rows = [row for row in read_label_table(path, person) if row.run in names]
+    refuse_contradictions(rows)
+    verdicts = store.verdicts(stored.id)
+    judged = {
+        (task, number) for task, number, verdict in verdicts if verdict is not Verdict.MISSING
+    }
+    refuse_strangers(rows, judged)
+    added = add_labels(store, stored.id, [row.label for row in rows])
+    changes = f", {added.changed:,} changed" if added.changed else ""
+    click.echo(f"{counted(len(rows), 'label')} read, {added.new:,} new{changes}")
 
 
 def _write_table(store: Store, run: str, path: str) -> None:
@@ -161,7 +176,7 @@ def _write_table(store: Store, run: str, path: str) -> None:
     import csv
     import io
 
-    from passhat._display import csv_cell
+    from passhat._display import counted, csv_cell
     from passhat.cli.shared.outputs import write_text
     from passhat.reporting.answers import find_answers
     from passhat.store.labels import load_labels
@@ -171,18 +186,25 @@ def _write_table(store: Store, run: str, path: str) -> None:
         given.setdefault((label.task, label.number), []).append(label)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("task", "attempt", "label", "person", "note", "at", "expected", "got"))
+    shown = ("expected", "got", "conversation")
+    writer.writerow(("task", "attempt", "label", "person", "note", "at", *shown))
     drawn = [(attempt.task, attempt.number) for attempt in _queue(store, run)]
+    bare = 0
     for place in dict.fromkeys([*drawn, *given]):
         ended = store.attempt(run, *place)
-        answers = find_answers(() if ended is None else ended.transcript)
-        texts = (answers.expected, answers.got)
+        transcript = () if ended is None else ended.transcript
+        bare += not transcript
+        answers = find_answers(transcript)
+        talk = "\n".join(f"{entry['role']}: {entry['text']}" for entry in _talk(transcript))
+        texts = (answers.expected, answers.got, talk)
         rows = [
             (str(label.label), label.person, label.note, label.at) for label in given.get(place, ())
         ]
         for cells in rows or [("", "", "", "")]:
             writer.writerow([csv_cell(cell) for cell in (*place, *cells, *texts)])
     write_text(path, out.getvalue())
+    if bare:
+        click.echo(f"{counted(bare, 'attempt')}: {_NOTHING_KEPT}")
 
 
 def _ask(store: Store, run: str, person: str) -> None:
@@ -232,17 +254,30 @@ def _key() -> str:
 
 def _attempt_lines(store: Store, run: str, place: tuple[str, int]) -> Iterator[str]:
     """The conversation, what was expected and what came; never the judge's word."""
-    from passhat.reporting.answers import drop_answers, find_answers
-    from passhat.suites.base import REMARKS
+    from passhat.reporting.answers import find_answers
 
     ended = store.attempt(run, *place)
     transcript = () if ended is None else ended.transcript
-    for entry in drop_answers(transcript):
-        if entry["role"] not in REMARKS and not entry["role"].endswith("judge"):
-            yield from _indent(entry["role"], entry["text"])
+    if not transcript:
+        yield f"  {_NOTHING_KEPT}"
+        return
+    for entry in _talk(transcript):
+        yield from _indent(entry["role"], entry["text"])
     answers = find_answers(transcript)
     yield from _indent("expected", answers.expected or "(not recorded)")
     yield from _indent("got", answers.got or "(not recorded)")
+
+
+def _talk(transcript: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The conversation without answers that are shown apart and without the judge's word."""
+    from passhat.reporting.answers import drop_answers
+    from passhat.suites.base import REMARKS
+
+    return [
+        entry
+        for entry in drop_answers(transcript)
+        if entry["role"] not in REMARKS and not entry["role"].endswith("judge")
+    ]
 
 
 def _indent(title: str, text: str) -> Iterator[str]:

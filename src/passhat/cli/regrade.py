@@ -14,6 +14,7 @@ from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.runner.regrade import Regraded
+    from passhat.store import StoredRun
 
 _MOST_SHOWN = 50
 
@@ -59,7 +60,7 @@ def command(
 
     with open_store(store_path, must_exist=True) as store:
         stored_run = store.find(run)
-        new_suite = load_suite(suite or stored_run.suite)
+        new_suite = load_suite(suite or suite_of(stored_run))
         attach_judges(new_suite)
         was = store.protocol(stored_run.id).tests_fingerprint
         redact = Redactor(os.environ)
@@ -82,6 +83,18 @@ def command(
         click.echo(f"judge {new_suite.judge_fingerprint}, {which} the run was made with")
         _print_summary(attempts, dry_run=dry_run)
     return _exit_code(attempts)
+
+
+def suite_of(stored: StoredRun) -> str:
+    """The suite of a run; an imported one has none."""
+    from passhat.errors import InvalidValue
+
+    if not stored.suite:
+        raise InvalidValue(
+            f"run {stored.id} was imported and names no suite, so its judge is not known here.",
+            hint="Name the suite: -s jsonl:tasks.jsonl",
+        )
+    return stored.suite
 
 
 def _exit_code(attempts: Sequence[Regraded]) -> ExitCode:
@@ -193,7 +206,7 @@ def judge_check_command(
 
     with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
-        loaded = load_suite(suite or stored.suite)
+        loaded = load_suite(suite or suite_of(stored))
         attach_judges(loaded)
         by_attempt: dict[tuple[str, int], list[object]] = {}
         for label in load_labels(store._queries, store._key(stored.id)):

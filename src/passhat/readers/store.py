@@ -41,12 +41,13 @@ from passhat.store import (
     open_store,
 )
 from passhat.store.labels import (
+    JudgeVotes,
     add_labels,
     label_texts,
     load_label_counts,
     load_votes,
     parse_labels,
-    save_draw,
+    save_drawn_attempts,
 )
 from passhat.store.queries import Reading
 from passhat.store.rows import unpack_transcript
@@ -203,6 +204,7 @@ def _as_run(
     note = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
     prices = _prices(store, stored)
     price_notes = tuple(f"cost at the prices of {tables}" for tables in prices.values())
+    votes = _load_votes(store, stored)
     return Run(
         name=stored.title,
         agent=stored.agent,
@@ -224,9 +226,9 @@ def _as_run(
             *_origin_warnings(origins),
             *_call_warnings(store.call_counts(stored.id)),
         ),
-        reading=(note, *price_notes, *_vote_notes(store, stored), *reading),
+        reading=(note, *price_notes, *_vote_notes(votes), *reading),
         labels=load_label_counts(store._queries, store._key(stored.id)),
-        judge_votes=_judge_votes(store, stored),
+        judge_votes=_votes_by_attempt(votes),
     )
 
 
@@ -236,25 +238,37 @@ def _prices(store: Store, stored: StoredRun) -> dict[str, str]:
     return {"prices": ", ".join(sources)} if sources else {}
 
 
-def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
-    """How often a judge that is a model did not agree with itself."""
-    if RUBRIC_BY not in (store.protocol(stored.id).judge or ""):
-        return ()
-    repeats = [votes for votes in store.votes(stored.id) if len(votes) > 1]
-    if not repeats:
-        return ()
-    split = sum(len(set(votes)) > 1 for votes in repeats)
-    return (
-        f"the judge is a model: asked several times, it disagreed with itself on {split:,} of "
-        f"{counted(len(repeats), 'judgement')} ({percent(split / len(repeats), 0)})",
-    )
-
-
-def _judge_votes(store: Store, stored: StoredRun) -> tuple[tuple[str, int, int], ...]:
+def _load_votes(store: Store, stored: StoredRun) -> list[JudgeVotes]:
     """Votes of a judge that is a model; none of any other judge."""
     if RUBRIC_BY not in (store.protocol(stored.id).judge or ""):
-        return ()
+        return []
     return load_votes(store._queries, store._key(stored.id))
+
+
+def _vote_notes(votes: Sequence[JudgeVotes]) -> tuple[str, ...]:
+    """How often a judge that is a model did not agree with itself, or named no verdict."""
+    notes = []
+    repeats = [one.votes for one in votes if len(one.votes) > 1]
+    if repeats:
+        split = sum(len(set(part)) > 1 for part in repeats)
+        notes.append(
+            f"the judge is a model: asked several times, it disagreed with itself on {split:,} of "
+            f"{counted(len(repeats), 'judgement')} ({percent(split / len(repeats), 0)})"
+        )
+    for judge in dict.fromkeys(one.judge for one in votes if one.lost):
+        lost = sum(one.lost for one in votes if one.judge == judge)
+        total = lost + sum(len(one.votes) for one in votes if one.judge == judge)
+        notes.append(f"{judge} named no verdict in {lost:,} of {counted(total, 'vote')}")
+    return tuple(notes)
+
+
+def _votes_by_attempt(votes: Sequence[JudgeVotes]) -> tuple[tuple[str, int, int], ...]:
+    """(task, passes, votes) of each attempt, over all models that judged it."""
+    counts: dict[tuple[str, int], tuple[int, int]] = {}
+    for one in votes:
+        passes, total = counts.get((one.task, one.number), (0, 0))
+        counts[one.task, one.number] = (passes + sum(one.votes), total + len(one.votes))
+    return tuple((task, *pair) for (task, _), pair in counts.items() if pair[1])
 
 
 def _planned_attempts(planned: PlannedAttempts, outcomes: Outcomes) -> IntArray | None:
@@ -430,15 +444,14 @@ def _redactor() -> Redactor:
 
 def _import_labels(store: Store, run: str, attempts: Sequence[Attempt]) -> None:
     """Write the labels and draws that attempts carry; those that are there already stay."""
-    labels, draws = [], dict[str, list[tuple[str, int]]]()
+    labels, draws = [], []
     for attempt in attempts:
         if text := attempt.extras.get("labels"):
-            found, names = parse_labels(attempt.task, attempt.number, text)
+            found, drawn = parse_labels(attempt.task, attempt.number, text)
             labels += found
-            for name in names[:1]:
-                draws.setdefault(name, []).append((attempt.task, attempt.number))
-    for name, places in draws.items():
-        save_draw(store, run, name, places)
+            draws += drawn
+    if draws:
+        save_drawn_attempts(store, run, draws)
     if labels:
         add_labels(store, run, labels)
 

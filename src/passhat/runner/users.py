@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from passhat.agents import load_agent
 from passhat.agents.base import Agent, AttemptInfo, ModelCall, Session
-from passhat.errors import RunStopped
+from passhat.errors import InvalidValue, RunStopped
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.suites.base import Judgement, Suite, Turn, WorldFault
 from passhat.suites.jsonl import QuestionSuite
@@ -45,20 +45,34 @@ class RubricAgent:
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
         question_turn = Turn(_ASKED.format(question=question, answer=answer, rubric=rubric))
         verdicts: list[bool] = []
+        silent: list[str] = []
         for agent in self.agents:
             votes = [await _vote(agent, info, question_turn, number) for number in range(repeats)]
             usable = [vote for vote in votes if vote is not None]
-            info.meter.record(ModelCall(f"rubric by {agent.name}", role="judge", votes=usable))
+            lost = len(votes) - len(usable)
+            info.meter.record(
+                ModelCall(f"rubric by {agent.name}", role="judge", votes=usable, lost_votes=lost)
+            )
             verdicts += usable
+            if lost:
+                silent.append(f"{agent.name} named no verdict in {lost} of {len(votes)} votes")
         if not verdicts:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "the judge gave no verdict")
         passes = sum(verdicts)
         detail = f"rubric by {self.name}: {passes} of {len(verdicts)} said pass"
+        detail = "; ".join([detail, *silent])
         if 2 * passes == len(verdicts):
             return Judgement.missing(MissingReason.JUDGES_DISAGREE, detail)
+        # The rubric is a rule, not an answer: the judge's words stand for the difference.
         if 2 * passes > len(verdicts):
-            return Judgement(Verdict.PASSED, "", detail)
-        return Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
+            return Judgement(Verdict.PASSED, "", detail, expected=rubric)
+        return Judgement(
+            Verdict.FAILED,
+            str(FailureCategory.WRONG_ANSWER),
+            detail,
+            expected=rubric,
+            difference=detail,
+        )
 
 
 async def _vote(agent: Agent, info: AttemptInfo, question: Turn, number: int) -> bool | None:
@@ -83,10 +97,16 @@ def attach_judges(suite: Suite) -> list[Agent]:
     """Load the models that judge by a rubric; returns them. ``A + B`` is a panel of two."""
     if not isinstance(suite, QuestionSuite) or not suite.judge_words:
         return []
-    judges = {
-        word: RubricAgent(*(load_agent(part.strip()) for part in word.split(" + ")))
-        for word in suite.judge_words
-    }
+    judges = {}
+    for word in suite.judge_words:
+        parts = [part.strip() for part in word.split(" + ")]
+        again = next((part for part in parts if parts.count(part) > 1), None)
+        if again is not None:
+            raise InvalidValue(
+                f"the panel of judges {word!r} names {again} twice, which is one judge.",
+                hint='To ask a model more often, give "repeats"; a panel has different models.',
+            )
+        judges[word] = RubricAgent(*(load_agent(part) for part in parts))
     suite.judges = judges
     return [agent for judge in judges.values() for agent in judge.agents]
 

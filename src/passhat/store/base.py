@@ -509,10 +509,6 @@ class Store(ABC):
         """The price tables that costs of a run come from."""
         return self._queries.price_sources(self._find_key(run))
 
-    def votes(self, run: str) -> list[list[bool]]:
-        """Verdicts of every judge that is a model and judged an attempt several times."""
-        return self._queries.votes(self._find_key(run))
-
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
         """Every judgement of an attempt, oldest first; the last counts."""
         return self._queries.judgements(*self._place(run, task, number))

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
+from itertools import takewhile
 
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, ReadError
 from passhat.stats.labels.agreement import krippendorff_alpha
+from passhat.stats.labels.drawing import DrawKind
 from passhat.stats.outcomes import Attempts, Verdict
 from passhat.stats.outcomes.labels import LabelCounts
 from passhat.store.base import Store
 from passhat.store.queries import Queries
 
 __all__ = [
+    "AddedLabels",
     "DrawnAttempt",
+    "JudgeVotes",
     "Label",
     "StoredLabel",
     "add_labels",
@@ -30,12 +34,14 @@ __all__ = [
     "decide_label",
     "label_texts",
     "labels_from_attempts",
+    "load_all_draws",
     "load_draws",
     "load_label_counts",
     "load_labels",
     "load_votes",
     "parse_labels",
     "save_draw",
+    "save_drawn_attempts",
 ]
 
 
@@ -97,8 +103,16 @@ class DrawnAttempt:
     number: int
 
 
-def add_labels(store: Store, run: str, labels: Sequence[StoredLabel]) -> int:
-    """Add labels of finished attempts in one transaction; returns how many were new.
+@dataclass(frozen=True, slots=True)
+class AddedLabels:
+    """How many labels were added: new ones, and those that replace the person's earlier one."""
+
+    new: int
+    changed: int
+
+
+def add_labels(store: Store, run: str, labels: Sequence[StoredLabel]) -> AddedLabels:
+    """Add labels of finished attempts in one transaction.
 
     A label that the person has given to the attempt already is not added again.
     """
@@ -120,13 +134,14 @@ def add_labels(store: Store, run: str, labels: Sequence[StoredLabel]) -> int:
         for label in load_labels(store._queries, store._key(run))
     }
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    new = []
+    new, changed = [], 0
     for label in labels:
         key = (label.task, label.number, label.person.strip())
         before = newest.get(key)
         if (None if before is None else before.label) != label.label:
             new.append(label)
             newest[key] = label
+            changed += before is not None
     with store._transaction():
         run_key, tasks = store._key(run), store._tasks(run)
         store._db.executemany(
@@ -142,7 +157,7 @@ def add_labels(store: Store, run: str, labels: Sequence[StoredLabel]) -> int:
             ],
         )
         store._tell(run)
-    return len(new)
+    return AddedLabels(len(new) - changed, changed)
 
 
 def load_labels(queries: Queries, run: int) -> list[StoredLabel]:
@@ -161,49 +176,72 @@ def load_labels(queries: Queries, run: int) -> list[StoredLabel]:
     return list(newest.values())
 
 
-def load_votes(queries: Queries, run: int) -> tuple[tuple[str, int, int], ...]:
-    """(task, passes, votes) of every attempt that a model judged, in the order of the tasks."""
+@dataclass(frozen=True, slots=True)
+class JudgeVotes:
+    """The votes of one model on an attempt, and how many of its answers named no verdict."""
+
+    task: str
+    number: int
+    judge: str
+    votes: tuple[bool, ...]
+    lost: int = 0
+
+
+def load_votes(queries: Queries, run: int) -> list[JudgeVotes]:
+    """The votes of every model that judged an attempt, in the order of the tasks."""
     rows = queries._all(
-        "SELECT t.task, c.body FROM calls c JOIN tasks t ON t.key = c.task WHERE c.run = ? "
-        "ORDER BY c.task, c.number",
+        "SELECT t.task, c.number, c.body FROM calls c JOIN tasks t ON t.key = c.task "
+        "WHERE c.run = ? ORDER BY c.task, c.number",
         run,
     )
     found = []
-    for task, body in rows:
-        calls = json.loads(zlib.decompress(bytes(body)))
-        votes = [vote for call in calls for vote in call.get("votes") or ()]
-        if votes:
-            found.append((str(task), sum(map(bool, votes)), len(votes)))
-    return tuple(found)
+    for task, number, body in rows:
+        for call in json.loads(zlib.decompress(bytes(body))):
+            votes, lost = tuple(call.get("votes") or ()), int(call.get("lost_votes") or 0)
+            if votes or lost:
+                found.append(JudgeVotes(str(task), int(number), str(call["name"]), votes, lost))
+    return found
 
 
 def save_draw(store: Store, run: str, draw: str, attempts: Sequence[tuple[str, int]]) -> None:
     """Write down which attempts were drawn, in their order; the same draw again adds nothing."""
+    save_drawn_attempts(
+        store, run, [DrawnAttempt(draw, place, *attempt) for place, attempt in enumerate(attempts)]
+    )
+
+
+def save_drawn_attempts(store: Store, run: str, drawn: Sequence[DrawnAttempt]) -> None:
+    """Write down drawn attempts; those that are there already stay."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     with store._transaction():
         key, tasks = store._key(run), store._tasks(run)
         store._db.executemany(
             "INSERT INTO label_draws (run, task, number, draw, place, at) "
             "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, task, number, draw) DO NOTHING",
-            [
-                (key, tasks[task], number, draw, place, now)
-                for place, (task, number) in enumerate(attempts)
-            ],
+            [(key, tasks[one.task], one.number, one.draw, one.place, now) for one in drawn],
         )
         store._tell(run)
 
 
 def load_draws(queries: Queries, run: int) -> list[DrawnAttempt]:
     """The attempts that were drawn, oldest draw first, each attempt once."""
+    drawn: dict[tuple[str, int], DrawnAttempt] = {}
+    for attempt in load_all_draws(queries, run):
+        drawn.setdefault((attempt.task, attempt.number), attempt)
+    return list(drawn.values())
+
+
+def load_all_draws(queries: Queries, run: int) -> list[DrawnAttempt]:
+    """The attempts that were drawn, oldest draw first, once for each draw."""
     rows = queries._all(
         "SELECT d.draw, d.place, t.task, d.number FROM label_draws d "
         "JOIN tasks t ON t.key = d.task WHERE d.run = ? ORDER BY d.at, d.draw, d.place",
         run,
     )
-    drawn: dict[tuple[str, int], DrawnAttempt] = {}
-    for draw, place, task, number in rows:
-        drawn.setdefault((str(task), int(number)), DrawnAttempt(draw, place, task, int(number)))
-    return list(drawn.values())
+    return [
+        DrawnAttempt(str(draw), int(place), str(task), int(number))
+        for draw, place, task, number in rows
+    ]
 
 
 def decide_label(labels: Iterable[Label | None]) -> bool | None:
@@ -221,22 +259,24 @@ def load_label_counts(queries: Queries, run: int) -> LabelCounts | None:
     if not labels:
         return None
     rows = queries._all(
-        "SELECT t.task, a.number, a.verdict FROM judged a JOIN tasks t ON t.key = a.task "
+        "SELECT t.task, a.number, a.verdict, a.why FROM judged a JOIN tasks t ON t.key = a.task "
         "WHERE a.run = ? AND a.verdict IS NOT NULL AND EXISTS (SELECT 1 FROM labels l "
         "WHERE l.run = a.run AND l.task = a.task AND l.number = a.number)",
         run,
     )
-    verdicts = {(str(task), int(number)): Verdict(int(verdict)) for task, number, verdict in rows}
-    draws = dict.fromkeys(drawn.draw for drawn in load_draws(queries, run))
-    return count_labels(labels, verdicts, tuple(draws))
+    verdicts = {
+        (str(task), int(number)): (Verdict(int(verdict)), str(why or ""))
+        for task, number, verdict, why in rows
+    }
+    return count_labels(labels, verdicts, load_all_draws(queries, run))
 
 
 def count_labels(
     labels: Sequence[StoredLabel],
-    verdicts: dict[tuple[str, int], Verdict],
-    draws: tuple[str, ...] = (),
+    verdicts: Mapping[tuple[str, int], tuple[Verdict, str]],
+    draws: Sequence[DrawnAttempt] = (),
 ) -> LabelCounts:
-    """Count labels against verdicts; an attempt without a verdict is left out."""
+    """Count labels against verdicts and categories; an attempt without a verdict is left out."""
     by_attempt: dict[tuple[str, int], dict[str, Label]] = {}
     for label in labels:
         if label.label is not None:
@@ -244,45 +284,83 @@ def count_labels(
     scored = {
         place: people
         for place, people in by_attempt.items()
-        if verdicts.get(place, Verdict.MISSING) is not Verdict.MISSING
+        if verdicts.get(place, _NO_VERDICT)[0] is not Verdict.MISSING
     }
     units = [
         [int(label) for label in people.values() if label is not Label.SKIPPED]
         for people in scored.values()
     ]
+    rows, categories = [], dict[str, list[tuple[str, bool, bool | None]]]()
+    for place, people in sorted(scored.items()):
+        verdict, why = verdicts[place]
+        row = (place[0], verdict is Verdict.PASSED, decide_label(people.values()))
+        rows.append(row)
+        if verdict is Verdict.FAILED and why:
+            categories.setdefault(why, []).append(row)
+    by_verdict, by_attempts = _single_draws(draws, by_attempt.keys())
     return LabelCounts.from_rows(
-        (
-            (place[0], verdicts[place] is Verdict.PASSED, decide_label(people.values()))
-            for place, people in sorted(scored.items())
-        ),
-        draws=draws,
+        rows,
+        draws=tuple(dict.fromkeys(drawn.draw for drawn in draws)),
         people=len({label.person for label in labels}),
         agreement=krippendorff_alpha(units),
+        by_verdict=by_verdict,
+        by_attempts=by_attempts,
+        categories={why: LabelCounts.from_rows(part) for why, part in sorted(categories.items())},
     )
+
+
+_NO_VERDICT = (Verdict.MISSING, "")
+
+
+def _single_draws(
+    draws: Sequence[DrawnAttempt], looked_at: Collection[tuple[str, int]]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Tasks that draws of single attempts reached, by verdict and without regard to it.
+
+    Not among them are tasks that were drawn whole. While such a draw is not finished, only its
+    tasks before the first unfinished one count: later ones are whole by the other draw.
+    """
+    reached: dict[DrawKind, set[str]] = {kind: set() for kind in DrawKind}
+    whole: dict[str, list[DrawnAttempt]] = {}
+    for drawn in draws:
+        kind = DrawKind.of(drawn.draw)
+        reached[kind].add(drawn.task)
+        if kind is DrawKind.WHOLE_TASKS:
+            whole.setdefault(drawn.draw, []).append(drawn)
+    fair: set[str] = set()
+    for attempts in whole.values():
+        tasks = dict.fromkeys(drawn.task for drawn in sorted(attempts, key=lambda one: one.place))
+        unfinished = {one.task for one in attempts if (one.task, one.number) not in looked_at}
+        fair |= set(takewhile(lambda task: task not in unfinished, tasks))  # noqa: B023
+    by_verdict = reached[DrawKind.BY_VERDICT] - fair
+    return frozenset(by_verdict), frozenset(reached[DrawKind.ATTEMPTS] - fair)
 
 
 def label_texts(queries: Queries, run: int) -> dict[tuple[str, int], str]:
     """The labels of each attempt as JSON, as an export has them."""
-    draws = {(drawn.task, drawn.number): drawn.draw for drawn in load_draws(queries, run)}
     entries: dict[tuple[str, int], list[dict[str, object]]] = {}
     for label in load_labels(queries, run):
-        place = (label.task, label.number)
         entry = {key: value for key, value in label.to_dict().items() if key in _EXPORTED}
-        entries.setdefault(place, []).append(entry | {"draw": draws.get(place, "")})
-    return {
-        place: json.dumps(entries.get(place, [{"draw": draws.get(place, "")}]), ensure_ascii=False)
-        for place in {**dict.fromkeys(draws), **dict.fromkeys(entries)}
-    }
+        entries.setdefault((label.task, label.number), []).append(entry)
+    for drawn in load_all_draws(queries, run):
+        entry = {"draw": drawn.draw, "place": drawn.place}
+        entries.setdefault((drawn.task, drawn.number), []).append(entry)
+    return {place: json.dumps(parts, ensure_ascii=False) for place, parts in entries.items()}
 
 
 _EXPORTED = ("person", "label", "note", "at")
 
 
-def parse_labels(task: str, number: int, text: str) -> tuple[list[StoredLabel], list[str]]:
+def parse_labels(task: str, number: int, text: str) -> tuple[list[StoredLabel], list[DrawnAttempt]]:
     """The labels and draws of an attempt from :func:`label_texts`."""
     try:
         entries = json.loads(text)
-        draws = [str(entry["draw"]) for entry in entries if entry.get("draw")]
+        places = {
+            str(entry["draw"]): int(entry.get("place") or 0)
+            for entry in entries
+            if entry.get("draw")
+        }
+        draws = [DrawnAttempt(draw, place, task, number) for draw, place in places.items()]
         labels = [
             StoredLabel(
                 *(task, number, str(entry["person"]), Label.of(str(entry["label"]))),
@@ -305,12 +383,12 @@ def labels_from_attempts(attempts: Attempts | None) -> LabelCounts | None:
     if attempts is None or "labels" not in attempts.extras:
         return None
     labels: list[StoredLabel] = []
-    draws: dict[str, None] = {}
+    draws: list[DrawnAttempt] = []
     verdicts = {}
     for attempt in attempts:
         if text := attempt.extras.get("labels"):
-            found, texts = parse_labels(attempt.task, attempt.number, text)
+            found, places = parse_labels(attempt.task, attempt.number, text)
             labels += found
-            draws |= dict.fromkeys(texts)
-            verdicts[attempt.task, attempt.number] = attempt.verdict
-    return count_labels(labels, verdicts, tuple(draws)) if labels else None
+            draws += places
+            verdicts[attempt.task, attempt.number] = (attempt.verdict, attempt.why or "")
+    return count_labels(labels, verdicts, draws) if labels else None

@@ -418,21 +418,6 @@ class Queries:
                 sources |= dict.fromkeys(call["priced"] for call in calls if call.get("priced"))
         return list(sources)
 
-    def votes(self, run: int | None) -> list[list[bool]]:
-        """Verdicts of every judge that is a model and judged an attempt several times."""
-        votes: list[list[bool]] = []
-        last = (-1, -1)
-        while rows := self._all(
-            "SELECT task, number, body FROM calls WHERE run = ? AND (task, number) > (?, ?) "
-            f"ORDER BY task, number LIMIT {_BODIES_AT_ONCE}",
-            run,
-            *last,
-        ):
-            last = rows[-1][:2]
-            calls = (call for *_, body in rows for call in json.loads(zlib.decompress(bytes(body))))
-            votes += [call["votes"] for call in calls if call.get("votes")]
-        return votes
-
     def leaks(self, run: int) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference leaked), in order."""
         return self._all(

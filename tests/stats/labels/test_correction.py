@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -168,6 +170,23 @@ def test_refusals_say_what_to_do() -> None:
         correct(outcomes, too_many, "pass^2")
 
 
+def test_whole_tasks_count_only_where_all_had_the_same_chance() -> None:
+    outcomes, true, judged = simulate(6)
+    few = frozenset(map(str, range(4, 12)))
+    for name in ("by_verdict", "by_attempts"):
+        labels = label(12, true, judged, **{name: few})
+        if name == "by_attempts":  # with 8 attempts at every task the chances are the same
+            assert correct(outcomes, labels, "pass^2").labeled_tasks == 12
+            sizes = [*outcomes.n.tolist()[:-1], 9]
+            outcomes = Outcomes.from_counts(sizes, outcomes.c.tolist())
+        with pytest.raises(InvalidValue, match="4 tasks of a fair choice") as refusal:
+            correct(outcomes, labels, "pass^2")
+        assert "draw_whole_tasks" in str(refusal.value.hint)
+        assert "RUN" not in str(refusal.value.hint)
+    whole = label(50, true, judged, by_verdict=few)
+    assert correct(outcomes.take(np.arange(49)), whole.take(np.arange(49)), "pass^2").weight == 0
+
+
 def test_skipped_labels_and_missing_attempts_widen() -> None:
     outcomes, true, judged = simulate(7)
     plain = correct(outcomes, label(20, true, judged), "pass^2").estimate
@@ -224,6 +243,9 @@ def test_the_error_of_a_judge() -> None:
     assert error.false_failures.low < 0.2 < error.false_failures.high
     assert set(error.groups["kind"]) == {"x", "y"}
     assert error.groups["kind"]["x"][0].rate is None
+    timeouts = LabelCounts.from_rows([("b", False, True), ("c", False, False)])
+    by_category = judge_error(outcomes, replace(labels, categories={"timeout": timeouts}))
+    assert by_category.categories["timeout"].rate == pytest.approx(0.5)
 
 
 def test_single_labels_give_the_exact_interval_of_a_share() -> None:

@@ -34,7 +34,9 @@ def word_flag(name: str, value: Any) -> str:
     """The flag of an option of the library, such as ``--margin 5`` for ``margin=0.05``."""
     if name in ("mean", "icc", "correlation"):
         return f"--assume {name}" if value is None else f"--assume {name}={value}"
-    flag = f"--{name.replace('_', '-')}"
+    if name == "draw_whole_tasks":  # a function in Python, a command here
+        return "passhat label RUN --whole-tasks 20"
+    flag = f"--{'corrected' if name == 'correction' else name.replace('_', '-')}"
     if value is None or value is True:
         return flag
     if name in ("margin", "max_missing"):  # a share in Python, points on the command line

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.store.labels import StoredLabel
 
-__all__ = ["CORRECTIONS", "corrected_option", "labels_option", "read_label_table", "with_labels"]
+__all__ = [
+    "CORRECTIONS",
+    "LabelRow",
+    "corrected_option",
+    "labels_option",
+    "read_label_table",
+    "refuse_contradictions",
+    "refuse_strangers",
+    "with_labels",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 CORRECTIONS = {"whole-tasks": "whole tasks", "errors": "errors"}
@@ -62,10 +71,24 @@ def labels_option(function: F) -> F:
     )(function)
 
 
-def read_label_table(path: str, person: str = "") -> list[tuple[str, StoredLabel]]:
-    """The rows of a CSV with their run (empty where none is named); rows without a label are not.
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """A label with its place in a table; ``run`` is empty where the table names none."""
 
-    Columns: task, attempt, label; run, person, note and at if there are.
+    run: str
+    label: StoredLabel
+    source: str
+    line: int
+
+
+_SEPARATORS = ",;\t"
+
+
+def read_label_table(path: str, person: str = "") -> list[LabelRow]:
+    """The rows of a table that have a label.
+
+    Columns: task, attempt, label; run, person, note and at if there are. Spreadsheets of many
+    countries separate them by semicolons.
     """
     from passhat._display import csv_text
     from passhat.errors import PasshatError, ReadError
@@ -76,7 +99,9 @@ def read_label_table(path: str, person: str = "") -> list[tuple[str, StoredLabel
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ReadError(f"cannot be read: {why}.", source=path) from None
-    rows = csv.DictReader(text.splitlines(keepends=True))
+    first = text.partition("\n")[0]
+    separator = max(_SEPARATORS, key=first.count)
+    rows = csv.DictReader(text.splitlines(keepends=True), delimiter=separator)
     names = rows.fieldnames or []
     lacking = [name for name in ("task", "attempt", "label") if name not in names]
     if lacking:
@@ -104,34 +129,81 @@ def read_label_table(path: str, person: str = "") -> list[tuple[str, StoredLabel
             ) from None
         name = cells.get("person") or person or "table"
         note, at = cells.get("note", ""), cells.get("at", "")
-        labels.append(
-            (cells.get("run", ""), StoredLabel(cells["task"], number, name, label, note, at))
-        )
+        stored = StoredLabel(cells["task"], number, name, label, note, at)
+        labels.append(LabelRow(cells.get("run", ""), stored, path, where))
     return labels
+
+
+def refuse_contradictions(rows: Iterable[LabelRow]) -> None:
+    """Refuse two different labels of one person for one attempt."""
+    from passhat.errors import ReadError
+
+    earlier: dict[tuple[str, str, int, str], LabelRow] = {}
+    for row in rows:
+        label = row.label
+        before = earlier.setdefault((row.run, label.task, label.number, label.person), row)
+        if before.label.label != label.label:
+            where = f"line {before.line}"
+            if before.source != row.source:
+                where += f" of {before.source}"
+            raise ReadError(
+                f"calls {label.task}#{label.number} {label.label}, and {where} calls it "
+                f"{before.label.label}, both by {label.person}.",
+                source=row.source,
+                line=row.line,
+                hint="Keep one of the two rows; labels of two people need a column person.",
+            )
+
+
+def refuse_strangers(rows: Iterable[LabelRow], attempts: Container[tuple[str, int]]) -> None:
+    """Refuse labels of attempts that no run has, or that no judge has judged."""
+    from passhat.errors import ReadError
+
+    for row in rows:
+        if (row.label.task, row.label.number) not in attempts:
+            raise ReadError(
+                f"labels {row.label.task}#{row.label.number}, and there is no such attempt with a "
+                "verdict.",
+                source=row.source,
+                line=row.line,
+                hint="The columns task and attempt name it as passhat export does; attempts count "
+                "from 1. Remove the row if it is about another run.",
+            )
 
 
 def with_labels(runs: Sequence[Run], files: Iterable[str]) -> list[Run]:
     """The runs with the labels of tables; a row without a run is about every run that has it."""
     from passhat.errors import InvalidValue
+    from passhat.stats.outcomes import Verdict
     from passhat.store.labels import count_labels
 
     rows = [row for path in files for row in read_label_table(path)]
     if not rows:
         return list(runs)
-    labeled = []
+    refuse_contradictions(rows)
+    labeled, judged = [], set[tuple[str, int]]()
     for run in runs:
         if run.attempts is None:
             raise InvalidValue(
                 f"{run.name} is known by its counts only, so labels of attempts cannot be matched."
             )
-        verdicts = {(attempt.task, attempt.number): attempt.verdict for attempt in run.attempts}
-        ours = [label for name, label in rows if name in ("", run.name, run.id)]
+        verdicts = {
+            (attempt.task, attempt.number): (attempt.verdict, attempt.why or "")
+            for attempt in run.attempts
+            if attempt.verdict is not Verdict.MISSING
+        }
+        judged |= verdicts.keys()
+        named = [row for row in rows if row.run in (run.name, run.id) and row.run]
+        refuse_strangers(named, verdicts)
+        ours = [row.label for row in rows if row.run in ("", run.name, run.id)]
         matches = [label for label in ours if (label.task, label.number) in verdicts]
         counts = count_labels(matches, verdicts) if matches else None
         labeled.append(replace(run, labels=counts or run.labels))
+    refuse_strangers((row for row in rows if not row.run), judged)
     if all(run.labels is None for run in labeled):
+        names = dict.fromkeys(row.run for row in rows)
         raise InvalidValue(
-            "none of the labels is about an attempt of these runs.",
-            hint="The columns task and attempt should name them as passhat export does.",
+            f"none of the labels is about these runs: they name {', '.join(names)}.",
+            hint=f"The runs are {', '.join(run.name for run in runs)}.",
         )
     return labeled

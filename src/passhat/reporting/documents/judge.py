@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from passhat._display import counted, percent, percent_range
 from passhat._serialize import Plain
@@ -21,7 +21,12 @@ from passhat.reporting.view import RunReport, estimate_text
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat, Rate
 from passhat.stats.labels import Corrected, ErrorRate, JudgeError, correct, judge_error
-from passhat.stats.labels.agreement import NoiseShares, share_noise
+from passhat.stats.labels.agreement import (
+    FEWEST_VOTED_TASKS,
+    NoiseShares,
+    count_voted_tasks,
+    share_noise,
+)
 from passhat.stats.labels.correction import Correction
 from passhat.stats.labels.judge_error import JudgeCheck, VariantFlips
 from passhat.stats.labels.label_plan import LabelPlan
@@ -39,6 +44,7 @@ __all__ = [
     "correct_lifts",
     "correct_run",
     "corrected_blocks",
+    "corrected_headline",
     "judge_blocks",
     "judge_check_document",
     "judge_facts",
@@ -89,6 +95,13 @@ def judge_blocks(run: RunReport) -> Iterator[Block]:
         )
         header = (name, "false passes", "false failures")
         yield Table(header, rows, f"The judge's errors by {name}", level=Level.FULL)
+    if error.categories:
+        yield Table(
+            ("failure", "right after all"),
+            tuple((why, _rate_text(rate)) for why, rate in error.categories.items()),
+            "The judge's failures that people call right, by category",
+            level=Level.FULL,
+        )
 
 
 def noise_facts(run: Run) -> NoiseShares | None:
@@ -100,6 +113,13 @@ def noise_blocks(run: RunReport) -> Iterator[Block]:
     """One line on where the disagreement comes from, and what would reduce it."""
     noise = run.sections.get("noise")
     if not isinstance(noise, NoiseShares):
+        tasks = count_voted_tasks(run.run.judge_votes)
+        if 0 < tasks < FEWEST_VOTED_TASKS:
+            yield Sentence(
+                f"Noise: the judge voted several times on several attempts of "
+                f"{counted(tasks, 'task')}; its share of the disagreement is told from "
+                f"{FEWEST_VOTED_TASKS} tasks on."
+            )
         return
     advice = "re-judging buys little, re-running does"
     if noise.low > 0.5:
@@ -110,6 +130,11 @@ def noise_blocks(run: RunReport) -> Iterator[Block]:
         f"Noise: {percent(noise.judge, 0)} ({percent_range(noise.low, noise.high)}) of the "
         f"disagreement within tasks is the judge's: {advice}. It contradicts itself on "
         f"{noise.contradicted:,} of {counted(noise.attempts, 'attempt')}."
+    )
+    yield Note(
+        "The rest of the disagreement is the agent's and, where a suite has one, its simulated "
+        "user's; those two are not told apart.",
+        level=Level.FULL,
     )
 
 
@@ -133,11 +158,10 @@ def meaning_text(error: JudgeError, k: int) -> str:
     rate = error.false_failures
     if rate.rate is None:
         return "No right attempt is labeled, so what that does to pass^k is unknown."
-    read = (1 - rate.rate) ** k
-    worst = (1 - rate.high) ** k
+    ends = percent_range((1 - rate.high) ** k, (1 - rate.low) ** k)
     return (
-        f"An agent that is always right would read pass^{k} = {percent(read, 0)} "
-        f"(down to {percent(worst, 0)}) by this judge, if its errors strike all tasks alike."
+        f"An agent that is always right would read pass^{k} = {percent((1 - rate.rate) ** k, 0)} "
+        f"({ends}) by this judge, if its errors strike all tasks alike."
     )
 
 
@@ -184,6 +208,14 @@ def correct_run(
     )
 
 
+def corrected_headline(run: RunReport) -> str:
+    """The first sentence of a report by corrected numbers; empty where nothing is corrected."""
+    report = run.sections.get("corrected")
+    if not isinstance(report, CorrectedReport) or not report.estimates:
+        return ""
+    return replace(run, estimates=tuple(one.estimate for one in report.estimates)).headline
+
+
 def corrected_blocks(run: RunReport) -> Iterator[Block]:
     """The corrected numbers, with the judge's beside them."""
     report = run.sections.get("corrected")
@@ -194,8 +226,17 @@ def corrected_blocks(run: RunReport) -> Iterator[Block]:
 def corrected_tables(report: CorrectedReport) -> Iterator[Block]:
     """A table of corrected numbers for each population, and what they rest on."""
     first = report.estimates[0]
+    ends: list[list[tuple[float | None, float | None]]] = []
     for population in dict.fromkeys(one.estimate.population for one in report.estimates):
         part = [one for one in report.estimates if one.estimate.population is population]
+        ends.append([(one.estimate.low, one.estimate.high) for one in part])
+        if ends[0] == ends[-1] and len(ends) > 1:
+            yield Note(
+                f"For {population} the intervals are the same: which tasks were labeled varies no "
+                "less than which tasks there are.",
+                level=Level.FULL,
+            )
+            continue
         level = f"{100 * (part[0].estimate.level or 0):g}%"
         yield Table(
             ("metric", "corrected", "by the judge alone"),
@@ -214,10 +255,11 @@ def corrected_tables(report: CorrectedReport) -> Iterator[Block]:
 def rests_text(corrected: Corrected) -> str:
     """The labels that a corrected number rests on."""
     if corrected.correction is Correction.WHOLE_TASKS:
-        return (
-            f"{counted(corrected.labeled_tasks, 'task')} of {corrected.estimate.tasks:,} labeled "
-            f"whole ({counted(corrected.labels, 'label')})"
-        )
+        tasks = f"{counted(corrected.labeled_tasks, 'task')} of {corrected.estimate.tasks:,}"
+        labels = counted(corrected.labels, "label")
+        if corrected.skipped:
+            return f"{tasks} looked at whole ({labels}, {corrected.skipped:,} attempts without one)"
+        return f"{tasks} labeled whole ({labels})"
     errors = corrected.errors
     assert errors is not None
     return (
@@ -246,11 +288,9 @@ def correct_lifts(
 def with_corrected_lifts(
     document: Document, lifts: Sequence[CorrectedLift], names: tuple[str, str]
 ) -> Document:
-    """The document of a comparison, with the corrected lifts at its end."""
-    return Document(
-        document.title,
-        (*document.sections, Section("corrected", tuple(_lift_blocks(lifts, names)))),
-    )
+    """The document of a comparison, with the corrected lifts before the judge's own."""
+    corrected = (*_lift_blocks(lifts, names), Note("From here on by the judge alone."))
+    return Document(document.title, (Section("corrected", corrected), *document.sections))
 
 
 def _lift_blocks(lifts: Sequence[CorrectedLift], names: tuple[str, str]) -> Iterator[Block]:

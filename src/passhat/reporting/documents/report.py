@@ -39,6 +39,7 @@ from passhat.reporting.documents.causes import (
 )
 from passhat.reporting.documents.judge import (
     corrected_blocks,
+    corrected_headline,
     judge_blocks,
     judge_facts,
     noise_blocks,
@@ -174,7 +175,12 @@ def _heading(run: RunReport) -> Iterator[Block]:
 
 def _headline(run: RunReport) -> Iterator[Block]:
     yield from first_warning(run.warnings)
-    yield Sentence(run.headline, "lead")
+    corrected = corrected_headline(run)
+    if corrected:
+        yield Sentence(f"Corrected by labels: {corrected}", "lead")
+        yield Sentence(f"By the judge alone: {run.headline}")
+    else:
+        yield Sentence(run.headline, "lead")
     for note in doubt_notes(run.run):
         yield Sentence(f"{upper_first(note)}.", level=Level.SHORT)
 
@@ -213,8 +219,11 @@ def _label_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
-    """pass^k and pass@k over k, or the requested metrics, in a few rows."""
-    if run.nothing_answered:
+    """pass^k and pass@k over k, or the requested metrics, in a few rows.
+
+    The table of corrected numbers has the judge's beside them.
+    """
+    if run.nothing_answered or "corrected" in run.sections:
         return
     estimates = run.main_estimates
     hats, ats, _ = estimates_over_k(estimates)

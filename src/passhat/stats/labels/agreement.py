@@ -21,7 +21,14 @@ import numpy as np
 
 from passhat._serialize import Plain
 
-__all__ = ["NoiseShares", "cohen_kappa", "krippendorff_alpha", "share_noise"]
+__all__ = [
+    "FEWEST_VOTED_TASKS",
+    "NoiseShares",
+    "cohen_kappa",
+    "count_voted_tasks",
+    "krippendorff_alpha",
+    "share_noise",
+]
 
 
 def krippendorff_alpha(units: Iterable[Sequence[int]]) -> float | None:
@@ -75,7 +82,8 @@ def cohen_kappa(pairs: Iterable[tuple[int, int]]) -> float | None:
 
 
 _SEED, _DRAWS = 20_251_120, 2_000
-_FEWEST_TASKS = 5
+FEWEST_VOTED_TASKS = 5
+"""Tasks with two attempts with two votes below which the judge's share is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,7 @@ def share_noise(votes: Iterable[tuple[str, int, int]], level: float = 0.95) -> N
             contradicted += 0 < passes < count
     parts = [_split(rows) for rows in by_task.values() if len(rows) > 1]
     within, total = np.array(parts, np.float64).reshape(-1, 2).T
-    if len(parts) < _FEWEST_TASKS or not total.sum():
+    if len(parts) < FEWEST_VOTED_TASKS or not total.sum():
         return None
     rng = np.random.default_rng(_SEED)
     weights = rng.standard_gamma(1.0, (_DRAWS, len(parts)))
@@ -127,6 +135,12 @@ def share_noise(votes: Iterable[tuple[str, int, int]], level: float = 0.95) -> N
     return NoiseShares(
         share, min(low, share), max(high, share), contradicted, attempts, len(parts), level
     )
+
+
+def count_voted_tasks(votes: Iterable[tuple[str, int, int]]) -> int:
+    """Tasks with two attempts that have two votes each."""
+    attempts = Counter(task for task, _, count in votes if count > 1)
+    return sum(count > 1 for count in attempts.values())
 
 
 def _split(rows: list[tuple[int, int]]) -> tuple[float, float]:

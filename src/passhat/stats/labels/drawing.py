@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from passhat._display import counted
 from passhat.errors import InvalidValue
 
-__all__ = ["Draw", "draw_attempts", "draw_whole_tasks"]
+__all__ = ["Draw", "DrawKind", "draw_attempts", "draw_whole_tasks"]
 
 Attempt = tuple[str, int]
+
+
+class DrawKind(StrEnum):
+    """What a draw gave the same chance: tasks, attempts, or attempts of the same verdict."""
+
+    WHOLE_TASKS = "whole tasks"
+    ATTEMPTS = "attempts"
+    BY_VERDICT = "attempts by verdict"
+    OTHER = "not by passhat"
+
+    @classmethod
+    def of(cls, text: str) -> DrawKind:
+        """The kind of a draw by the record of it.
+
+        Examples
+        --------
+        >>> print(DrawKind.of("sample 5 of 9 passed and 2 of 3 failed, seed 1"))
+        attempts by verdict
+        """
+        return next((kind for kind, form in _RECORDS.items() if form.match(text)), cls.OTHER)
+
+
+_RECORDS = {
+    DrawKind.WHOLE_TASKS: re.compile(r"whole tasks \d+ of \d+, seed -?\d+$"),
+    DrawKind.ATTEMPTS: re.compile(r"sample \d+ of \d+, seed -?\d+$"),
+    DrawKind.BY_VERDICT: re.compile(r"sample \d+ of \d+ passed and \d+ of \d+ failed, seed -?\d+$"),
+}
+"""A draw is known by its record, in a store and in exports: the forms that are written below."""
 
 
 @dataclass(frozen=True, slots=True)

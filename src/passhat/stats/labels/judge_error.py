@@ -149,6 +149,8 @@ class JudgeError(Plain):
         The test whether errors depend on the task.
     groups : mapping
         Both rates for each value of each slice, as ``{"domain": {"retail": (...)}}``.
+    categories : mapping
+        For each failure category of the judge, the share of its attempts that people call right.
     level : float
         The confidence of the intervals.
     weighted : bool
@@ -160,12 +162,13 @@ class JudgeError(Plain):
     labels: LabelCounts
     alike: Alikeness
     groups: Mapping[str, Mapping[str, tuple[ErrorRate, ErrorRate]]]
+    categories: Mapping[str, ErrorRate]
     level: float
     weighted: bool
 
 
 def judge_error(outcomes: Outcomes, labels: LabelCounts, level: float = 0.95) -> JudgeError:
-    """The judge's error rates with intervals, overall and by slice."""
+    """The judge's error rates with intervals: overall, by slice and by failure category."""
     labels.check(outcomes)
     strata = Strata.of(outcomes, labels)
     weights = strata.weights if strata.is_weighted else (1.0, 1.0)
@@ -180,8 +183,13 @@ def judge_error(outcomes: Outcomes, labels: LabelCounts, level: float = 0.95) ->
         if len(parts) > 1:
             groups[name] = parts
     passes, failures = error_rates(labels, level, weights)
+    categories = {
+        why: _rate(part.right_failed, part.wrong_failed, 1.0, 1.0, level)
+        for why, part in labels.categories.items()
+    }
     return JudgeError(
-        passes, failures, labels, alikeness(labels), groups, level, strata.is_weighted
+        *(passes, failures, labels, alikeness(labels), groups, categories, level),
+        weighted=strata.is_weighted,
     )
 
 

@@ -27,6 +27,7 @@ from passhat.stats.labels.correction import (
     correct,
     corrected_values_by_task,
     label_tasks,
+    refuse_choice,
     task_values,
     value_range,
 )
@@ -106,12 +107,19 @@ class CorrectedLift(Plain):
 
 def require_labels(run: Run) -> LabelCounts:
     """The labels of a run; refuses one that has none."""
-    if run.labels is None or not run.labels.attempts:
+    if run.labels is not None and run.labels.attempts:
+        return run.labels
+    if run.labels is not None and run.labels.skipped_attempts:
         raise InvalidValue(
-            f"{run.name} has no labels, so nothing can be corrected.",
-            hint=Hint("Label attempts first: passhat label RUN {whole_tasks}", whole_tasks=20),
+            f"{counted(run.labels.skipped_attempts, 'attempt')} of {run.name} "
+            f"{'was' if run.labels.skipped_attempts == 1 else 'were'} looked at, and none has a "
+            "label: it was skipped, or as many people call it right as wrong.",
+            hint="Where people disagree, let one more person label.",
         )
-    return run.labels
+    raise InvalidValue(
+        f"{run.name} has no labels, so nothing can be corrected.",
+        hint=Hint("Label attempts first: {draw_whole_tasks}", draw_whole_tasks=None),
+    )
 
 
 def correct_lift(
@@ -235,6 +243,7 @@ def _by_whole_tasks(pair: _Pair) -> _Part:
         places, right = label_tasks(
             side.outcomes, side.labels, skipped_right=pair.skipped_right[place]
         )
+        refuse_choice(side.outcomes, side.labels, places)
         n, _ = side.outcomes.counts(pair.completions[place])
         if pair.completions[place] is Completion.AS_PASSED and side.outcomes.m is not None:
             right = right + side.outcomes.m[places]
@@ -311,6 +320,8 @@ def _by_errors(pair: _Pair) -> _Part:
     value = min(max(value, -1.0), 1.0)
     count = pair.a.labels.attempts + pair.b.labels.attempts
     judges = "one judge" if one_judge else "two judges"
+    if not (pair.a.judge and pair.b.judge):
+        judges = "each run by itself, as no judge is recorded"
     basis = f"{counted(count, 'label')}, error rates of {judges}"
     notes = ("assumes that the judge's errors strike attempts of all tasks alike", *notes)
     return _Part(value, max(min(low, value), -1.0), min(max(high, value), 1.0), basis, notes)

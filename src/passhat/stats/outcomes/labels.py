@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -36,6 +36,12 @@ class LabelCounts(Plain):
         How many people labeled.
     agreement : float or None
         Krippendorff's alpha, where attempts have labels of several people.
+    by_verdict, by_attempts : frozenset of str
+        Tasks with labels because single attempts were drawn: with other chances for the judge's
+        failures than for its passes, or with the same chance for each attempt. Whether all attempts
+        of such a task are labeled depends on the verdicts, or on the number of attempts.
+    categories : mapping
+        Labels of the attempts that the judge failed, by the category of the failure.
     """
 
     WRITTEN = (
@@ -52,6 +58,9 @@ class LabelCounts(Plain):
     draws: tuple[str, ...] = ()
     people: int = 1
     agreement: float | None = None
+    by_verdict: frozenset[str] = frozenset()
+    by_attempts: frozenset[str] = frozenset()
+    categories: Mapping[str, LabelCounts] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -140,12 +149,19 @@ class LabelCounts(Plain):
             draws=self.draws,
             people=self.people,
             agreement=self.agreement,
+            by_verdict=self.by_verdict,
+            by_attempts=self.by_attempts,
         )
+
+    @property
+    def looked_at(self) -> IntArray:
+        """Attempts at each task that have a label or were skipped."""
+        return self.right + self.wrong + self.skipped
 
     def check(self, outcomes: Outcomes) -> None:
         """Refuse labels that are not about these outcomes: more than a task has attempts."""
         places = self.places_in(outcomes)
-        looked_at = self.right + self.wrong + self.skipped
-        for task, count, place in zip(self.tasks, looked_at.tolist(), places.tolist(), strict=True):
+        counts = zip(self.tasks, self.looked_at.tolist(), places.tolist(), strict=True)
+        for task, count, place in counts:
             if place >= 0 and count > int(outcomes.n[place]):
                 raise InvalidValue(f"task {task!r} has more labels than attempts with a verdict.")
