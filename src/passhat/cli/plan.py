@@ -169,7 +169,7 @@ def command(
     if corrected is not None:
         is_other_plan = detect is not None or allocate or gate or against is not None
         run = _labeled_run(None if is_other_plan else source, run_name, how, terms, label_files)
-        return _plan_labels(run, metric, terms, half_width, as_json_text=as_json_text)
+        return _plan_labels(run, metric, terms, half_width, corrected, as_json_text=as_json_text)
     these = gate or terms.population is Population.THESE_TASKS
     make = plans.allocate if allocate else plans.plan_attempts if these else plans.plan_tasks
     _refuse_unused(make, assume)
@@ -244,7 +244,13 @@ def _labeled_run(
 
 
 def _plan_labels(
-    run: Run, metric: str, terms: Terms, half_width: float | None, *, as_json_text: bool
+    run: Run,
+    metric: str,
+    terms: Terms,
+    half_width: float | None,
+    correction: str,
+    *,
+    as_json_text: bool,
 ) -> ExitCode:
     """Print how much labels and attempts narrow the corrected interval."""
     from rich.console import Console
@@ -256,7 +262,7 @@ def _plan_labels(
     from passhat.stats.labels.label_plan import plan_labels
     from passhat.stats.labels.lifts import require_labels
 
-    plan = plan_labels(run.outcomes, require_labels(run), metric, terms, half_width)
+    plan = plan_labels(run.outcomes, require_labels(run), metric, terms, half_width, correction)
     if as_json_text:
         click.echo(as_json(plan), nl=False)
     else:

@@ -353,3 +353,28 @@ def test_a_plan_of_labels_reaches_a_goal_and_refuses_nonsense() -> None:
     for metric_word, goal in (("delta^2", None), ("pass^1", 0.7)):
         with pytest.raises(InvalidValue):
             plan_labels(outcomes, labels, metric_word, half_width=goal)
+
+
+def test_a_plan_of_labels_for_error_rates_says_what_comes_true() -> None:
+    """Twice the labels: the width that was foreseen from half of them, on average."""
+    foreseen, real = [], []
+    for seed in range(5):
+        outcomes, true, judged = simulate(400 + seed, error=0.08)
+        order = np.random.default_rng(seed).permutation(400).tolist()
+        rows = [(str(i // 8), judged[i // 8][i % 8], true[i // 8][i % 8]) for i in order]
+        parts = [LabelCounts.from_rows(rows[:count], draws=("drawn",)) for count in (150, 250)]
+        try:
+            plan = plan_labels(outcomes, parts[0], "pass^4", half_width=0.01, correction="errors")
+            found = correct(outcomes, parts[1], "pass^4", correction="errors").estimate
+        except InvalidValue:
+            continue
+        assert found.low is not None
+        assert found.high is not None
+        foreseen.append(next(one.half_width for one in plan.steps if one.more_labels == 100))
+        real.append((found.high - found.low) / 2)
+        assert plan.correction == "errors"
+        assert plan.labels == 150
+        assert plan.goal_labels is None
+        assert 0 < plan.label_share < 1
+    assert len(real) >= 3
+    assert np.mean(foreseen) == pytest.approx(np.mean(real), rel=0.2)

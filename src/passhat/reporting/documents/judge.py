@@ -323,14 +323,17 @@ def label_plan_document(plan: LabelPlan) -> Document:
         return f"{100 * width:.1f}"
 
     def blocks() -> Iterator[Block]:
+        basis = f"{counted(plan.labels, 'label')} of {counted(plan.labeled_tasks, 'whole task')}"
+        ideal = f"all {plan.tasks:,} tasks were labeled whole"
+        if plan.correction is Correction.ERRORS:
+            basis = f"error rates from {counted(plan.labels, 'label')}"
+            ideal = "the judge's error rates were known"
         yield Sentence(
-            f"{plan.metric} corrected by {counted(plan.labels, 'label')} of "
-            f"{counted(plan.labeled_tasks, 'whole task')}: {points(plan.half_width)} points either "
+            f"{plan.metric} corrected by {basis}: {points(plan.half_width)} points either "
             f"way ({points(plan.judged_half_width)} by the judge alone, its errors not counted).",
             "lead",
         )
-        share = percent(plan.label_share, 0)
-        yield Sentence(f"{share} of that would go if all {plan.tasks:,} tasks were labeled whole.")
+        yield Sentence(f"{percent(plan.label_share, 0)} of that would go if {ideal}.")
         rows = tuple(
             (
                 f"{step.more_labels:,}" if step.more_labels else "",
@@ -353,7 +356,8 @@ def _goal_text(plan: LabelPlan) -> str:
     if plan.goal_labels is not None:
         if not plan.goal_labels:
             return f"{goal}: reached today."
-        return f"{goal}: {counted(plan.goal_labels, 'more label')} of whole tasks."
+        kind = "attempts" if plan.correction is Correction.ERRORS else "whole tasks"
+        return f"{goal}: {counted(plan.goal_labels, 'more label')} of {kind}."
     if plan.goal_tasks is None:
         return f"{goal}: not reached by any suite."
     attempts = round(plan.goal_tasks * plan.attempts_per_task)

@@ -47,6 +47,7 @@ __all__ = [
     "check_alike",
     "correct",
     "corrected_values_by_task",
+    "error_parts",
     "label_tasks",
     "refuse_choice",
     "task_values",
@@ -54,6 +55,7 @@ __all__ = [
     "whole_sample",
 ]
 
+Ends = tuple[float, float]
 FEWEST_TASKS = 5
 """Whole tasks below which there is nothing to learn a judge's error from."""
 
@@ -483,11 +485,19 @@ def check_alike(test: Alikeness) -> tuple[str, ...]:
     return ()
 
 
-@on_one_thread
 def bound_by_errors(
     view: FilledOutcomes, metric: CountMetric, rates: ErrorRates, terms: Terms
 ) -> tuple[float, tuple[float, float]]:
     """The corrected mean, with ends that join the attempts' and the error rates' part."""
+    value, *parts = error_parts(view, metric, rates, terms)
+    return value, join_ends(value, parts)
+
+
+@on_one_thread
+def error_parts(
+    view: FilledOutcomes, metric: CountMetric, rates: ErrorRates, terms: Terms
+) -> tuple[float, Ends, Ends, Ends]:
+    """The corrected mean, and what attempts, false passes and false failures each move it to."""
     cells = view.histogram
     shares = cells.tasks / cells.size
 
@@ -507,8 +517,7 @@ def bound_by_errors(
         attempts = _gaffke_ends(view, metric, best, terms)
     by_a = [value_at(ErrorPair(a, best.b)) for a in (rates.low.a, rates.high.a)]
     by_b = [value_at(ErrorPair(best.a, b)) for b in (rates.low.b, rates.high.b)]
-    parts = (attempts, (min(by_a), max(by_a)), (min(by_b), max(by_b)))
-    return value, join_ends(value, parts)
+    return value, attempts, (min(by_a), max(by_a)), (min(by_b), max(by_b))
 
 
 def _gaffke_ends(
