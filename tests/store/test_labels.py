@@ -62,9 +62,9 @@ def test_labels_stand_beside_verdicts_and_the_newest_of_a_person_counts(tmp_path
     with open_store(str(tmp_path / "s.db")) as store:
         run = fill(store)
         before = list(store.verdicts(run))
-        assert add_labels(store, run, [StoredLabel("a", 1, "ada", Label.WRONG)]) == 1
-        assert add_labels(store, run, [StoredLabel("a", 1, "ada", Label.WRONG)]) == 0
-        assert add_labels(store, run, [StoredLabel("a", 1, "ada", Label.RIGHT)]) == 1
+        assert add_labels(store, run, [StoredLabel("a", 1, "ada", Label.WRONG)]).new == 1
+        assert add_labels(store, run, [StoredLabel("a", 1, "ada", Label.WRONG)]).new == 0
+        assert add_labels(store, run, [StoredLabel("a", 1, "ada", Label.RIGHT)]).changed == 1
         add_labels(store, run, [StoredLabel("a", 1, "bob", Label.WRONG)])
         assert words(store, run) == [("a", 1, "ada", "right"), ("a", 1, "bob", "wrong")]
         add_labels(store, run, [StoredLabel("a", 1, "bob", None)])

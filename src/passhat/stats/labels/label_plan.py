@@ -294,8 +294,10 @@ def _scale(strata: Strata, labels: LabelCounts, factor: float) -> tuple[Strata, 
         *(labels.right_passed_total, labels.right_failed_total),
         *(labels.wrong_passed_total, labels.wrong_failed_total),
     )
-    counts = [np.array([round(factor * total)]) for total in totals]
-    scaled = LabelCounts(("all",), *counts, np.zeros(1, np.int64))
+    right_passed, right_failed, wrong_passed, wrong_failed, skipped = (
+        np.array([round(factor * total)]) for total in (*totals, 0)
+    )
+    scaled = LabelCounts(("all",), right_passed, right_failed, wrong_passed, wrong_failed, skipped)
     passed = scaled.right_passed_total + scaled.wrong_passed_total
     return Strata(strata.passed, strata.failed, passed, scaled.attempts - passed), scaled
 

@@ -96,7 +96,8 @@ class LabelCounts(Plain):
         }
         draws = tuple(dict.fromkeys(draw for part in parts for draw in part.draws))
         people = max(part.people for part in parts)
-        return cls(tuple(names), agreement=None, draws=draws, people=people, **columns)
+        details = {**columns, "draws": draws, "people": people}
+        return cls(tuple(names), **details)  # type: ignore[arg-type]
 
     @property
     def right(self) -> IntArray:
