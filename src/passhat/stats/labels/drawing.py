@@ -18,7 +18,7 @@ Attempt = tuple[str, int]
 
 
 class DrawKind(StrEnum):
-    """What a draw gave the same chance: tasks, attempts, or attempts of the same verdict."""
+    """Units that a draw gave the same chance: tasks, attempts, or attempts of one verdict."""
 
     WHOLE_TASKS = "whole tasks"
     ATTEMPTS = "attempts"
