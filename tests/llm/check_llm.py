@@ -98,3 +98,61 @@ def _attempts(folder: Path) -> int:
         return 0
     with open_store() as store:
         return sum(run.attempts for run in store.runs())
+
+
+AGENT = """
+import random
+
+def answer(prompt, attempt):
+    i = int(attempt.task[1:])
+    right = i % 4 or random.Random(attempt.seed).random() < 0.5
+    return str(2 * i + 1 if right else 7 * i + 100)
+"""
+
+
+def test_labels_correct_a_judge_that_is_a_small_model(url: str, folder: Path) -> None:
+    """The model judges another agent, whose truth is known; labels of 14 of 20 tasks correct it."""
+    (folder / "sums.py").write_text(AGENT)
+    judge = f"openai:smollm2@{url}/v1?max_tokens=40"
+    lines = [
+        {
+            "id": task["id"],
+            "prompt": task["prompt"],
+            "rubric": f"PASS if the answer is {task['answer']}, otherwise FAIL.",
+            "judge": judge,
+            "repeats": 1,
+        }
+        for task in TASKS
+    ]
+    (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    passhat = [sys.executable, "-m", "passhat"]
+    words = ["run", "-s", "jsonl:judged.jsonl", "-a", "python:sums:answer", "-n", "2"]
+    done = subprocess.run(
+        [*passhat, *words, "--jobs", "2", "--keep-going"], capture_output=True, text=True
+    )
+    assert done.returncode in (0, 4), done.stderr  # 4: the judge reached no verdict somewhere
+    rows = ["task,attempt,label"]
+    with open_store() as store:
+        (run,) = store.runs()
+        for task, number, verdict in store.verdicts(run.id):
+            attempt = store.attempt(run.id, task, number)
+            assert attempt is not None
+            (said,) = (turn["text"] for turn in attempt.transcript if turn["role"] == "agent")
+            label = "right" if said == str(2 * int(task[1:]) + 1) else "wrong"
+            if int(task[1:]) < 14 and int(verdict) >= 0:
+                rows.append(f"{task},{number},{label}")
+    Path("labels.csv").write_text("\n".join(rows) + "\n")
+    label_words = ["label", "latest", "--from", "labels.csv", "--person", "script"]
+    done = subprocess.run([*passhat, *label_words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = ["report", "latest", "-k", "1,2", "--corrected", "--json"]
+    done = subprocess.run([*passhat, *report], capture_output=True, text=True)
+    assert done.returncode in (0, 4), done.stderr
+    (data,) = json.loads(done.stdout)["runs"]
+    truth = {"pass^1": 0.75 + 0.25 * 0.5, "pass^2": 0.75 + 0.25 * 0.25}
+    held = {
+        one["metric"]: one["low"] <= truth[one["metric"]] <= one["high"]
+        for one in data["sections"]["corrected"]["estimates"]
+        if one["metric"] in truth and one["about"] == "new tasks"
+    }
+    assert held == dict.fromkeys(truth, True)

@@ -93,6 +93,31 @@ def test_a_judge_that_drifted_is_told_by_its_anchors(
         assert run.passed == 6  # nothing was stored
 
 
+def test_every_run_judges_the_labeled_attempts_of_an_earlier_one_again(
+    passhat: Passhat, write_suite: Callable[..., None]
+) -> None:
+    write_suite("python:panel_models:fair")
+    make_run(passhat)
+    rows = [f"t{i},{j},{'right' if i % 2 or j == 1 else 'wrong'}" for i in range(4) for j in (1, 2)]
+    Path("labels.csv").write_text("task,attempt,label\n" + "\n".join(rows) + "\n")
+    assert passhat("label", "latest", "--from", "labels.csv", "--person", "ada").code == 0
+    run = ("run", "-s", "jsonl:tasks.jsonl", "-a", "python:panel_models:answer", "-n", 1, "--name")
+    same = passhat(*run, "same")
+    assert same.code == 0
+    assert "Anchors:" not in same.out
+    assert "0 verdicts differ" in " ".join(passhat("report", "latest", "--full").out.split())
+    write_suite("python:panel_models:kind")
+    shown = " ".join(passhat(*run, "drifted").out.split())
+    assert (
+        "Anchors: of 8 labeled attempts of an earlier run that this judge judged again, 2 verdicts "
+        "differ (0 now failed, 2 now passed); 8 were right then, 6 are now." in shown
+    )
+    (data,) = json.loads(passhat("report", "latest", "--json").out)["runs"]
+    assert data["sections"]["anchors"]["right_now"] == 6
+    with open_store() as store:
+        assert sorted(run.passed for run in store.runs()) == [4, 4, 6]
+
+
 def test_a_panel_decides_by_the_majority_of_all_votes(
     passhat: Passhat, write_suite: Callable[..., None]
 ) -> None:

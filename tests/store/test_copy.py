@@ -89,6 +89,7 @@ def test_blocks_of_any_size_hold_every_attempt_once(
         "judgements": 5,
         "labels": 0,
         "label_draws": 0,
+        "anchors": 0,
     }
 
 

@@ -121,6 +121,7 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
             "DROP INDEX attempts_ended; DROP INDEX attempts_leaks; DROP INDEX tasks_of; "
             "DROP VIEW judged; DROP TABLE judgements; DROP TABLE leases; DROP TABLE calls; "
             "DROP TABLE origins; DROP TABLE labels; DROP TABLE label_draws; "
+            "DROP TABLE anchors; "
             "ALTER TABLE runs DROP COLUMN total; "
             "ALTER TABLE runs DROP COLUMN allocation; ALTER TABLE runs DROP COLUMN revision; "
             "ALTER TABLE runs DROP COLUMN generation; ALTER TABLE attempts DROP COLUMN score; "

@@ -155,7 +155,7 @@ def test_a_store_of_a_newer_version_is_refused_and_an_older_one_brought_up(
         other.execute("UPDATE passhat_store SET version = %s", (VERSION + 1,))
         with pytest.raises(ReadError, match="newer passhat"):
             open_store(postgres_address)
-        other.execute("DROP TABLE leases, calls, origins, labels, label_draws")
+        other.execute("DROP TABLE leases, calls, origins, labels, label_draws, anchors")
         other.execute("DROP INDEX tasks_of CASCADE")
         other.execute(
             "ALTER TABLE runs DROP COLUMN total, DROP COLUMN allocation, "

@@ -201,24 +201,21 @@ def judge_check_command(
     from passhat.stats.labels.judge_error import summarize_check
     from passhat.stats.outcomes import Verdict
     from passhat.store import open_store
-    from passhat.store.labels import decide_label, load_labels
+    from passhat.store.labels import decide_labels, load_labels
     from passhat.suites import load_suite
 
     with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         loaded = load_suite(suite or suite_of(stored))
         attach_judges(loaded)
-        by_attempt: dict[tuple[str, int], list[object]] = {}
-        for label in load_labels(store._queries, store._key(stored.id)):
-            by_attempt.setdefault((label.task, label.number), []).append(label.label)
-        labels = {place: decide_label(words) for place, words in by_attempt.items()}  # type: ignore[arg-type]
+        labels = decide_labels(load_labels(store._queries, store._key(stored.id)))
         places = [
             (task, number)
             for task, number, verdict in store.verdicts(stored.id)
             if verdict is not Verdict.MISSING
         ]
-        anchors = [place for place in places if labels.get(place) is not None]
-        others = [place for place in places if labels.get(place) is None]
+        anchors = [place for place in places if place in labels]
+        others = [place for place in places if place not in labels]
         chosen = [
             place
             for part in (anchors, others)

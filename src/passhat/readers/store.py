@@ -44,6 +44,7 @@ from passhat.store.labels import (
     JudgeVotes,
     add_labels,
     label_texts,
+    load_anchors,
     load_label_counts,
     load_votes,
     parse_labels,
@@ -229,6 +230,7 @@ def _as_run(
         reading=(note, *price_notes, *_vote_notes(votes), *reading),
         labels=load_label_counts(store._queries, store._key(stored.id)),
         judge_votes=_votes_by_attempt(votes),
+        anchors=load_anchors(store._queries, stored.id) if votes else (),
     )
 
 

@@ -12,11 +12,13 @@ import asyncio
 import re
 import shlex
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from passhat._serialize import Plain
 from passhat.errors import ReadError, shorten
@@ -28,9 +30,18 @@ from passhat.runner.redaction import Redactor
 from passhat.stats.labels.judge_error import AGAIN, CheckedAttempt
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, Ended, JudgementSource, RunRecord, Store, StoredJudgement
+from passhat.store.labels import choose_anchors, save_anchor
 from passhat.suites.base import REMARKS, Episode, Judgement, Suite, Task, Turn
 
-__all__ = ["VARIANTS", "Outcome", "Regraded", "check_attempts", "judge_into_store", "regrade"]
+__all__ = [
+    "VARIANTS",
+    "Outcome",
+    "Regraded",
+    "check_attempts",
+    "judge_anchors",
+    "judge_into_store",
+    "regrade",
+]
 
 
 def judge_into_store(
@@ -366,6 +377,30 @@ async def check_attempts(
     finally:
         await maybe_await(suite.close())
     return checked, skipped
+
+
+StoreCall = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+async def judge_anchors(
+    store: Store, run: str, suite: Suite, redact: Redactor, call: StoreCall
+) -> None:
+    """Judge a few labeled attempts of an earlier run again, by the judge of this run.
+
+    What cannot be judged again is left out; the run itself is not touched. ``call`` makes a call of
+    the store.
+    """
+    tasks = {task.id: task for task in suite.tasks}
+    anchors = await call(partial(choose_anchors, store, run, suite.name))
+    for earlier, task, number in anchors:
+        attempt = await call(partial(store.attempt, earlier, task, number))
+        if attempt is None:
+            continue
+        # The judge's own word is compared, also where a person has decided since.
+        result = await _judge_again(replace(attempt, said=attempt.said[:1]), tasks, suite, redact)
+        if result.now is not None:
+            passed = result.now.verdict is Verdict.PASSED
+            await call(partial(save_anchor, store, earlier, task, number, run, passed=passed))
 
 
 async def _check(

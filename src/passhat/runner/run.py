@@ -53,6 +53,7 @@ from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, PlannedAttempts, RunRecord, Store
 from passhat.store.plans import StoredPlan, load_plan, restore_plan
 from passhat.suites.base import Episode, Suite, Task
+from passhat.suites.jsonl import QuestionSuite
 
 __all__ = [
     "RETRY_SECONDS",
@@ -266,7 +267,12 @@ async def run_attempts(
 async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) -> Progress:
     thread = StoreThread()
     try:
-        return await _Execution(plan, store, stop, seen, thread).run(work)
+        progress = await _Execution(plan, store, stop, seen, thread).run(work)
+        if isinstance(plan.suite, QuestionSuite) and plan.suite.judges and not stop.asked:
+            from passhat.runner.regrade import judge_anchors
+
+            await judge_anchors(store, plan.record.id, plan.suite, plan.redact, thread)
+        return progress
     finally:
         thread.close()
 

@@ -17,9 +17,9 @@ from itertools import takewhile
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, ReadError
 from passhat.stats.labels.agreement import krippendorff_alpha
-from passhat.stats.labels.drawing import DrawKind
+from passhat.stats.labels.drawing import DrawKind, draw_attempts
 from passhat.stats.outcomes import Attempts, Verdict
-from passhat.stats.outcomes.labels import LabelCounts
+from passhat.stats.outcomes.labels import Anchor, LabelCounts
 from passhat.store.base import Store
 from passhat.store.queries import Queries
 
@@ -30,16 +30,20 @@ __all__ = [
     "Label",
     "StoredLabel",
     "add_labels",
+    "choose_anchors",
     "count_labels",
     "decide_label",
+    "decide_labels",
     "label_texts",
     "labels_from_attempts",
     "load_all_draws",
+    "load_anchors",
     "load_draws",
     "load_label_counts",
     "load_labels",
     "load_votes",
     "parse_labels",
+    "save_anchor",
     "save_draw",
     "save_drawn_attempts",
 ]
@@ -242,6 +246,68 @@ def load_all_draws(queries: Queries, run: int) -> list[DrawnAttempt]:
         DrawnAttempt(str(draw), int(place), str(task), int(number))
         for draw, place, task, number in rows
     ]
+
+
+MOST_ANCHORS = 10
+_ANCHOR_SEED = 1
+
+
+def choose_anchors(store: Store, run: str, suite: str) -> list[tuple[str, str, int]]:
+    """(run, task, number) of a few labeled attempts of the newest labeled run of the suite.
+
+    The same ones every time, and none where they were judged with this run before.
+    """
+    if load_anchors(store._queries, run):
+        return []
+    for stored in sorted(store.runs(), key=lambda one: one.started, reverse=True):
+        if stored.suite != suite or stored.id == run:
+            continue
+        places = sorted(decide_labels(load_labels(store._queries, store._key(stored.id))))
+        if places:
+            drawn = draw_attempts(places, [], MOST_ANCHORS, _ANCHOR_SEED)
+            return [(stored.id, *place) for place in drawn.attempts]
+    return []
+
+
+def save_anchor(
+    store: Store, run: str, task: str, number: int, by_run: str, *, passed: bool
+) -> None:
+    """Write down how the judge of a later run judges an attempt."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with store._transaction():
+        store._db.executemany(
+            "INSERT INTO anchors (run, task, number, by_run, verdict, at) "
+            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, task, number, by_run) DO NOTHING",
+            [(store._key(run), store._tasks(run)[task], number, by_run, int(passed), now)],
+        )
+
+
+def load_anchors(queries: Queries, by_run: str) -> tuple[Anchor, ...]:
+    """The labeled attempts that the judge of a run judged again."""
+    rows = queries._all(
+        "SELECT n.run, t.task, n.number, a.verdict, n.verdict FROM anchors n "
+        "JOIN tasks t ON t.key = n.task "
+        "JOIN attempts a ON a.run = n.run AND a.task = n.task AND a.number = n.number "
+        "WHERE n.by_run = ? ORDER BY n.run, t.position, n.number",
+        by_run,
+    )
+    labels = {
+        run: decide_labels(load_labels(queries, run)) for run in {int(row[0]) for row in rows}
+    }
+    return tuple(
+        Anchor(f"{task}#{number}", bool(then == 1), bool(now == 1), right)
+        for run, task, number, then, now in rows
+        if (right := labels[int(run)].get((str(task), int(number)))) is not None
+    )
+
+
+def decide_labels(labels: Iterable[StoredLabel]) -> dict[tuple[str, int], bool]:
+    """What people call each attempt that they do not disagree on."""
+    by_attempt: dict[tuple[str, int], list[Label | None]] = {}
+    for label in labels:
+        by_attempt.setdefault((label.task, label.number), []).append(label.label)
+    decided = {place: decide_label(words) for place, words in by_attempt.items()}
+    return {place: right for place, right in decided.items() if right is not None}
 
 
 def decide_label(labels: Iterable[Label | None]) -> bool | None:

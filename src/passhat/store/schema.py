@@ -206,6 +206,15 @@ _MIGRATIONS = (
         PRIMARY KEY (run, task, number, draw)
     ) WITHOUT ROWID;
     """,
+    # Labeled attempts that the judge of a later run, ``by_run``, judged again: does it drift?
+    """
+    CREATE TABLE anchors (
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task BIGINT NOT NULL,
+        number INTEGER NOT NULL, by_run TEXT NOT NULL, verdict SMALLINT NOT NULL, at TEXT NOT NULL,
+        PRIMARY KEY (run, task, number, by_run)
+    ) WITHOUT ROWID;
+    CREATE INDEX anchors_by ON anchors (by_run);
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
@@ -233,6 +242,7 @@ INDEXED_VERSION = 6
 
 PER_ATTEMPT = (
     *("attempts", "transcripts", "calls", "origins", "judgements", "labels", "label_draws"),
+    "anchors",
 )
 """Tables with rows per (run, task, number): what is copied and merged with a run."""
 

@@ -28,7 +28,7 @@ from passhat.stats.labels.agreement import (
     share_noise,
 )
 from passhat.stats.labels.correction import Correction
-from passhat.stats.labels.judge_error import JudgeCheck, VariantFlips
+from passhat.stats.labels.judge_error import AnchorCheck, JudgeCheck, VariantFlips
 from passhat.stats.labels.label_plan import LabelPlan
 from passhat.stats.labels.lifts import (
     CorrectedLift,
@@ -41,6 +41,8 @@ from passhat.stats.terms import Population, Terms
 
 __all__ = [
     "CorrectedReport",
+    "anchor_blocks",
+    "anchor_facts",
     "correct_lifts",
     "correct_run",
     "corrected_blocks",
@@ -102,6 +104,28 @@ def judge_blocks(run: RunReport) -> Iterator[Block]:
             "The judge's failures that people call right, by category",
             level=Level.FULL,
         )
+
+
+def anchor_facts(run: Run) -> AnchorCheck | None:
+    """How the judge of a run judges labeled attempts of an earlier one; ``None`` without any."""
+    return AnchorCheck.of(run.anchors) if run.anchors else None
+
+
+def anchor_blocks(run: RunReport) -> Iterator[Block]:
+    """A warning where the judge has drifted; in the full form also where it has not."""
+    check = run.sections.get("anchors")
+    if not isinstance(check, AnchorCheck):
+        return
+    drifts = check.to_failed + check.to_passed
+    verb = "differs" if drifts == 1 else "differ"
+    yield Sentence(
+        f"Anchors: of {counted(check.anchors, 'labeled attempt')} of an earlier run that this "
+        f"judge judged again, {counted(drifts, 'verdict')} {verb} "
+        f"({check.to_failed} now failed, {check.to_passed} now passed); {check.right_then} were "
+        f"right then, {check.right_now} are now.",
+        "warning" if drifts else "plain",
+        level=Level.BOTH if drifts else Level.FULL,
+    )
 
 
 def noise_facts(run: Run) -> NoiseShares | None:

@@ -38,6 +38,8 @@ from passhat.reporting.documents.causes import (
     no_answer_lines,
 )
 from passhat.reporting.documents.judge import (
+    anchor_blocks,
+    anchor_facts,
     corrected_blocks,
     corrected_headline,
     judge_blocks,
@@ -470,6 +472,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("failures", _failures, summarize_failures),
     ReportSection("worst tasks", _worst_tasks),
     ReportSection("judge", judge_blocks, judge_facts),
+    ReportSection("anchors", anchor_blocks, anchor_facts),
     ReportSection("noise", noise_blocks, noise_facts),
     ReportSection("plan", _plan),
     ReportSection("notes", _notes),

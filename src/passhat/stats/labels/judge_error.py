@@ -25,11 +25,12 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.intervals.new_tasks import Clusters, gaffke_groups
 from passhat.stats.estimate.intervals.these_tasks import clopper_pearson
 from passhat.stats.outcomes import Outcomes
-from passhat.stats.outcomes.labels import LabelCounts
+from passhat.stats.outcomes.labels import Anchor, LabelCounts
 
 __all__ = [
     "AGAIN",
     "Alikeness",
+    "AnchorCheck",
     "CheckedAttempt",
     "ErrorRate",
     "JudgeCheck",
@@ -281,6 +282,27 @@ class CheckedAttempt:
     passed_then: bool
     verdicts: Mapping[str, bool]
     right: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCheck(Plain):
+    """Anchors of a run: how many verdicts changed, and how many were and are right."""
+
+    anchors: int
+    to_failed: int
+    to_passed: int
+    right_then: int
+    right_now: int
+
+    @classmethod
+    def of(cls, anchors: Sequence[Anchor]) -> AnchorCheck:
+        return cls(
+            len(anchors),
+            sum(one.passed_then and not one.passed_now for one in anchors),
+            sum(one.passed_now and not one.passed_then for one in anchors),
+            sum(one.passed_then == one.right for one in anchors),
+            sum(one.passed_now == one.right for one in anchors),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,19 @@ from passhat.errors import InvalidValue
 from passhat.stats.arrays import BoolArray, IntArray
 from passhat.stats.outcomes.table import Outcomes
 
-__all__ = ["LabelCounts"]
+__all__ = ["Anchor", "LabelCounts"]
 
 _COLUMNS = ("right_passed", "right_failed", "wrong_passed", "wrong_failed", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor(Plain):
+    """A labeled attempt of an earlier run that the judge judged again, with its label."""
+
+    attempt: str
+    passed_then: bool
+    passed_now: bool
+    right: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from passhat.stats.outcomes.attempts import (
     MeasureColumns,
     MeasureSum,
 )
-from passhat.stats.outcomes.labels import LabelCounts
+from passhat.stats.outcomes.labels import Anchor, LabelCounts
 from passhat.stats.outcomes.table import Outcomes
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
 
@@ -164,6 +164,8 @@ class Run(Plain):
         Labels of some attempts against the judge's verdicts.
     judge_votes : tuple
         Votes of a judge that is a model: (task, passes, votes) of each attempt it voted on.
+    anchors : tuple of Anchor
+        Labeled attempts of an earlier run that the judge, a model, judged again with this run.
     """
 
     name: str
@@ -198,6 +200,7 @@ class Run(Plain):
     )
     labels: LabelCounts | None = None
     judge_votes: tuple[tuple[str, int, int], ...] = ()
+    anchors: tuple[Anchor, ...] = ()
 
     @property
     def losses(self) -> tuple[Loss, ...]:
