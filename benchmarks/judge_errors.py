@@ -1,6 +1,6 @@
 """Do corrected intervals hold the truth when the judge is sometimes wrong? Its errors are known.
 
-    python benchmarks/judge_errors.py                     # 300 repetitions, 10 minutes of CPU
+    python benchmarks/judge_errors.py                     # 200 repetitions, 6 minutes of CPU
     python benchmarks/judge_errors.py --repetitions 40    # a rough look
     python benchmarks/judge_errors.py --markdown docs/benchmarks/judge_errors.md
 
@@ -323,7 +323,7 @@ def _summary(done: list[Cell]) -> str:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, 300)
+    parser = study_parser(__doc__, 200)
     chosen = parser.parse_args()
     publish(page(list(cells(chosen.repetitions)), chosen.repetitions), chosen.markdown)
 

@@ -21,9 +21,9 @@ from passhat.stats.estimate.metrics import (
     ScoreMetric,
 )
 from passhat.stats.labels import Corrected, Correction, correct
-from passhat.stats.labels.correction import label_tasks
 from passhat.stats.labels.judge_error import Strata
 from passhat.stats.labels.lifts import require_labels
+from passhat.stats.labels.task_choice import label_tasks
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 

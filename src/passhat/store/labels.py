@@ -302,7 +302,7 @@ def load_anchors(queries: Queries, by_run: str) -> tuple[Anchor, ...]:
 
 
 def decide_labels(labels: Iterable[StoredLabel]) -> dict[tuple[str, int], bool]:
-    """What people call each attempt that they do not disagree on."""
+    """The label of each attempt that people do not disagree on."""
     by_attempt: dict[tuple[str, int], list[Label | None]] = {}
     for label in labels:
         by_attempt.setdefault((label.task, label.number), []).append(label.label)

@@ -21,13 +21,10 @@ from passhat.stats.estimate.intervals.new_tasks import UNSEEN, gaffke, gaffke_cl
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.labels.correction import (
-    FEWEST_TASKS,
     Correction,
     check_alike,
     correct,
     corrected_values_by_task,
-    label_tasks,
-    refuse_choice,
     task_values,
     value_range,
 )
@@ -40,6 +37,7 @@ from passhat.stats.labels.error_rates import (
     supports,
 )
 from passhat.stats.labels.judge_error import Strata, alikeness
+from passhat.stats.labels.task_choice import FEWEST_TASKS, label_tasks, refuse_choice
 from passhat.stats.labels.whole_tasks import WholeTasks
 from passhat.stats.outcomes import Completion, LabelCounts, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, Terms
