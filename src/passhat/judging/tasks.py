@@ -95,14 +95,12 @@ class CodeTask:
             "setup": imports + ("" if self.prompt and not helpful else self.helpers),
             "tests": self.tests,
             # As human-eval, MBPP and BigCodeBench mean it, unless the tests import the program.
-            "one_namespace": not _imports(_parse(self.tests)) & set(PROGRAM_MODULES),
+            "one_namespace": not _imports(self.tests) & set(PROGRAM_MODULES),
             "functions": sorted(functions),
             "methods": method_names(self.program(self.canonical)),
             "free": sorted(free - helpful),
             "imports": sorted(
-                _imports(_parse(self.tests))
-                - {*PROGRAM_MODULES, "pytest"}
-                - sys.stdlib_module_names
+                _imports(self.tests) - {*PROGRAM_MODULES, "pytest"} - sys.stdlib_module_names
             ),
             # Modules that the tests may have from the program, by its import.
             "modules": {
@@ -136,22 +134,22 @@ def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
         isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body
     )
     calls_check = calls_check and bool(task.entry_point)
-    if not own and not calls_check and not _imports(tree) & set(PROGRAM_MODULES):
+    if not own and not calls_check and not _imports(task.tests) & set(PROGRAM_MODULES):
         return MissingReason.JUDGE_ERROR, "the tests never call the program"
-    return _find_unsupported(tree)
+    return _find_unsupported(task.tests)
 
 
-def _imports(tree: ast.Module) -> set[str]:
+def _imports(source: str) -> set[str]:
     """Modules that a source imports, by their first name."""
     names = {
         alias.name.split(".")[0]
-        for node in ast.walk(tree)
+        for node in _walk(source)
         if isinstance(node, ast.Import)
         for alias in node.names
     }
     return names | {
         node.module.split(".")[0]
-        for node in ast.walk(tree)
+        for node in _walk(source)
         if isinstance(node, ast.ImportFrom) and node.module and not node.level
     }
 
@@ -159,10 +157,10 @@ def _imports(tree: ast.Module) -> set[str]:
 _PYTEST = {"raises", "approx", "mark", "fixture", "fail", "parametrize"}
 
 
-def _find_unsupported(tree: ast.Module) -> tuple[MissingReason, str] | None:
+def _find_unsupported(tests: str) -> tuple[MissingReason, str] | None:
     """A part of pytest that the judge does not have."""
     fixtures = set(FIXTURES) | {"self", "cls"}
-    for node in ast.walk(tree):
+    for node in _walk(tests):
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
@@ -176,7 +174,7 @@ def _find_unsupported(tree: ast.Module) -> tuple[MissingReason, str] | None:
             marks = [ast.unparse(mark) for mark in node.decorator_list]
             if any("fixture" in mark for mark in marks):
                 fixtures.add(node.name)
-    for node in tree.body:
+    for node in _parse(tests).body:
         if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test"):
             continue
         given = node.args.args[: len(node.args.args) - len(node.args.defaults)]
@@ -213,12 +211,11 @@ def shared_state(tests: str) -> list[str]:
 
     A failure under the split judge may come from it, so it is not believed.
     """
-    tree = _parse(tests)
-    loads = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    loads |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    loads = {node.id for node in _walk(tests) if isinstance(node, ast.Name)}
+    loads |= {node.arg for node in _walk(tests) if isinstance(node, ast.arg)}
     imports = {
         name
-        for node in ast.walk(tree)
+        for node in _walk(tests)
         for name in (
             [alias.name for alias in node.names]
             if isinstance(node, ast.Import)
@@ -231,7 +228,7 @@ def shared_state(tests: str) -> list[str]:
     modules |= _modules_used(tests) & _SHARED_MODULES  # perhaps imported by the program
     if "mock" in tests and any(name.startswith("unittest") for name in imports):
         modules.add("unittest.mock")
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    attributes = {node.attr for node in _walk(tests) if isinstance(node, ast.Attribute)}
     modules |= {_SHARED_CHECKS[name] for name in attributes & _SHARED_CHECKS.keys()}
     # Files and variables are shared where the sandbox can, so the others say more.
     return sorted(modules | (loads & _SHARED_NAMES), key=lambda name: (name in _FILES, name))
@@ -242,7 +239,7 @@ def _compares_identity(tests: str) -> bool:
     return any(
         isinstance(operator, ast.Is | ast.IsNot)
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
-        for node in ast.walk(_parse(tests))
+        for node in _walk(tests)
         if isinstance(node, ast.Compare)
         for operator in node.ops
     )
@@ -258,7 +255,7 @@ def method_names(source: str) -> list[str]:
     return sorted(
         {
             node.name
-            for owner in ast.walk(_parse(source))
+            for owner in _walk(source)
             if isinstance(owner, ast.ClassDef)
             for node in owner.body
             if isinstance(node, ast.FunctionDef)
@@ -278,10 +275,9 @@ def free_names(tests: str) -> set[str]:
 
     Names imported from ``solution`` or ``candidate`` are the program's as well.
     """
-    tree = _parse(tests)
     loads: set[str] = set()
     own: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _walk(tests):
         if isinstance(node, ast.Name):
             (loads if isinstance(node.ctx, ast.Load) else own).add(node.id)
         elif isinstance(node, ast.arg):
@@ -292,20 +288,20 @@ def free_names(tests: str) -> set[str]:
             own.add(node.rest or "")
     imports = {
         alias.name
-        for node in ast.walk(tree)
+        for node in _walk(tests)
         if isinstance(node, ast.ImportFrom) and node.module in PROGRAM_MODULES
         for alias in node.names
     }
     own |= {
         (alias.asname or alias.name).split(".")[0]
-        for node in ast.walk(tree)
+        for node in _walk(tests)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if alias.asname or getattr(node, "module", "") not in PROGRAM_MODULES
     }
     imports |= {
         node.attr
-        for node in ast.walk(tree)
+        for node in _walk(tests)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id in PROGRAM_MODULES
@@ -329,12 +325,11 @@ def top_level_names(source: str) -> set[str]:
 
 def _library_imports(tests: str) -> list[tuple[str, str]]:
     """Names that tests import from the standard library at their top level, and each import."""
-    tree = _parse(tests)
-    if _imports(tree) & set(PROGRAM_MODULES):
+    if _imports(tests) & set(PROGRAM_MODULES):
         return []
     return [
         ((alias.asname or alias.name).split(".")[0], ast.unparse(_with_alias(node, alias)))
-        for node in tree.body
+        for node in _parse(tests).body
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).split(".")[0] in sys.stdlib_module_names
@@ -362,11 +357,17 @@ def _modules_used(tests: str) -> set[str]:
     """Modules of the standard library that tests use by ``name.``, perhaps without importing."""
     return {
         node.value.id
-        for node in ast.walk(_parse(tests))
+        for node in _walk(tests)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     } & sys.stdlib_module_names
 
 
+@lru_cache(maxsize=64)
+def _walk(source: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(_parse(source)))
+
+
+@lru_cache(maxsize=64)
 def _parse(source: str) -> ast.Module:
     try:
         return ast.parse(source)
