@@ -92,7 +92,7 @@ def test_backup_and_restore_by_command(passhat: Passhat, tmp_path: Path) -> None
     saved, new = str(tmp_path / "saved.db"), str(tmp_path / "new.db")
     ended = passhat("store", "backup", saved, "--store", place)
     assert ended.code == 0
-    assert "1 runs, 40 attempts" in ended.out
+    assert "1 run, 40 attempts" in ended.out
     assert passhat("store", "restore", saved, "--store", new).code == 0
     assert passhat("store", "check", "--store", new).code == 0
 

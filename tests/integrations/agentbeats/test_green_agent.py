@@ -307,7 +307,7 @@ def test_tags_are_a_request_as_well(white: str, start_green: Any) -> None:
     config = '<env_config>{"k": 1, "task_id": 0}</env_config>'
     found, _ = sent(start_green().url, f"<white_agent_url>{white}</white_agent_url>{config}")
     assert found.completed
-    assert found.texts[0].startswith("orderdesk/retail: 1 tasks")
+    assert found.texts[0].startswith("orderdesk/retail: 1 task,")
 
 
 def test_a_bad_request_is_rejected_with_reasons(start_green: Any) -> None:
