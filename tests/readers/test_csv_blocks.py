@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +36,27 @@ def test_what_is_not_plain_is_left_to_the_parser(lines: list[str]) -> None:
     if block is not None:
         rows = list(csv.reader(io.StringIO(text, newline="")))
         assert [list(row) for row in zip(*block.values(), strict=True)] == rows
+
+
+@given(st.lists(st.from_regex(r"[0-9]{0,9}[.]?[0-9]{0,6}", fullmatch=True), min_size=1, max_size=9))
+def test_decimal_numbers_are_those_of_float(cells: list[str]) -> None:
+    block = cut_block("".join(f"{cell},1\n" for cell in cells).encode(), ("a", "b"), b",")
+    assert block is not None
+    numbers = block["a"].numbers()
+    if any(cell == "." or len(cell) > 15 for cell in cells):
+        assert numbers is None
+    else:
+        assert numbers is not None
+        expected = [float(cell) if cell else math.nan for cell in cells]
+        assert np.array_equal(numbers, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("cell", ["-1", "1e3", "nan", "1_0", " 1", "1.2.3", "."])
+def test_other_forms_of_numbers_are_left_to_python(cell: str) -> None:
+    block = cut_block(f"{cell},1\n2,1\n".encode(), ("a", "b"), b",")
+    assert block is not None
+    assert block["a"].numbers() is None
+    assert list(block["a"]) == [cell, "2"]
 
 
 def test_long_cells_and_equal_beginnings() -> None:

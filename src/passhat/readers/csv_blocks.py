@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from passhat.stats.arrays import IntArray
+from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes.cells import CellCodes
 
 __all__ = ["CsvBlock", "cut_block"]
@@ -25,6 +25,8 @@ _LONGEST = 64
 _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD)] + [2**64 - 1], np.uint64)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _FEW = 1 << 16
+_MOST_DIGITS = 15
+_POWERS = 10.0 ** np.arange(_MOST_DIGITS + 1)
 
 
 class CsvBlock(Mapping[str, Sequence[object]]):
@@ -40,7 +42,7 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         self._words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
         # A slice of a text is made faster than one of bytes that is decoded afterwards.
         self._text = data.decode("ascii") if data.isascii() else ""
-        self._columns: dict[str, CellCodes] = {}
+        self._columns: dict[str, _BlockCells] = {}
 
     @property
     def size(self) -> int:
@@ -55,11 +57,11 @@ class CsvBlock(Mapping[str, Sequence[object]]):
 
     def __getitem__(self, name: str) -> CellCodes:
         if name not in self._columns:
-            self._columns[name] = self._find_cells(name)
+            self._columns[name] = _BlockCells(self, self._places[name])
         return self._columns[name]
 
-    def _find_cells(self, name: str) -> CellCodes:
-        place = self._places[name]
+    def find_cells(self, place: int) -> CellCodes:
+        """The different cells of a column, and which of them each line has."""
         starts, ends = self._starts[:, place], self._ends[:, place]
         firsts, codes = self._same(starts, ends - starts)
         places = zip(starts[firsts].tolist(), ends[firsts].tolist(), strict=True)
@@ -68,6 +70,35 @@ class CsvBlock(Mapping[str, Sequence[object]]):
             return CellCodes([text[start:end] for start, end in places], codes)
         data = self._data
         return CellCodes([data[start:end].decode() for start, end in places], codes)
+
+    def parse_numbers(self, place: int) -> FloatArray | None:
+        """The decimal numbers of a column, NaN for an empty cell; ``None`` for any other form.
+
+        With at most 15 digits both the digits and the power of ten are exact, so that their
+        quotient is the number that ``float`` makes of the text.
+        """
+        starts = self._starts[:, place]
+        lengths = self._ends[:, place] - starts
+        signs = np.frombuffer(self._data, np.uint8)
+        longest = int(lengths.max())
+        if longest > _MOST_DIGITS:
+            return None
+        digits = np.zeros(len(starts), np.int64)
+        decimals = np.zeros(len(starts), np.int64)
+        has_point = np.zeros(len(starts), np.bool_)
+        for offset in range(longest):
+            sign = signs[np.minimum(starts + offset, len(signs) - 1)]
+            is_inside = lengths > offset
+            is_point = is_inside & (sign == ord("."))
+            is_digit = is_inside & (sign >= ord("0")) & (sign <= ord("9"))
+            if (is_inside & ~is_digit & (~is_point | has_point)).any():
+                return None
+            digits = np.where(is_digit, digits * 10 + sign - ord("0"), digits)
+            decimals += is_digit & has_point
+            has_point |= is_point
+        if (has_point & (lengths == 1)).any():
+            return None
+        return np.where(lengths == 0, np.nan, digits / _POWERS[decimals])
 
     def _same(self, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
         """A row of every distinct cell, and for each row the index of its cell among them."""
@@ -102,6 +133,36 @@ class CsvBlock(Mapping[str, Sequence[object]]):
                 firsts.append(row)
             codes[row] = code
         return np.array(firsts, np.int64), codes
+
+
+class _BlockCells(CellCodes):
+    """A column of a block; its cells are compared when they are first used."""
+
+    __slots__ = ("_block", "_found", "_place")
+
+    def __init__(self, block: CsvBlock, place: int) -> None:
+        self._block = block
+        self._place = place
+        self._found: CellCodes | None = None
+
+    def __len__(self) -> int:
+        return self._block.size
+
+    @property
+    def values(self) -> Sequence[object]:
+        return self._find().values
+
+    @property
+    def codes(self) -> IntArray:
+        return self._find().codes
+
+    def numbers(self) -> FloatArray | None:
+        return self._block.parse_numbers(self._place)
+
+    def _find(self) -> CellCodes:
+        if self._found is None:
+            self._found = self._block.find_cells(self._place)
+        return self._found
 
 
 def _number_keys(

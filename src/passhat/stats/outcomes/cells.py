@@ -52,11 +52,25 @@ class CellCodes(Sequence[object]):
     of a list: a column of a million cells is then parsed once per different value.
     """
 
-    __slots__ = ("codes", "values")
+    __slots__ = ("_codes", "_values")
 
     def __init__(self, values: Sequence[object], codes: IntArray) -> None:
-        self.values = values
-        self.codes = codes
+        self._values = values
+        self._codes = codes
+
+    @property
+    def values(self) -> Sequence[object]:
+        """The different cells."""
+        return self._values
+
+    @property
+    def codes(self) -> IntArray:
+        """For each row the place of its cell in ``values``."""
+        return self._codes
+
+    def numbers(self) -> FloatArray | None:
+        """The cells as ``number_from`` reads them, where a reader has a faster way to them."""
+        return None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -145,7 +159,9 @@ class NumberColumn:
     def extend(self, numbers: Iterable[object]) -> None:
         if isinstance(numbers, CellCodes):
             lookup = np.array(numbers.values, np.float64)
-            self._rows.frombytes(lookup[numbers.codes].tobytes())
+            numbers = lookup[numbers.codes]
+        if isinstance(numbers, np.ndarray):
+            self._rows.frombytes(numbers.tobytes())
             return
         self._rows.extend(numbers)  # type: ignore[arg-type]
 

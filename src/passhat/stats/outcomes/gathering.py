@@ -17,6 +17,7 @@ from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
 from passhat.stats.outcomes.cells import (
+    CellCodes,
     HashColumn,
     NumberColumn,
     RowError,
@@ -297,8 +298,7 @@ class AttemptGatherer(_Rows):
     def _all_columns(self) -> list[TextColumn | NumberColumn | HashColumn]:
         optional = (self._trial, self._detail, self._answers, self._scores)
         columns = [*super()._all_columns(), self._rewards, *self._measures.values()]
-        columns += [*self._extras.values(), *(column for column in optional if column is not None)]
-        return columns
+        return [*columns, *self._extras.values(), *(c for c in optional if c is not None)]
 
     def _add(self, chunk: Chunk) -> None:
         meaning = self.columns.meaning
@@ -315,7 +315,9 @@ class AttemptGatherer(_Rows):
         if self._answers is not None:
             self._answers.extend(chunk[meaning["answer"]])
         for word, column in self._measures.items():
-            column.extend(self._numbers(word, chunk[meaning[word]], number_from))
+            cells = chunk[meaning[word]]
+            numbers = cells.numbers() if isinstance(cells, CellCodes) else None
+            column.extend(self._numbers(word, cells, number_from) if numbers is None else numbers)
         for name, texts in self._extras.items():
             texts.extend(chunk[name])
         self.count += size
@@ -442,8 +444,7 @@ class CountGatherer(_Rows):
     def _add(self, chunk: Chunk) -> None:
         size = self._add_shared(chunk)
         for word, column in self._counts.items():
-            cells = chunk[self.columns.meaning[word]]
-            column.extend(self._numbers(word, cells, whole_number_from))
+            column.extend(self._numbers(word, chunk[self.columns.meaning[word]], whole_number_from))
         self.count += size
 
     def runs(self) -> list[Gathered]:
