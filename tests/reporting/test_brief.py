@@ -22,7 +22,7 @@ from passhat.reporting.view import run_labels
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.outcomes import Outcomes, Run
 
-LINES, COLUMNS = 15, 80
+LINES, COLUMNS = 20, 80
 SHORT = ReportOptions(short=True)
 
 

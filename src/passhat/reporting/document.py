@@ -67,11 +67,10 @@ class Heading(_Leveled):
 
 @dataclass(frozen=True, slots=True)
 class Sentence(_Leveled):
-    """A sentence; with ``one_line``, a screen cuts it at its edge, before its ``ending``."""
+    """A sentence; ``ending`` is a command to paste, and is not broken into lines."""
 
     text: str
     tone: Tone = "plain"
-    one_line: bool = False
     ending: str = ""
 
 
@@ -92,7 +91,6 @@ class NextStep(_Leveled):
     """The step that would make the answer better."""
 
     text: str
-    one_line: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +322,8 @@ def first_warning(warnings: Sequence[str]) -> Iterator[Sentence]:
     for warning in warnings:
         yield Sentence(f"Warning: {warning}.", "warning", level=Level.FULL)
     if warnings:
-        ending = f" (and {len(warnings) - 1} more)." if len(warnings) > 1 else "."
-        text = f"Warning: {warnings[0]}"
-        yield Sentence(text, "warning", one_line=True, ending=ending, level=Level.SHORT)
+        more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+        yield Sentence(f"Warning: {warnings[0]}{more}.", "warning", level=Level.SHORT)
 
 
 def upper_first(text: str) -> str:

@@ -155,18 +155,14 @@ def _render(block: Block, level: Level) -> Iterator[RenderableType]:
             text = f"{text[: _LONGEST_HEADING - 1]}…"
         yield Text.assemble(_line(text, "bold"), detail)
     elif isinstance(block, Sentence):
-        text = f"{block.text}{block.ending}"
-        if block.one_line and level is Level.SHORT:
-            text = _cut(block.text, len(block.ending)) + block.ending
-        whole = _line(text, _TONES[block.tone])
-        # An ending may be a command to paste: the terminal breaks the line, not we.
+        whole = _line(f"{block.text}{block.ending}", _TONES[block.tone])
+        # A command to paste: the terminal breaks the line, not we.
         whole.no_wrap, whole.overflow = (True, "ignore") if block.ending else (None, None)
         yield whole
     elif isinstance(block, Note):
         yield _line(block.text, _GREY)
     elif isinstance(block, NextStep):
-        text = f"Next: {block.text}"
-        yield plain(_cut(text) if block.one_line and level is Level.SHORT else text)
+        yield plain(f"Next: {block.text}")
     elif isinstance(block, Listing):
         yield _line(_fit(block.title, block.items, level))
     elif isinstance(block, Table):
@@ -244,17 +240,7 @@ def _fit(title: str, items: Sequence[str], level: Level) -> str:
         if place and full:
             return f"{line} and {rest + 1:,} more"
         line = longer
-    return line if level is Level.FULL else _cut(line)
-
-
-_SHORTEST_START = 16
-"""Characters that are left of a line however long its ending is."""
-
-
-def _cut(text: str, reserved: int = 0) -> str:
-    """The text on one line, with ``reserved`` columns left for an ending."""
-    room = max(_LONGEST_LINE - reserved, _SHORTEST_START)
-    return text if len(text) <= room else f"{text[: room - 1]}…"
+    return line
 
 
 _HAT, _AT, _BOTH = "●", "○", "◉"

@@ -134,7 +134,7 @@ def _next_steps(forecasts: Sequence[Forecast]) -> Iterator[Block]:
                 f"more attempts per task; {widest.metric} is beyond those made, so its band is "
                 "wide however many tasks there are."
             )
-        yield NextStep(text, one_line=False)
+        yield NextStep(text)
     text = "Model lines, notes and method: --full. Every digit: --json."
     yield Note(text, level=Level.SHORT)
 

@@ -120,7 +120,7 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     runs = report.runs
     if len(runs) == 1 and not left_out:
         (run,) = runs
-        step = NextStep(next_step(run), one_line=False, level=Level.SHORT)
+        step = NextStep(next_step(run), level=Level.SHORT)
         trailer: tuple[Block, ...] = (step, full_report_note(run))
         sections = (*_run_sections(run), Section("more", trailer))
         return Document(run.run.agent or run.name, sections)
@@ -148,8 +148,7 @@ def run_document(report: RunReport, failure: str, store: str = "") -> Document:
     last: list[Block] = []
     if failure:
         command = f"passhat show {failure}{option}"
-        line = Sentence("Read a failure: ", one_line=True, ending=command, level=Level.SHORT)
-        last.append(line)
+        last.append(Sentence("Read a failure: ", ending=command, level=Level.SHORT))
     more = f"More: --full, passhat report{source}, passhat view{option}"
     last.append(OptionsNote(more, level=Level.SHORT))
     return Document(report.name, (*sections, Section("more", tuple(last))))
@@ -202,7 +201,7 @@ def _decisions(run: RunReport) -> Iterator[Block]:
 
 def _decision_lines(decisions: Sequence[str]) -> Iterator[Block]:
     for line in decisions[:_MOST_DECISIONS]:
-        yield Sentence(f"Read: {line}", one_line=True, level=Level.SHORT)
+        yield Sentence(f"Read: {line}", level=Level.SHORT)
     hidden = len(decisions) - _MOST_DECISIONS
     if hidden > 0:
         yield Sentence(f"and {hidden:,} more decisions: passhat read", level=Level.SHORT)
@@ -327,7 +326,7 @@ def _scores(run: RunReport) -> Iterator[Block]:
     facts = run.sections.get("scores")
     if not isinstance(facts, ScoreFacts):
         return
-    yield Sentence(f"{upper_first(facts.sensitivity)}.", one_line=True, level=Level.SHORT)
+    yield Sentence(f"{upper_first(facts.sensitivity)}.", level=Level.SHORT)
     if facts.worst:
         rows = tuple(
             (str(worst.metric.k), estimate_text(worst), estimate_text(best))
@@ -522,7 +521,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
         text = (
             f"passhat compare {shlex.join(join_words(plain_runs))} says which differences are real"
         )
-        yield NextStep(text, one_line=False, level=Level.SHORT)
+        yield NextStep(text, level=Level.SHORT)
     yield OptionsNote("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
 

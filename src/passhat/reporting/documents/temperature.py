@@ -123,7 +123,7 @@ def _agent_blocks(agent: AgentFit, *, alone: bool) -> Iterator[Block]:
         yield Heading(agent.agent, f"{tasks}, T = {_temperatures_text(agent)}", level=Level.SHORT)
         yield Sentence(upper_first(str(agent.advice)), "lead", level=Level.SHORT)
         yield _best_table(agent)
-        yield NextStep(_next_step(agent), one_line=False, level=Level.SHORT)
+        yield NextStep(_next_step(agent), level=Level.SHORT)
     yield Heading(agent.agent, tasks, level=Level.FULL)
     yield Sentence(upper_first(str(agent.advice)), "lead", level=Level.FULL)
     ks = _thin(agent.ks, _MOST_COLUMNS)

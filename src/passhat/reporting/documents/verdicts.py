@@ -276,7 +276,7 @@ def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
     if any(no_answer_text(run) for run in runs) and not lead_verdict(comparison).lead.undecided:
         step = "fix what the agent raises, then run it again"
     if step:
-        yield NextStep(f"{step}.", one_line=False)
+        yield NextStep(f"{step}.")
     yield from _middle_advice(comparison)
     differences = len(comparison.agreement.differences)
     if differences:
@@ -493,7 +493,7 @@ def _ranking_screen(
             f"{labels.get(better, better)} beats {labels.get(worse, worse)} by "
             f"{percent_interval(low, high, ' points')}"
         )
-        yield Sentence(text, one_line=True, level=Level.SHORT)
+        yield Sentence(text, level=Level.SHORT)
     if len(clear) > _MOST_PAIRS:
         text = f"and {counted(len(clear) - _MOST_PAIRS, 'more pair')}"
         yield Sentence(text, level=Level.SHORT)

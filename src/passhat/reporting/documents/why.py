@@ -75,7 +75,7 @@ def _events(why: Why, subject: str) -> Iterator[Block]:
         yield Note(left_out)
     if not reason and why.task is None:
         command = shlex.join(["passhat", "why", subject or why.run, why.mixed[0]])
-        yield NextStep(f"look inside a task: {command}", one_line=False)
+        yield NextStep(f"look inside a task: {command}")
 
 
 def _nothing_to_compare(why: Why) -> str:
