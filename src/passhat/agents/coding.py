@@ -7,8 +7,10 @@ it prints.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -33,6 +35,7 @@ class Program(Protocol):
     """The program of a command agent, as a session needs it."""
 
     speaks_json: bool
+    source_files: tuple[Path, ...]
 
     def absolute_words(self) -> list[str]: ...
 
@@ -59,8 +62,9 @@ class CodingSession(Session):
             words, given = self._agent.absolute_words(), self._request(turn, workspace)
         else:
             words, given = self._words(turn.text, workspace)
-        # An agent in a folder that is hidden, such as /tmp, is shown by its own file.
-        files = [word for word in words if word.startswith("/") and Path(word).is_file()]
+        # The folder that the run was started in is hidden, but for the agent itself.
+        named = [Path(word) for word in words if word.startswith("/") and Path(word).is_file()]
+        files = find_own_files([*named, *self._agent.source_files], workspace.walls.hidden)
         walls = replace(workspace.walls, visible=(*workspace.walls.visible, *files))
         environment = agent_environment(self._agent.environment(self._attempt), workspace)
         try:
@@ -127,6 +131,53 @@ class CodingSession(Session):
             "workspace": workspace.mount if workspace.has_mounts else str(workspace.folder),
         }
         return json.dumps(request).encode() + b"\n"
+
+
+def find_own_files(files: Sequence[Path], hidden: Sequence[str]) -> list[str]:
+    """Paths that an agent needs to run: its files, and of this folder what belongs to them.
+
+    A file in a folder of its own brings that folder, a Python file the modules of this folder that
+    it imports. Folders that are hidden for themselves, such as the suite's, are not brought.
+    """
+    here = Path.cwd().resolve()
+    shown: dict[str, None] = {}
+    pending = [path.resolve() for path in files]
+    while pending:
+        path = pending.pop()
+        if str(path) in shown:
+            continue
+        shown[str(path)] = None
+        if not path.is_relative_to(here):
+            continue
+        folder = path.parent
+        while folder.parent != here and (folder.parent / "__init__.py").is_file():
+            folder = folder.parent
+        if folder != here and here in folder.parents and str(folder) not in hidden:
+            shown[str(folder)] = None
+        pending += [place for name in _imports(path) for place in _module_places(here, name)]
+    return list(shown)
+
+
+def _imports(path: Path) -> set[str]:
+    """Names of modules that a Python file imports at any place."""
+    if path.suffix != ".py":
+        return set()
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add((node.module or "").partition(".")[0])
+    return names
+
+
+def _module_places(here: Path, name: str) -> list[Path]:
+    places = (here / f"{name}.py", here / name / "__init__.py")
+    return [place for place in places if place.is_file()]
 
 
 def _describe_end(end: CommandEnd) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from passhat.errors import SandboxUnavailable
 from passhat.judging.commands import engine_problem, remove_container
+from passhat.judging.inside.seccomp import Unavailable, guard_memory
 from passhat.judging.sandbox import SandboxFault
 from passhat.judging.sandbox_kinds import Container, SandboxKind, SandboxSpec
 
@@ -81,6 +82,9 @@ class Walls:
         The same for paths that a container needs as well.
     network : bool
         Whether the command reaches the network.
+    guarded : bool
+        Keep its processes out of each other's memory: no tracer, and ``/proc`` read-only. Not in
+        containers, whose engine decides about that.
     """
 
     folders: Mapping[str, str]
@@ -90,6 +94,7 @@ class Walls:
     visible: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     network: bool = False
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,7 @@ def wrap_command(
             "readable": readable_paths(walls),
             "writable": [*walls.folders.values(), walls.temporary],
             "network": walls.network,
+            "guarded": walls.guarded,
             "folder": place,
         }
     else:
@@ -220,7 +226,20 @@ def _bubblewrap_words(walls: Walls) -> list[str]:
         words += ["--bind", outside, inside]
     for path in walls.frozen:
         words += ["--ro-bind", real_path(walls, path), path]
-    return words
+    # /proc/PID/mem of a process of the same user can be written wherever /proc can.
+    return [*words, *(["--remount-ro", "/proc"] if walls.guarded else [])]
+
+
+def _filter_file() -> int:
+    """An open file with the filter that keeps processes out of each other's memory."""
+    try:
+        code = guard_memory()
+    except Unavailable:  # another processor: /proc is read-only all the same
+        return -1
+    file = os.memfd_create("filter", 0)
+    os.write(file, code)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:
@@ -349,8 +368,11 @@ async def run_command(
     name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}" if isinstance(kind, Container) else ""
     status_end, far_end = os.pipe()
     line = wrap_command(kind, walls, words, folder, limits, name)
+    guard = -1
     if kind is SandboxKind.BUBBLEWRAP:
         line[1:1] = ["--json-status-fd", str(far_end)]
+        guard = _filter_file() if walls.guarded else -1
+        line[1:1] = ["--seccomp", str(guard)] if guard >= 0 else []
     if isinstance(kind, Container):
         at = line.index("--name")
         line[at:at] = [f"--env={key}={value}" for key, value in environment.items()]
@@ -363,13 +385,17 @@ async def run_command(
             stderr=asyncio.subprocess.PIPE,
             env=dict(os.environ) if isinstance(kind, Container) else dict(environment),
             start_new_session=True,
-            pass_fds=(far_end,) if kind is SandboxKind.BUBBLEWRAP else (),
+            pass_fds=[end for end in (far_end, guard) if end >= 0]
+            if kind is SandboxKind.BUBBLEWRAP
+            else (),
         )
     except (OSError, ValueError) as error:
         os.close(status_end)
         raise SandboxFault(f"the command could not be started ({error})") from None
     finally:
-        os.close(far_end)
+        for end in (far_end, guard):
+            if end >= 0:
+                os.close(end)
     outputs = (_Tail(kept), _Tail())
     streams = [asyncio.create_task(_feed(process, given))]
     for stream, tail in zip((process.stdout, process.stderr), outputs, strict=True):

@@ -146,3 +146,75 @@ def modes(folder: Path) -> dict[str, tuple[int, bytes]]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+HELPER_TESTS = """
+import os, sys
+sys.path.insert(0, os.path.dirname(__file__))
+from helper import same
+from shop import total
+
+def test_all():
+    assert same(total([1, 2, 3]), 6)
+"""
+PROGRAM_TESTS = """
+import subprocess, sys
+
+def test_sum():
+    command = [sys.executable, "prog.py", "2", "3"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "5\\n"
+"""
+NODE_TESTS = """
+const { test } = require('node:test');
+const assert = require('assert');
+const { add } = require('../calc');
+test('small', () => assert.strictEqual(add(2, 3), 5));
+"""
+REWARD_TESTS = "[ $(sh add.sh 2 3) = 5 ] && r=1 || r=0\necho $r > reward.txt\n"
+PYTEST = 'instruction = "Fix it."\ntest = "python3 -m pytest -q checks"\nresult = "pytest"\n'
+
+
+@pytest.fixture(scope="session")
+def traps(tmp_path_factory: pytest.TempPathFactory, workspace_cache: Path) -> Path:
+    """Tasks whose tests have helpers, start the program, run in node, or write a reward."""
+    assert workspace_cache.name == "workspaces"
+    folder = tmp_path_factory.mktemp("traps") / "tasks"
+    node = 'instruction = "Fix it."\nresult = "tap"\n'
+    write_task(
+        folder / "helper",
+        PYTEST,
+        **{
+            "start__shop.py": PYTHON_START,
+            "solution__shop.py": PYTHON_FIXED,
+            "hidden__checks__helper.py": "def same(a, b):\n    return a == b\n",
+            "hidden__checks__test_hid.py": HELPER_TESTS,
+        },
+    )
+    write_task(
+        folder / "program",
+        PYTEST,
+        **{
+            "start__prog.py": "import sys\nprint(int(sys.argv[1]) - int(sys.argv[2]))\n",
+            "solution__prog.py": "import sys\nprint(int(sys.argv[1]) + int(sys.argv[2]))\n",
+            "hidden__checks__test_p.py": PROGRAM_TESTS,
+        },
+    )
+    write_task(
+        folder / "node",
+        node + 'test = "node --test --test-reporter=tap checks/"\n',
+        **{
+            "start__calc.js": "exports.add = (a, b) => a - b;\n",
+            "solution__calc.js": "exports.add = (a, b) => a + b;\n",
+            "hidden__checks__t.test.js": NODE_TESTS,
+        },
+    )
+    write_task(
+        folder / "reward",
+        'instruction = "Fix it."\nresult = "reward:reward.txt"\ntest = "sh checks/check.sh"\n',
+        **{
+            "start__add.sh": SHELL_START,
+            "solution__add.sh": SHELL_FIXED,
+            "hidden__checks__check.sh": REWARD_TESTS,
+        },
+    )
+    return folder

@@ -1,8 +1,9 @@
 """Run a command behind Landlock, or with no walls at all, and end everything that it started.
 
 A script of its own with the standard library alone: ``launch.py RULES WORD...``. Rules are JSON:
-``readable`` and ``writable`` paths, ``network``, the ``folder`` to run in, and ``open`` for no
-walls. The command's exit status is passed on; 125 says that the walls could not be set up.
+``readable`` and ``writable`` paths, ``network``, the ``folder`` to run in, ``guarded`` to keep
+processes out of each other's memory, and ``open`` for no walls. The command's exit status is passed
+on; 125 says that the walls could not be set up.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ def _close_walls(rules: dict[str, Any]) -> None:
     if not rules["network"] and not has_network_wall and not walls.forbids_network:
         raise seccomp.Unavailable("neither a namespace nor Landlock keeps the network out here")
     walls.enforce()
+    if rules["guarded"]:
+        seccomp.Filter(seccomp.guard_memory()).install(os.getpid())
 
 
 def _await(pid: int) -> int:

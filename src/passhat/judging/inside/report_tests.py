@@ -19,9 +19,15 @@ _ADDRESS = os.environ.get("PASSHAT_REPORT", "")
 _CONTROLS = str(Path(__file__).absolute().with_name(f"controls_{__name__.rpartition('_')[2]}.py"))
 
 
+def _fail() -> None:
+    values = [1]
+    assert values == [2]
+
+
 class _Reporter:
     def __init__(self, is_worker: bool) -> None:
         self._is_worker = is_worker
+        self._controls: set[int] = set()
         self._socket = socket.socket(socket.AF_UNIX)
         # The path of a socket may have 107 bytes; one below the descriptor table is short.
         folder = os.open(Path(_ADDRESS).parent, os.O_PATH | os.O_CLOEXEC)
@@ -39,12 +45,27 @@ class _Reporter:
         controls = [item for item in items if str(item.path) == _CONTROLS]
         items[:] = [item for item in items if str(item.path) != _CONTROLS]
         yield
-        items.extend(controls)  # last, and whatever -k or --deselect leave
+        # Last, and whatever -k or --deselect leave. Some are in the tests' own files: code that
+        # spares other files than those is found as well.
+        items.extend([*controls, *self._add_controls(items)])
+
+    def _add_controls(self, items: list[Any]) -> list[Any]:
+        modules = {str(item.path): item.getparent(pytest.Module) for item in items}
+        found = [module for module in modules.values() if module is not None]
+        new = [
+            pytest.Function.from_parent(module, name=f"test_{os.urandom(6).hex()}", callobj=_fail)
+            for module in found
+        ]
+        self._controls |= set(map(id, new))
+        return new
+
+    def _is_control(self, item: Any) -> bool:
+        return str(item.path) == _CONTROLS or id(item) in self._controls
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
         outcome = yield
-        if str(item.path) != _CONTROLS:
+        if not self._is_control(item):
             return
         report = outcome.get_result()
         report.is_control = True

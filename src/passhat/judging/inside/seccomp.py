@@ -13,7 +13,7 @@ import os
 import platform
 import struct
 
-__all__ = ["Filter", "Unavailable", "program_for"]
+__all__ = ["Filter", "Unavailable", "guard_memory", "program_for"]
 
 
 class Unavailable(Exception):
@@ -229,6 +229,40 @@ def program_for(
     return code + _refuse(errno.EPERM)
 
 
+# Calls by which a process reads or writes another's memory, or takes its open files.
+_FOREIGN_MEMORY = {
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272), "perf_event_open": (298, 241), "process_madvise": (440, 440),
+}  # fmt: skip
+_PTRACE = (101, 117)
+_PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
+_X32, _AT_LEAST = 0x40000000, 0x35
+
+
+def guard_memory(machine: str | None = None) -> bytes:
+    """A filter that allows everything but a look into another process, or a change there.
+
+    A debugger can still start a program of its own, which asks to be traced.
+    """
+    machine = machine or platform.machine()
+    if machine not in _ARCHITECTURES:
+        raise Unavailable(f"no list of system calls for the machine {machine!r}")
+    architecture, column = _ARCHITECTURES[machine]
+    code = _code(_LOAD, _ARCHITECTURE_AT)
+    # Calls of a 32-bit program have other numbers: they are not supported.
+    code += _code(_EQUAL, architecture, 1, 0) + _refuse(errno.ENOSYS)
+    code += _code(_LOAD, _NUMBER_AT)
+    code += _code(_AT_LEAST, _X32, 0, 1) + _refuse(errno.ENOSYS)
+    for numbers in _FOREIGN_MEMORY.values():
+        code += _code(_EQUAL, numbers[column], 0, 1) + _refuse(errno.EPERM)
+    body = _code(_LOAD, _ARGUMENTS_AT)
+    for request in (_PTRACE_ATTACH, _PTRACE_SEIZE):
+        body += _code(_EQUAL, request, 0, 1) + _refuse(errno.EPERM)
+    body += _code(_RETURN, _ALLOW)
+    code += _code(_EQUAL, _PTRACE[column], 0, len(body) // 8) + body
+    return code + _code(_RETURN, _ALLOW)
+
+
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
@@ -236,8 +270,10 @@ class _Program(ctypes.Structure):
 class Filter:
     """The filter, assembled once; a child puts it on with its own id filled in."""
 
-    def __init__(self, *, metadata: bool = False, processes: bool = False) -> None:
-        code = program_for(_PLACEHOLDER, metadata=metadata, processes=processes)
+    def __init__(
+        self, code: bytes = b"", *, metadata: bool = False, processes: bool = False
+    ) -> None:
+        code = code or program_for(_PLACEHOLDER, metadata=metadata, processes=processes)
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
         self._buffer = ctypes.create_string_buffer(code, len(code))

@@ -31,7 +31,7 @@ _MOST_CHANGES = 20_000
 _LARGEST_DIFF_FILE = 256 * 1024
 _LONGEST_DIFF = 200_000
 _MOST_NAMES = 4
-_MOST_NOTES = 20
+_MOST_NOTES = 500
 
 Snapshot = Mapping[str, tuple[int, int]]
 """Paths of a fresh workspace, each with its inode and the time of its last change."""
@@ -91,17 +91,23 @@ def take_snapshot(folder: str) -> dict[str, tuple[int, int]]:
     """The files and links of a fresh workspace."""
     return {
         path: (state.st_ino, state.st_ctime_ns)
-        for path, state in _entries(folder)
+        for path, state in _entries(folder, [])
         if not stat.S_ISDIR(state.st_mode)
     }
 
 
-def _entries(folder: str, parent: str = "") -> Iterator[tuple[str, os.stat_result]]:
-    """Every entry with its path in the workspace; folders before what they hold."""
+def _entries(
+    folder: str, rejects: list[tuple[str, str]], parent: str = ""
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Every entry with its path in the workspace; folders before what they hold.
+
+    A folder that cannot be read, closed or nested too deep by the agent, is added to ``rejects``.
+    """
     try:
         with os.scandir(f"{folder}/{parent}" if parent else folder) as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
-    except OSError:  # closed by the agent: nothing in it is taken
+    except OSError as error:
+        rejects.append((parent, f"the folder cannot be read ({error.strerror})"))
         return
     for entry in entries:
         path = f"{parent}/{entry.name}" if parent else entry.name
@@ -113,7 +119,7 @@ def _entries(folder: str, parent: str = "") -> Iterator[tuple[str, os.stat_resul
             continue
         yield path, state
         if stat.S_ISDIR(state.st_mode):
-            yield from _entries(folder, path)
+            yield from _entries(folder, rejects, path)
 
 
 def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) -> Changes:
@@ -122,7 +128,8 @@ def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) 
     rejects: list[tuple[str, str]] = []
     present = set()
     room = _LARGEST_SUM
-    for path, state in _entries(work):
+    layout = HiddenLayout.of_task(task, snapshot)
+    for path, state in _entries(work, rejects):
         if stat.S_ISDIR(state.st_mode):
             continue
         present.add(path)
@@ -136,7 +143,7 @@ def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) 
         if isinstance(after, str):
             rejects.append((path, after))
         elif after != before:
-            problem = _problem(task, path)
+            problem = _problem(task, path) or layout.problem(path, is_new=before is None)
             if problem:
                 rejects.append((path, problem))
                 continue
@@ -145,7 +152,7 @@ def find_changes(task: WorkspaceTask, base: str, work: str, snapshot: Snapshot) 
             )
             room -= len(after.content or b"")
     for path in sorted(set(snapshot) - present):
-        problem = _problem(task, path)
+        problem = _problem(task, path) or layout.problem(path, is_new=False)
         if problem:
             rejects.append((path, problem))
         else:
@@ -215,6 +222,69 @@ def _problem(task: WorkspaceTask, path: str) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenLayout:
+    """Where the hidden tests will be, and what an agent may therefore not put there.
+
+    A folder that only the tests use holds nothing of the agent's. Where they share one with the
+    program, such as its top, no new file may win over theirs: a package, an extension module or a
+    name without a suffix is imported in place of ``helper.py`` or ``helper.js``.
+    """
+
+    folders: frozenset[str]
+    names: Mapping[str, frozenset[str]]
+    exempt: frozenset[str]
+
+    @classmethod
+    def of_task(cls, task: WorkspaceTask, snapshot: Snapshot) -> HiddenLayout:
+        """Lay out the hidden files of a task over a start with the files of ``snapshot``."""
+        files, reference = task.hidden_files(), task.reference_files()
+        start = {parent for path in snapshot for parent in _parents(path)}
+        program = {parent for path in reference for parent in _parents(path)}
+        program |= {pattern.strip("/").removesuffix("/**") for pattern in task.allow}
+        folders: set[str] = set()
+        names: dict[str, set[str]] = {}
+        for path in files:
+            parents = _parents(path)
+            # With a reference, a folder of tests that it leaves alone is not the program's.
+            holder = {parents[0]} if parents and reference else set()
+            folders |= {one for one in parents if one not in start} | holder
+            for entry in (path, *parents):
+                folder, _, name = entry.rpartition("/")
+                names.setdefault(folder, set()).add(
+                    name.rpartition(".")[0] or name if entry == path else name
+                )
+        return cls(
+            frozenset(folders - program),
+            {folder: frozenset(stems) for folder, stems in names.items()},
+            frozenset((*reference, *files)),
+        )
+
+    def problem(self, path: str, *, is_new: bool) -> str:
+        """Why a change of a path is left out; empty if it is taken."""
+        places = (path, *_parents(path))
+        if any(place in self.folders for place in places):
+            return "its folder is the hidden tests' own"
+        if not is_new or path in self.exempt:
+            return ""
+        for place in places:
+            folder, _, name = place.rpartition("/")
+            stems = self.names.get(folder, frozenset())
+            dots = [i for i, sign in enumerate(name) if sign == "."]
+            is_hidden_folder = place != path and any(
+                one.startswith(f"{place}/") for one in self.exempt
+            )
+            if not is_hidden_folder and any(name[:i] in stems for i in (*dots, len(name))):
+                return "it would take the place of a hidden test's file"
+        return ""
+
+
+def _parents(path: str) -> list[str]:
+    """The folders that hold a path, innermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:i]) for i in range(len(parts) - 1, 0, -1)]
+
+
 def _is_named(path: str, pattern: str) -> bool:
     """Whether a pattern matches with a last part, or a folder, that is no wildcard alone."""
     words = [word for word in pattern.strip("/").split("/") if word not in ("*", "**")]
@@ -278,7 +348,8 @@ def _file_diff(change: Change, before: bytes) -> Iterator[str]:
         return
     a, b = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
     rows = list(difflib.unified_diff(a, b, old, new, lineterm=""))
-    yield from rows or (f"--- {old}", f"+++ {new}", "[only the mode changed]")
+    what = "an empty file" if change.is_new or change.is_deletion else "only the mode changed"
+    yield from rows or (f"--- {old}", f"+++ {new}", f"[{what}]")
 
 
 def _printable(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from passhat.suites.workspace.testing import Tester
 
 __all__ = ["Checker", "Readiness"]
 
-_VERSION = 1
+_VERSION = 2
 _EXITS = {
     ".py": "import os\nos._exit(0)\n",
     **dict.fromkeys((".js", ".cjs", ".mjs", ".ts"), "process.exit(0);\n"),
@@ -43,6 +44,13 @@ _WEAK = (
     "code under test that ends its process with exit status 0 passes: take per-test results "
     '(result = "pytest", "tap" or "junit:FILE"), or set trust_exit = true'
 )
+_SIGNALS = 128
+"""Exit statuses from here on are deaths by a signal."""
+_PYTEST_FAILURES = 1
+_IN_PROCESS = "in one process with the program: can be forged by it"
+_APART = "the program runs apart from its tests: it can read them"
+_WRITES_FILE = "the program can write the result file"
+_UNKNOWN = "whether the program runs apart from its tests is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class _Stored(msgspec.Struct):
     notes: list[str]
     required: list[str]
     others_may_fail: bool
-    any_status: bool
+    statuses: list[int]
 
 
 class Checker:
@@ -96,7 +104,7 @@ class Checker:
                 record = await self._check(task, base)
                 _save(file, record)
         expected = Expectation(
-            frozenset(record.required), record.others_may_fail, record.any_status
+            frozenset(record.required), record.others_may_fail, frozenset(record.statuses)
         )
         check = TaskCheck(task.id, tuple(record.problems), tuple(record.notes))
         return Readiness(base, expected, check)
@@ -110,43 +118,77 @@ class Checker:
         problems: list[str] = []
         notes: list[str] = []
         try:
-            start = await self._tester.run_tests(task, base, ())
+            start, flaky = await self._test_twice(task, base, (), "the start")
+            problems += flaky
             expected = expectation(task, start, None)
             if task.has_reference:
                 changes = await self._tester.reference_changes(task, base)
-                run = await self._tester.run_tests(task, base, changes.changes)
+                run, flaky = await self._test_twice(task, base, changes.changes, "the reference")
                 expected = expectation(task, start, run)
-                problems += _reference_problems(task, run, changes, expected)
-                if not problems and not task.trust_exit and task.result.kind in ("exit", "reward"):
-                    problems += await self._try_exit(task, base, changes, expected)
+                problems += flaky or _reference_problems(task, run, changes, expected)
+                if not problems:
+                    weak, promise = await self._try_exit(task, base, changes, expected)
+                    problems += weak
+                    notes.append(promise)
             else:
                 notes.append("no reference solution: only the start was tested")
             if decide(task, start, expected).verdict is Verdict.PASSED:
                 problems.insert(0, "the untouched start passes")
+            elif early := sorted(start.passing & set(task.must_pass)):
+                names = f"{early[0]} and {len(early) - 1} more" if len(early) > 1 else early[0]
+                notes.append(f"passes at the start already: {names}")
         except (InvalidValue, SandboxFault) as error:
             message = error.message if isinstance(error, InvalidValue) else str(error)
             problems.append(message.rstrip("."))
             expected = Expectation()
-        if not problems and not expected.required and task.result.kind != "exit":
+        has_names = task.result.kind not in ("exit", "reward")
+        if not problems and not expected.required and has_names:
             notes.append("no names of tests are known: a reference would tell them")
         return _Stored(
             problems,
             notes,
             sorted(expected.required),
             expected.others_may_fail,
-            expected.any_status,
+            sorted(expected.statuses),
         )
+
+    async def _test_twice(
+        self, task: WorkspaceTask, base: Base, changes: Sequence[Change], what: str
+    ) -> tuple[TestRun, list[str]]:
+        """Test the same files twice; different results would be counted as an agent's failures."""
+        run, again = [await self._tester.run_tests(task, base, changes) for _ in range(2)]
+        names = sorted(
+            name
+            for name in {*run.outcomes, *again.outcomes}
+            if run.outcomes.get(name) != again.outcomes.get(name)
+        )
+        if names:
+            return run, [f"the tests are flaky: {names[0]} ends differently on {what}, twice run"]
+        ends = [(one.end.status, one.end.over, one.reward, one.problem) for one in (run, again)]
+        if ends[0] != ends[1]:
+            return run, [f"the tests are flaky: they end differently on {what}, twice run"]
+        return run, []
 
     async def _try_exit(
         self, task: WorkspaceTask, base: Base, changes: Changes, expected: Expectation
-    ) -> list[str]:
-        """Whether the tests accept code that ends the process it runs in with status 0."""
+    ) -> tuple[list[str], str]:
+        """Try code that ends the process it runs in with status 0.
+
+        Returns a problem where that passes, and the promise of the task's results: tests that are
+        then not reported at all ran in that process.
+        """
         exits = [exit_at_once(change) for change in changes.changes]
+        writes_file = bool(task.result.path)
         if all(change is None for change in exits):
-            return []
+            return [], _WRITES_FILE if writes_file else _UNKNOWN
         hostile = [new or old for new, old in zip(exits, changes.changes, strict=True)]
         run = await self._tester.run_tests(task, base, hostile)
-        return [_WEAK] if decide(task, run, expected).verdict is Verdict.PASSED else []
+        passes = decide(task, run, expected).verdict is Verdict.PASSED
+        is_gone = bool(expected.required - set(run.outcomes))
+        promise = _IN_PROCESS if passes or is_gone else _APART
+        if writes_file and promise is _APART:
+            promise = _WRITES_FILE
+        return [_WEAK] if passes and not task.trust_exit else [], promise
 
 
 def exit_at_once(change: Change) -> Change | None:
@@ -171,10 +213,15 @@ def expectation(task: WorkspaceTask, start: TestRun, reference: TestRun | None) 
     names = frozenset((*task.must_pass, *task.must_stay))
     if reference is None:
         # The start's failures are for the agent to fix; none may be left.
-        return Expectation(names or start.passing, bool(names))
+        statuses = {0, _PYTEST_FAILURES} if names and task.result.kind == "pytest" else {0}
+        return Expectation(names or start.passing, bool(names), frozenset(statuses))
     failures = FAILED in reference.outcomes.values()
-    any_status = reference.end.status != 0 and bool(reference.passing)
-    return Expectation(names or reference.passing, bool(names) or failures, any_status)
+    status = reference.end.status
+    has_results = bool(reference.passing) or reference.reward is not None
+    statuses = {0, status} if has_results and status < _SIGNALS else {0}
+    if names and task.result.kind == "pytest":
+        statuses.add(_PYTEST_FAILURES)  # only the named tests count, and others may fail
+    return Expectation(names or reference.passing, bool(names) or failures, frozenset(statuses))
 
 
 def _reference_problems(

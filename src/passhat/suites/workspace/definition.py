@@ -36,6 +36,14 @@ PROTECTED = (
     *("Cargo.toml", "build.rs", ".cargo", "go.mod", "Rakefile", "phpunit.xml*", "justfile"),
     *("tests", "test", "__tests__", "spec", "test_*.py", "*_test.py", "*.test.*", "*.spec.*"),
     *("*_test.go", "reward.txt", "reward.json"),
+    *("pytest.toml", ".pytest.toml", "*.dist-info", "pyvenv.cfg", "*._pth", "setup.py"),
+    *("deno.json*", "bunfig.toml", "ava.config.*", "playwright.config.*", "cypress.config.*"),
+    *("jasmine.json", ".taprc", ".nycrc*", ".swcrc", "tsconfig*.json", ".pnpmfile.*"),
+    *("webpack.config.*", "rollup.config.*", "eslint.config.*", ".eslintrc*", "pnpm-lock.yaml"),
+    *(".rspec", "spec_helper.rb", "Gemfile*", ".simplecov", "pom.xml", "*.gradle", "*.gradle.kts"),
+    *("gradle", "gradlew*", "gradle.properties", ".mvn", "mvnw*", "meson.build", "composer.json"),
+    *("go.work", "go.sum", "rust-toolchain*", "Justfile", ".justfile", "Makefile.*", "configure"),
+    *(".envrc", ".tool-versions", ".bazelrc", "MODULE.bazel", "*.csproj", "*.runsettings"),
 )
 """Names that steer a test run. An agent's changes to them are left out, unless a task allows them.
 
@@ -241,9 +249,24 @@ class WorkspaceTask:
 
     def secrets(self) -> tuple[str, ...]:
         """Real paths that neither the agent nor the code under test may see."""
-        paths = [self.hidden, self.solution, Path(self.source)]
-        paths += [self.start.path] if self.start.commit else []
-        return tuple(str(path.resolve()) for path in paths if path is not None)
+        source = Path(self.source)
+        # Beside a file of tasks are patches, other rows and the repositories they were made from.
+        folder = source if source.is_dir() else source.parent
+        paths = [self.hidden, self.solution, folder, self.start.path]
+        resolved = [str(path.resolve()) for path in paths if path is not None]
+        return tuple(path for path in resolved if path != "/")
+
+    def hidden_files(self) -> tuple[str, ...]:
+        """Paths in the workspace that the hidden tests bring."""
+        return () if self.hidden_place else _list_files(self.hidden, self.hidden_patch)
+
+    def reference_files(self) -> tuple[str, ...]:
+        """Paths that the reference writes, where it is a folder or a patch."""
+        folder = self.solution if self.solution is not None and self.solution.is_dir() else None
+        patch = self.solution_patch
+        if self.solution is not None and self.solution.is_file():
+            patch += self.solution.read_text(encoding="utf-8", errors="replace")
+        return _list_files(folder, patch)
 
 
 def digest_of_tree(folder: Path) -> str:
@@ -270,6 +293,12 @@ def _walk(folder: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if name != ".git"]
         for name in (*names, *(name for name in folders if (Path(root) / name).is_symlink())):
             yield Path(root) / name
+
+
+def _list_files(folder: Path | None, patch: str) -> tuple[str, ...]:
+    files = [] if folder is None else [str(path.relative_to(folder)) for path in _walk(folder)]
+    rows = [row[6:].split("\t")[0] for row in patch.splitlines() if row.startswith("+++ b/")]
+    return tuple(dict.fromkeys((*files, *(row.rstrip() for row in rows))))
 
 
 def read_size(value: str | int) -> int:

@@ -29,7 +29,12 @@ from passhat.suites.workspace.definition import WorkspaceTask
 __all__ = ["Expectation", "PytestReport", "TestRun", "decide", "read_results"]
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-_PLUGIN = Path(__file__).parents[2] / "judging" / "inside" / "report_tests.py"
+_INSIDE = Path(__file__).parents[2] / "judging" / "inside"
+_KEEP_ASSERT = """
+const assert = require('assert');
+for (const part of [assert, assert.strict, require('node:test')]) Object.freeze(part);
+"""
+"""Loaded by node before anything else: code under test could make assert accept anything."""
 _CONTROLS = """
 import unittest
 
@@ -85,7 +90,9 @@ class PytestReport:
         folder.mkdir()
         token = secrets.token_hex(8)
         self.module = f"report_{token}"
-        shutil.copyfile(_PLUGIN, folder / f"{self.module}.py")
+        shutil.copyfile(_INSIDE / "report_tests.py", folder / f"{self.module}.py")
+        shutil.copyfile(_INSIDE / "trusted_start.py", folder / "sitecustomize.py")
+        (folder / "keep_assert.cjs").write_text(_KEEP_ASSERT)
         (folder / f"controls_{token}.py").write_text(_CONTROLS)
         self._socket = socket.socket(socket.AF_UNIX)
         self._place = folder / "s"
@@ -105,6 +112,7 @@ class PytestReport:
             "PYTHONPATH": folder,
             "PYTEST_PLUGINS": self.module,
             "PASSHAT_REPORT": f"{folder}/s",
+            "NODE_OPTIONS": f'--require "{folder}/keep_assert.cjs"',
         }
 
     def _accept(self) -> None:
@@ -301,13 +309,14 @@ def read_reward(text: str) -> tuple[float | None, str]:
 class Expectation:
     """Outcomes that a passing attempt has.
 
-    ``required`` are names of tests. ``others_may_fail`` and ``any_status`` hold where the reference
-    itself has failing tests or another exit status than 0.
+    ``required`` are names of tests. ``others_may_fail`` holds where the task names its tests or the
+    reference has failing ones; ``statuses`` are exit statuses of a test command that ran to its
+    own end: 0 and the reference's, never one of a signal.
     """
 
     required: frozenset[str] = frozenset()
     others_may_fail: bool = False
-    any_status: bool = False
+    statuses: frozenset[int] = frozenset({0})
 
 
 def decide(task: WorkspaceTask, run: TestRun, expected: Expectation) -> Judgement:
@@ -321,11 +330,13 @@ def decide(task: WorkspaceTask, run: TestRun, expected: Expectation) -> Judgemen
     if run.problem:
         is_attack = run.is_tampered
         category = FailureCategory.SANDBOX_VIOLATION if is_attack else FailureCategory.WRONG_ANSWER
-        return Judgement.failed(category, run.problem + _status_text(end.status))
+        status = f" (exit status {end.status})" if end.status else ""
+        return Judgement.failed(category, run.problem + status)
     failed = {name for name, outcome in run.outcomes.items() if outcome == FAILED}
     lacking = expected.required - run.passing
     wrong = lacking if expected.others_may_fail else lacking | failed
-    if run.reward is not None:
+    has_ended = end.status in expected.statuses
+    if run.reward is not None and (has_ended or run.reward < task.pass_at - REWARD_TOLERANCE):
         return _decide_reward(task, run.reward, wrong)
     total = len(expected.required | (set() if expected.others_may_fail else run.passing | failed))
     score = None if not total else round(1 - len(wrong) / total, 6)
@@ -335,8 +346,8 @@ def decide(task: WorkspaceTask, run: TestRun, expected: Expectation) -> Judgemen
         text = f"{len(wrong)} of {total} tests did not pass: {names}"
         text += f" ({len(absent)} were not run)" if absent else ""
         return replace(Judgement.failed(FailureCategory.WRONG_ANSWER, text), score=score)
-    if end.status and not expected.any_status:
-        text = f"the test command ended{_status_text(end.status)}"
+    if not has_ended:
+        text = f"the test command ended (exit status {end.status})"
         return replace(Judgement.failed(FailureCategory.WRONG_ANSWER, text), score=0.0)
     if task.result.kind != "exit" and not run.passing:
         return Judgement.failed(FailureCategory.WRONG_ANSWER, "no test passed")
@@ -356,7 +367,3 @@ def _decide_reward(task: WorkspaceTask, reward: float, wrong: Set[str]) -> Judge
 def _names(names: Sequence[str]) -> str:
     rest = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + rest
-
-
-def _status_text(status: int) -> str:
-    return f" (exit status {status})" if status else ""

@@ -72,11 +72,9 @@ class WorkspaceSuite(Suite):
     def configure(self, settings: Settings) -> None:
         super().configure(settings)
         self._keep_home = settings.keep_home
-        self._stores = (
-            tuple(f"{Path(settings.store).resolve()}{end}" for end in ("", "-wal", "-shm"))
-            if settings.store
-            else ()
-        )
+        # Other stores and exports are beside this one.
+        folder = str(Path(settings.store).resolve().parent) if settings.store else "/"
+        self._stores = (folder,) if folder != "/" else ()
 
     def judge_with(self, choice: JudgingChoice) -> None:
         """Choose the sandbox; before the first episode."""
@@ -138,8 +136,7 @@ class WorkspaceSuite(Suite):
         kind = agent_kind(self.kind)
         home = str(Path.home())
         folders = {ready.base.tree: place.work}
-        folder = os.getcwd()  # noqa: PTH109 - text
-        visible = visible_programs(() if home.startswith(folder) else (folder,))
+        visible = visible_programs()
         secrets = self.tester.hidden_paths()
         if self._keep_home:
             folders[home] = home

@@ -42,8 +42,10 @@ class Tester:
 
     def hidden_paths(self) -> tuple[str, ...]:
         """Real paths that no code of an agent may see, its tests included."""
-        home = str(Path.home())
-        return (*([home] if home != "/" else []), str(self._places.root), *self._secrets)
+        # Where the run was started are earlier stores, reports, exports and patches.
+        folders = [str(Path.home()), str(Path.cwd().resolve())]
+        roots = [path for path in dict.fromkeys(folders) if path != "/"]
+        return (*roots, str(self._places.root), *self._secrets)
 
     async def prepare(self, task: WorkspaceTask, real: str, path: str) -> None:
         """Run the set-up of a task in the folder that will be its start.
@@ -162,6 +164,7 @@ class Tester:
             visible=visible_programs(),
             shown=(str(report.folder),),
             network=task.network,
+            guarded=True,
         )
         before = digest_frozen(work, frozen)
         try:
