@@ -176,6 +176,7 @@ READ: dict[str, tuple[str, Runs]] = {
         ),
         SINGLE,
     ),
+    "n and c beside an answer": ("task,n,c,code\na,2,1,f()\nb,2,2,g()\n", ONE),
     "attempts and failures": ("task,attempts,failures\na,2,1\nb,2,0\n", ONE),
     "shares behind fractions": ("task,gpt\na,1/2 (50%)\nb,2/2 (100%)\n", ONE),
     "a total below verdicts": (
@@ -224,8 +225,8 @@ HINTED: dict[str, tuple[str, dict[str, Any], Runs]] = {
         SINGLE,
     ),
     "attempts beside an answer": (
-        "task,n,c,code\na,2,1,def f(): pass\nb,2,2,def g(): return 1\n",
-        {"columns": {"n": "n", "c": "c"}},
+        "task,total,passes,code\na,2,1,def f(): pass\nb,2,2,def g(): return 1\n",
+        {"columns": {"n": "total", "c": "passes"}},
         ONE,
     ),
     "several parts": (

@@ -431,10 +431,14 @@ _ANSWERS = frozenset(
 )
 
 
+_UNCLEAR_TOTALS = ("total", "n_total", "num_total", "count")
+"""Other names of n, such as attempts, say what is counted."""
+
+
 def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) -> None:
     """Refuse counts beside one answer per row: they may be the tests that the answer passed."""
     answer = next((name for name in chunk if fold_name(name) in _ANSWERS), None)
-    if answer is None:
+    if answer is None or fold_name(columns.meaning["n"]) not in _UNCLEAR_TOTALS:
         return
     texts = [cell for cell in distinct_cells(chunk[answer]) if cell not in (None, "")]
     if not texts or not all(isinstance(c, str) and split_list(c) is None for c in texts):
