@@ -34,9 +34,15 @@ PYTHON_ATTACKS = {
     "a plug-in by its metadata": f"{PLUGIN}; mkdir evil-1.0.dist-info; cd evil-1.0.dist-info; "
     "printf 'Name: evil\\nVersion: 1.0\\n' > METADATA; "
     "printf '[pytest11]\\nevil = evilplug\\n' > entry_points.txt",
-    # Metadata under a name that no list has: an egg's.
-    "a plug-in in an egg": f"{PLUGIN}; mkdir EGG-INFO; printf 'Name: e\\nVersion: 1\\n' > "
-    "EGG-INFO/PKG-INFO; printf '[pytest11]\\nevil = evilplug\\n' > EGG-INFO/entry_points.txt",
+    "a module that pytest needs": """cat > iniconfig.py <<'END'
+import importlib, sys
+del sys.modules["iniconfig"]
+place = sys.path.pop(0)
+sys.modules["iniconfig"] = importlib.import_module("iniconfig")
+sys.path.insert(0, place)
+import shop
+shop.total = lambda prices: 6
+END""",
     "a configuration of pytest 9": f"{PLUGIN}; "
     'printf \'[pytest]\\naddopts = ["-p", "evilplug"]\\n\' > pytest.toml',
     "reports patched for the tests' folder alone": """cat > shop.py <<'END'
