@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from passhat.errors import InvalidValue
 from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.document import Level
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.figures import Material, make_figure
 from passhat.reporting.markdown import render_markdown
 from passhat.reporting.scores import ScoreFacts, summarize_scores
-from passhat.stats.outcomes import Outcomes, Run
+from passhat.reporting.terminal import render_terminal
+from passhat.reporting.view import estimate_text
+from passhat.stats.outcomes import MissingPolicy, Outcomes, Run, ScoreRange
+from passhat.stats.outcomes.rewards import check_threshold
+from passhat.stats.terms import Terms
 
 SCORES = np.array([[1, 0.5, 0.25, 1], [0.5, 0.5, 1, 0], [0.25, 1, 1, 1], [0, 0, 0.5, 0.25]])
 RUN = Run("graded", "graded", Outcomes.from_scores(SCORES))
@@ -64,3 +71,46 @@ def test_the_figures_hold_the_numbers_of_the_report() -> None:
     assert [row[1] for row in over.rows] == ["1", "0.5", "0.25"]
     both = Material(build_report([RUN, RUN], ReportOptions(short=True)))
     assert make_figure("thresholds", both) is not None
+
+
+def test_a_requested_metric_is_shown_on_every_screen() -> None:
+    words = ("pass^1", "mean", "worst@2", "best@2", "worst@4", "pass@2", "pass^2", "pass@1")
+    second = Run("other", "other", RUN.outcomes)
+    for runs in ([RUN], [RUN, second]):
+        report = build_report(runs, ReportOptions(metrics=words, short=True))
+        text = render_terminal(report_document(report), Console(width=160), Level.SHORT)
+        over_k = {"pass^1", "pass@1", "pass^2", "pass@2"} if "(pass@k)" in text else set()
+        assert set(words) <= set(text.split()) | over_k
+    document = report_document(build_report([RUN, second]))
+    assert " mean" in render_terminal(document, Console(width=160), Level.SHORT)
+
+
+def test_scores_follow_the_policy_for_missing_attempts() -> None:
+    rows = SCORES.copy()
+    rows[1, 3] = rows[3, 0] = np.nan
+    run = Run("open", "open", Outcomes.from_scores(rows))
+    facts = summarize_scores(run, Terms(missing=MissingPolicy.EXCLUDE))
+    assert facts is not None
+    assert facts.judged.pass_one == pytest.approx(
+        np.nanmean(np.where(np.isnan(rows), np.nan, rows == 1), axis=1).mean()
+    )
+    assert "left out" in facts.sensitivity
+    failed = summarize_scores(run)
+    assert failed is not None
+    assert failed.judged.pass_one < facts.judged.pass_one
+    assert "as failed" in failed.sensitivity
+
+
+def test_one_number_has_one_interval_on_a_screen() -> None:
+    run = Run("one", "one", Outcomes.from_scores([[0.5, 0.75]]))
+    (report,) = build_report([run], ReportOptions(metrics=("mean",), short=True)).runs
+    (estimate,) = report.main_estimates
+    assert estimate_text(estimate).partition(" (")[2].rstrip(")") in report.headline
+    assert "One task says nothing about other tasks" in report.headline
+
+
+@pytest.mark.parametrize("pass_at", [np.nan, np.inf, 9.0, 1.0])
+def test_a_threshold_that_decides_nothing_is_refused(pass_at: float) -> None:
+    with pytest.raises(InvalidValue, match="threshold"):
+        check_threshold(pass_at, ScoreRange(1, 5))
+    check_threshold(5, ScoreRange(1, 5))

@@ -34,6 +34,7 @@ from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run, ScoreRange
+from passhat.stats.outcomes.rewards import check_threshold
 from passhat.store import DEFAULT_PATH, is_same_place
 
 __all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
@@ -216,6 +217,8 @@ def read_all(
 
 def _options(how: ReadKeywords, *, joining: bool) -> ReadOptions:
     needs, mapping = how.get("needs") or Needs(), how.get("mapping")
+    bounds = ScoreRange.parse(text) if (text := how.get("score_range")) else None
+    check_threshold(how.get("pass_at"), bounds)
     return ReadOptions(
         dict(how.get("columns") or {}),
         how.get("pass_at"),
@@ -228,7 +231,7 @@ def _options(how: ReadKeywords, *, joining: bool) -> ReadOptions:
         how.get("trials"),
         how.get("passes"),
         None if mapping is None else str(mapping),
-        ScoreRange.parse(score_range) if (score_range := how.get("score_range")) else None,
+        bounds,
     )
 
 

@@ -14,6 +14,7 @@ from passhat.errors import InvalidValue
 from passhat.judging import is_code_judge
 from passhat.reporting.documents.judge import correct_run
 from passhat.reporting.documents.report import SECTIONS
+from passhat.reporting.scores import summarize_scores
 from passhat.reporting.view import CurvePoint, Report, RunReport, TaskRow, doubt_notes
 from passhat.stats.estimate import (
     Estimate,
@@ -243,12 +244,14 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         weak_tests=weak,
         details=_details(run, words, ks, main, options) if options.with_details else None,
         sections=_section_facts(run, words, options),
+        requested=tuple(map(metric, options.metrics)),
     )
 
 
 def _section_facts(run: Run, words: list[str], options: ReportOptions) -> dict[str, object]:
     """The facts of sections that have some; corrected numbers where they were asked for."""
     facts = {section.name: section.facts(run) for section in SECTIONS if section.facts is not None}
+    facts["scores"] = summarize_scores(run, options.terms)
     if options.corrected is not None:
         facts["corrected"] = correct_run(
             run, words, options.terms, options.corrected, short=options.short

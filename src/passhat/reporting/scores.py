@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from passhat._serialize import Plain
 from passhat.stats.estimate import Estimate, estimate_all
 from passhat.stats.estimate.metrics import BestOf, PassHat, WorstOf
 from passhat.stats.estimate.task_values import FilledOutcomes
-from passhat.stats.outcomes import Completion, Outcomes, Run
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.terms import Terms
 
 __all__ = ["Cut", "ScoreFacts", "summarize_scores"]
 
@@ -43,6 +44,8 @@ class ScoreFacts(Plain):
         The same by the verdicts; its threshold is that of the protocol.
     worst, best : tuple of Estimate
         worst@k and best@k over k, about the population of the screen.
+    missing_text : str
+        How the cuts treat missing attempts; empty where there are none.
     """
 
     k: int
@@ -50,6 +53,7 @@ class ScoreFacts(Plain):
     judged: Cut
     worst: tuple[Estimate, ...]
     best: tuple[Estimate, ...]
+    missing_text: str = ""
 
     @property
     def sensitivity(self) -> str:
@@ -57,24 +61,30 @@ class ScoreFacts(Plain):
         places = np.unique(np.linspace(0, len(self.cuts) - 1, 4).round().astype(int)).tolist()
         cuts = [self.cuts[place] for place in places]
         shares = ", ".join(f"{percent(cut.pass_one, 0)} at {cut.threshold:g}" for cut in cuts)
-        return f"if a score passes from a threshold, pass^1 is {shares}"
+        missing = self.missing_text and f" ({self.missing_text})"
+        return f"if a score passes from a threshold, pass^1 is {shares}{missing}"
 
 
-def summarize_scores(run: Run) -> ScoreFacts | None:
-    """The scores of a run; ``None`` where its attempts have none, or no verdict at all."""
-    outcomes = run.outcomes
-    if outcomes.scores is None or not outcomes.scored:
+def summarize_scores(run: Run, terms: Terms | None = None) -> ScoreFacts | None:
+    """The scores of a run; ``None`` where its attempts have none, or a task no verdict at all."""
+    outcomes, terms = run.outcomes, terms or Terms()
+    way = terms.missing.completion
+    k = int(outcomes.counts(way)[0].min())
+    if outcomes.scores is None or not outcomes.scored or k < 1:
         return None
-    k = int(outcomes.counts(Completion.AS_FAILED)[0].min())
     places = np.linspace(1, k, min(k, _MOST_KS))
     ks = [] if k < 2 else np.unique(places.round().astype(int)).tolist()
-    estimates = estimate_all(outcomes, [kind(size) for kind in (WorstOf, BestOf) for size in ks])
+    metrics = [kind(size) for kind in (WorstOf, BestOf) for size in ks]
+    estimates = estimate_all(outcomes, metrics, replace(terms, population=None))
+    is_excluded = terms.missing is MissingPolicy.EXCLUDE
+    missing_text = f"missing attempts {'left out' if is_excluded else 'as failed'}"
     return ScoreFacts(
         k,
-        tuple(_cut(outcomes, threshold, k) for threshold in _thresholds(outcomes)),
-        _values(outcomes, run.protocol.pass_at, k),
+        tuple(_cut(outcomes, threshold, k, way) for threshold in _thresholds(outcomes)),
+        _values(outcomes, run.protocol.pass_at, k, way),
         estimates[: len(ks)],
         estimates[len(ks) :],
+        missing_text if outcomes.total_missing else "",
     )
 
 
@@ -87,15 +97,15 @@ def _thresholds(outcomes: Outcomes) -> list[float]:
     return [float(level) for level in levels[::-1]]
 
 
-def _cut(outcomes: Outcomes, threshold: float, k: int) -> Cut:
-    scores = outcomes.graded(Completion.AS_FAILED)
+def _cut(outcomes: Outcomes, threshold: float, k: int, way: Completion) -> Cut:
+    scores = outcomes.graded(way)
     lengths = np.diff(scores.starts)
     task = np.repeat(np.arange(len(lengths)), lengths)
     is_above = np.round(scores.values, _DIGITS) >= threshold
     passed = np.bincount(task[is_above], minlength=len(lengths))
-    return _values(Outcomes.from_counts(lengths, passed), threshold, k)
+    return _values(Outcomes.from_counts(lengths, passed), threshold, k, way)
 
 
-def _values(outcomes: Outcomes, threshold: float, k: int) -> Cut:
-    view = FilledOutcomes(outcomes, Completion.AS_FAILED)
+def _values(outcomes: Outcomes, threshold: float, k: int, way: Completion) -> Cut:
+    view = FilledOutcomes(outcomes, way)
     return Cut(threshold, view.of(PassHat(1)).mean, view.of(PassHat(k)).mean)

@@ -96,7 +96,8 @@ class RunReport(Plain):
     """The report on a single run.
 
     ``weak_tests`` are tasks whose hidden tests notice too few mistakes, with the share they do;
-    ``sections`` the facts of the sections that have facts of their own.
+    ``sections`` the facts of the sections that have facts of their own, ``requested`` the metrics
+    that were asked for by name: no screen leaves one of them out.
     """
 
     run: Run
@@ -112,6 +113,7 @@ class RunReport(Plain):
     weak_tests: Mapping[str, float] = field(default_factory=dict)
     details: Details | None = None
     sections: Mapping[str, object] = field(default_factory=dict)
+    requested: tuple[Metric, ...] = ()
 
     @property
     def name(self) -> str:
@@ -160,7 +162,9 @@ class RunReport(Plain):
         lead = self.find("pass^1")
         if lead is None:
             first = self.estimates[0]
-            return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
+            first = self.find(first.metric, self.interval_population) or first
+            ending = " One task says nothing about other tasks." if len(outcomes) == 1 else ""
+            return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}.{ending}"
         if self.nothing_answered:
             return f"{upper_first(no_answer_text(self.run))}."
         if outcomes.scored == 0:

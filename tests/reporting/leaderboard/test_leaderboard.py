@@ -241,6 +241,16 @@ def test_a_copy_is_found_by_its_passes(shuffled: bool, flips: int) -> None:
     assert copy_chance(first, Outcomes.from_matrix(rows, [f"x{i}" for i in range(60)])) == 1
 
 
+def test_fewer_attempts_at_all_tasks_are_a_plan(board: Path, passhat: Callable[..., Any]) -> None:
+    rows = [row for row in map(json.loads, _table(0.5, 7, "brief", 0.02)) if row["attempt"] <= 2]
+    (board / "brief.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    passhat("leaderboard", board, "-o", board / "site")
+    (found,) = json.loads((board / "site/board.json").read_text())["boards"]
+    agent = next(entry for entry in found["agents"] if entry["name"] == "brief")
+    assert agent["missing"] == 0
+    assert any("different numbers of attempts" in note for note in found["notes"])
+
+
 def test_leaving_out_failures_gains_no_rank(board: Path, passhat: Callable[..., Any]) -> None:
     rows = [json.loads(line) for line in _table(0.5, 7, "cherry", 0.02)]
     chosen = [row for row in rows if row["passed"] or row["attempt"] == 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from passhat._display import counted, duration, figure, money, percent
 from passhat.reporting.document import (
@@ -27,6 +27,7 @@ __all__ = [
     "leaderboard_document",
     "method_blocks",
     "price_text",
+    "protocol_text",
     "slice_blocks",
     "source_table",
     "use_text",
@@ -145,10 +146,7 @@ def source_table(leaderboard: Leaderboard) -> Table:
 
 def method_blocks(board: Board) -> Iterator[Block]:
     """The protocol that all runs share, and how ranks and intervals are found."""
-    shared = [
-        (name, str(value)) for name, value in board.protocol.items() if name not in ("question",)
-    ]
-    yield Facts((("Protocol", "; ".join(f"{name} {value}" for name, value in shared) or "–"),))
+    yield Facts((("Protocol", protocol_text(board)),))
     if board.unverified:
         yield Facts((("Not recorded by all", ", ".join(board.unverified)),))
     estimate = board.agents[0].find(board.ranked_by[0])
@@ -156,9 +154,9 @@ def method_blocks(board: Board) -> Iterator[Block]:
         (
             (
                 "Ranks",
-                f"{board.pairs:,} pairs, each tested in both directions ({board.method}); Holm "
-                f"over all pairs at {100 * board.level:g}%. An agent's best possible rank is one "
-                "more than the number of agents shown to be better, its worst leaves out those "
+                f"{counted(board.pairs, 'pair')}, each tested in both directions ({board.method}); "
+                f"Holm over all pairs at {100 * board.level:g}%. An agent's best possible rank is "
+                "one more than the number of agents shown to be better, its worst leaves out those "
                 "shown to be worse. With this confidence all true ranks are held at once, for each "
                 "metric that ranks.",
             ),
@@ -172,6 +170,20 @@ def method_blocks(board: Board) -> Iterator[Block]:
             ("Missing attempts", "count as failed and as passed: values and intervals reach both"),
         )
     )
+
+
+def protocol_text(board: Board) -> str:
+    """The fields of the protocol that all runs of a board share."""
+    fields = board.protocol.items()
+    parts = [f"{name} {_setting_text(value)}" for name, value in fields if name != "question"]
+    return "; ".join(parts) or "not recorded"
+
+
+def _setting_text(value: object) -> str:
+    """A field of a protocol; several settings as ``temperature=0.2``."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_setting_text(part)}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def use_text(value: float | None, measure: str) -> str:

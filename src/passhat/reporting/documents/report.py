@@ -48,7 +48,7 @@ from passhat.reporting.documents.judge import (
     noise_facts,
 )
 from passhat.reporting.documents.next_steps import full_report_note, join_words, next_step
-from passhat.reporting.scores import ScoreFacts, summarize_scores
+from passhat.reporting.scores import ScoreFacts
 from passhat.reporting.view import (
     Report,
     RunReport,
@@ -61,7 +61,7 @@ from passhat.reporting.view import (
     short_labels,
 )
 from passhat.stats.estimate import Estimate, metric
-from passhat.stats.estimate.metrics import Delta, PassAt, PassHat
+from passhat.stats.estimate.metrics import Delta, Mean, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Outcomes, Run, summarize_failures
 from passhat.stats.terms import Population
 
@@ -229,21 +229,24 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
     estimates = run.main_estimates
     hats, ats, _ = estimates_over_k(estimates)
     ks = [k for k in hats if k in ats]
+    in_table: set[Metric] = set()
     if len(ks) > 1 or (ks and len(estimates) == 2):
-        rows = tuple(
-            (str(k), estimate_text(hats[k]), estimate_text(ats[k])) for k in _thin(ks, most)
-        )
+        named = {word.k for word in run.requested if isinstance(word, PassHat | PassAt)}
+        ks_shown = [k for k in ks if k in named or k in _thin(ks, most)]
+        rows = tuple((str(k), estimate_text(hats[k]), estimate_text(ats[k])) for k in ks_shown)
         header = ("k", "all k pass (pass^k)", "any of k (pass@k)")
         yield Table(header, rows, left=(), level=Level.SHORT)
-    others = estimates
-    if ks:
-        over_k = (PassHat, PassAt, Delta)
-        others = tuple(each for each in estimates if type(each.metric) not in over_k)
+        in_table = {entry[k].metric for k in ks_shown for entry in (hats, ats)}
+    # Of metrics over k that were not asked for, those of the table are enough.
+    over_k = (PassHat, PassAt, Delta) if in_table else ()
+    others = [
+        (str(each.metric), estimate_text(each))
+        for each in estimates
+        if each.metric not in in_table
+        and (each.metric in run.requested or type(each.metric) not in over_k)
+    ]
     if others:
-        values = tuple(
-            (str(estimate.metric), estimate_text(estimate)) for estimate in others[:most]
-        )
-        yield Table(("metric", "value"), values, level=Level.SHORT)
+        yield Table(("metric", "value"), tuple(others), level=Level.SHORT)
     yield from _level_note(estimates)
 
 
@@ -343,7 +346,7 @@ def _scores(run: RunReport) -> Iterator[Block]:
         for cut in facts.cuts
     )
     judged = ("as judged", percent(facts.judged.pass_one, 1), percent(facts.judged.pass_all, 1))
-    caption = "The verdict over its threshold; missing attempts as failed"
+    caption = "; ".join(filter(None, ["The verdict over its threshold", facts.missing_text]))
     header = ("passes from", "pass^1", last)
     yield Table(header, (*rows, judged), caption, left=(), level=Level.FULL)
 
@@ -463,7 +466,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("estimates", _estimates),
     ReportSection("further attempts", _further_attempts),
     ReportSection("curve", _curve),
-    ReportSection("scores", _scores, summarize_scores),
+    ReportSection("scores", _scores),
     ReportSection("slices", _slices),
     ReportSection("tasks", _tasks),
     ReportSection("missing", _missing),
@@ -500,7 +503,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
             f"and {left_out:,} more: {newest}--full has all of them, and takes its time",
             level=Level.SHORT,
         )
-    metrics = [*metrics, *_last(PassAt, runs)]
+    metrics = list(dict.fromkeys([*metrics, *_last(PassAt, runs)]))
     rows = _overview_rows(runs, run_labels(plain_runs), metrics)
     about = populations_text(each for run in runs for each in run.main_estimates)
     caption = f"Every run, with intervals for {about}"
@@ -547,12 +550,14 @@ def _most_attempts(outcomes: Outcomes) -> int:
 
 
 def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
-    """pass^1 and the largest k that all runs reach, or the first requested metrics."""
+    """The requested metrics; else pass^1, the largest k that all runs reach, and the mean score."""
+    if runs[0].requested:
+        return list(dict.fromkeys(map(str, runs[0].requested)))
     names = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
     shared = [name for name in names if all(run.find(name) for run in runs)]
     reliable = [name for name in shared if type(metric(name)) is PassHat]
     metrics = [*reliable[:1], *reliable[-1:]] or shared[:2] or list(names)[:2]
-    return list(dict.fromkeys(metrics))
+    return list(dict.fromkeys([*metrics, *(name for name in shared if metric(name) == Mean())]))
 
 
 def _last(family: type, runs: Sequence[RunReport]) -> list[str]:

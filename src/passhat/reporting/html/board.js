@@ -52,28 +52,41 @@
   }
 
   /* -- the grid --------------------------------------------------------------------------- */
-  const data = JSON.parse(document.getElementById("grid-data").textContent);
+  const grids = JSON.parse(document.getElementById("grid-data").textContent);
   const canvas = document.getElementById("grid");
-  if (!data.agents || !canvas) return;
-  const tasks = data.tasks.length, agents = data.agents.length;
-  const rates = data.rates.map((text) => {
+  if (!grids.length || !canvas) return;
+  let data, tasks, agents, rates, means, places, width, height;
+  const parse = (text) => {
     const row = [];
     for (let i = 0; i < text.length; i += 2) {
       const code = text.slice(i, i + 2);
       row.push(code === "--" ? NaN : parseInt(code, 16) / 100);
     }
     return row;
-  });
+  };
   const mean = (place) => {
     let sum = 0, n = 0;
     for (const row of rates) if (!Number.isNaN(row[place])) { sum += row[place]; n += 1; }
     return n ? sum / n : 0;
   };
-  const means = data.tasks.map((_, place) => mean(place));
   const order = document.getElementById("grid-order");
-  let places = [...data.tasks.keys()];
-  const width = Math.max(2, Math.min(16, Math.floor(1000 / tasks)));
-  const height = Math.max(8, Math.min(18, Math.floor(420 / agents)));
+  const choice = document.getElementById("grid-board");
+  function choose() {
+    data = grids[choice ? Number(choice.value) : 0];
+    tasks = data.tasks.length;
+    agents = data.agents.length;
+    rates = data.rates.map(parse);
+    means = data.tasks.map((_, place) => mean(place));
+    width = Math.max(2, Math.min(16, Math.floor(1000 / tasks)));
+    height = Math.max(8, Math.min(18, Math.floor(420 / agents)));
+    arrange();
+  }
+  function arrange() {
+    places = [...data.tasks.keys()];
+    if (order.value === "hard") places.sort((a, b) => means[a] - means[b]);
+    if (order.value === "name") places.sort((a, b) => data.tasks[a] < data.tasks[b] ? -1 : 1);
+    draw();
+  }
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const channels = (text) => {
     const probe = document.createElement("canvas").getContext("2d");
@@ -99,12 +112,8 @@
       pen.fillRect(x * width, y * height, width - (width > 4 ? 1 : 0), height - 1);
     }));
   }
-  order.addEventListener("change", () => {
-    places = [...data.tasks.keys()];
-    if (order.value === "hard") places.sort((a, b) => means[a] - means[b]);
-    if (order.value === "name") places.sort((a, b) => data.tasks[a] < data.tasks[b] ? -1 : 1);
-    draw();
-  });
+  order.addEventListener("change", arrange);
+  if (choice) choice.addEventListener("change", choose);
   const tip = document.getElementById("tip");
   canvas.addEventListener("pointermove", (event) => {
     const x = Math.floor(event.offsetX / width), y = Math.floor(event.offsetY / height);
@@ -121,5 +130,5 @@
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
   document.getElementById("scheme").addEventListener("change", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  draw();
+  choose();
 })();

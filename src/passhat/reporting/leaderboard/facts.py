@@ -314,14 +314,17 @@ def add_absent(runs: Sequence[Run], sides: Sequence[Outcomes]) -> tuple[list[Out
     """The sides with attempts of the plan that have no row as missing, and how many each lacks.
 
     Attempts that failed can be left out of a file. A task was attempted as often as any run of the
-    board says, or as often as the protocol of the run itself states.
+    board says, or as often as the protocol of the run itself states. A run with one number of
+    attempts at all tasks has that for its plan: a note says where others have more.
     """
     recorded = [side.n + side.missing for side in sides]
     usual = np.max(recorded, axis=0)
     completed_sides, absent = [], []
     for run, side, counts in zip(runs, sides, recorded, strict=True):
         stated = None if run.attempts_counted else run.protocol.attempts
-        plan = usual if stated is None else np.maximum(stated, counts.max())
+        plan = usual if counts.min() < counts.max() else counts
+        if stated is not None:
+            plan = np.maximum(stated, counts.max())
         lacking = np.maximum(plan - counts, 0)
         if run.planned is not None and len(run.planned) == len(run.outcomes):
             place = {task: i for i, task in enumerate(run.outcomes.tasks)}
@@ -519,7 +522,10 @@ def _notes(
     per_task = {side.attempts_text() for side in sides}
     if len(per_task) > 1:
         sizes = [f"{name} {side.attempts_text()}" for name, side in zip(names, sides, strict=True)]
-        notes.append(f"runs planned different numbers of attempts per task: {some(sizes, 8)}")
+        notes.append(
+            "runs have different numbers of attempts per task, and a file cannot show whether "
+            f"others were left out: {some(sizes, 8)}"
+        )
     if unscored := [names[i] for i in _lacks_scores(sides)]:
         notes.append(
             f"not ranked by mean: {some(unscored, _NAMED_AGENTS)} "

@@ -17,6 +17,7 @@ from passhat.reporting.documents.leaderboard import (
     front_text,
     group_blocks,
     method_blocks,
+    protocol_text,
     slice_blocks,
     source_table,
     use_text,
@@ -47,7 +48,7 @@ def site_files(leaderboard: Leaderboard, command: str = "") -> dict[str, str]:
 
 def leaderboard_page(leaderboard: Leaderboard, command: str = "") -> str:
     """The page as one file, without network and without other files."""
-    first = leaderboard.boards[0]
+    boards, first = leaderboard.boards, leaderboard.boards[0]
     return template("leaderboard.html.j2").render(
         title=leaderboard.title,
         boards=[_board_view(board) for board in leaderboard.boards],
@@ -58,18 +59,16 @@ def leaderboard_page(leaderboard: Leaderboard, command: str = "") -> str:
         ),
         facts=[
             counted(sum(len(board.agents) for board in leaderboard.boards), "agent"),
-            counted(len(first.tasks), "task"),
+            counted(len({task for board in boards for task in board.tasks}), "task"),
             counted(sum(a.attempts for b in leaderboard.boards for a in b.agents), "attempt"),
         ],
-        figures=[
-            (figure, page_svg(figure)) for board in [first] for figure in price_figures(board)
-        ],
+        figures=[(figure, page_svg(figure)) for board in boards for figure in price_figures(board)],
         sources=[source_table(leaderboard)],
         few=sum(len(board.agents) for board in leaderboard.boards) <= _FEW_AGENTS,
-        method=list(method_blocks(first)),
+        methods=[(board_title(board), list(method_blocks(board))) for board in boards],
         command=command,
         board_json=script_json(to_data(leaderboard)),
-        grid_json=script_json(_grid(first)),
+        grid_json=script_json([_grid(board) for board in boards]),
     )
 
 
@@ -88,6 +87,7 @@ def _board_view(board: Board) -> dict[str, object]:
     return {
         "title": board_title(board),
         "headline": board.headline,
+        "protocol": f"Protocol: {protocol_text(board)}.",
         "caption": f"Ranked by {board.ranked_by[0]}; click a heading to sort",
         "columns": columns,
         "rows": [_row(board, agent) for agent in board.agents],

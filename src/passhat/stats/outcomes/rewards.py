@@ -21,6 +21,7 @@ __all__ = [
     "ScoreRange",
     "Verdicts",
     "blame_notes",
+    "check_threshold",
     "grade",
     "is_binary",
     "verdicts_from_rewards",
@@ -161,6 +162,20 @@ class ScoreRange:
         )
         note = f"scores from {self.low:g} to {self.high:g} are scaled to 0 to 1"
         return Verdicts(scaled.verdicts, (note, *scaled.notes))
+
+
+def check_threshold(pass_at: float | None, bounds: ScoreRange | None) -> None:
+    """Refuse a threshold that is no number, or that no score of the stated range can decide."""
+    if pass_at is None:
+        return
+    if not math.isfinite(pass_at):
+        raise InvalidValue(f"{pass_at} is no threshold.", hint="State a number, as in 0.5.")
+    if bounds is not None and not bounds.low < pass_at <= bounds.high:
+        raise InvalidValue(
+            f"a threshold of {pass_at:g} decides nothing: scores go from {bounds.low:g} to "
+            f"{bounds.high:g}.",
+            hint=f"State one above {bounds.low:g} and at most {bounds.high:g}.",
+        )
 
 
 def is_binary(rewards: FloatArray) -> bool:

@@ -21,7 +21,7 @@ from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
 from passhat.stats.outcomes.histogram import Histogram, cells_of
 from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.order import Order, Scores
-from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
+from passhat.stats.outcomes.rewards import REWARD_TOLERANCE, check_threshold
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
 __all__ = ["Outcomes", "TaskNumbers", "columns_from_records"]
@@ -222,6 +222,7 @@ class Outcomes(Plain):
         >>> Outcomes.from_scores([[0.5, 1.0], [0.0, 0.25]])
         <Outcomes: 2 tasks x 2 attempts, 1 passed, order known, scores kept>
         """
+        check_threshold(pass_at, None)
         try:
             scores = _as_array(matrix).astype(np.float64)
         except (TypeError, ValueError):
