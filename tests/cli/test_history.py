@@ -192,3 +192,18 @@ def test_runs_that_share_no_task_are_not_compared(passhat: Passhat, tmp_path: Pa
     text = passhat("history", str(tmp_path)).out.replace("\n", " ")
     assert "No change of the agent is shown where runs can be compared." in text
     assert "no task is one of the runs before" in text
+
+
+def test_scores_after_verdicts_only_are_another_measure(passhat: Passhat, tmp_path: Path) -> None:
+    for night in range(2):
+        write_night(tmp_path, night, tasks=2)
+    last = tmp_path / "artifact-05.jsonl"
+    rows = [json.loads(line) for line in last.read_text(encoding="utf-8").splitlines()]
+    lines = [json.dumps(row | {"score": 1.0 if row["passed"] else 0.5}) + "\n" for row in rows]
+    last.write_text("".join(lines), encoding="utf-8")
+    fields = {}
+    for metric in ("mean", "pass^1"):
+        done = passhat("history", str(tmp_path), "--metric", metric, "--json")
+        entry = json.loads(done.out)["runs"][-1]
+        fields[metric] = [difference["field"] for difference in entry["differences"]]
+    assert fields == {"mean": ["revision", "grading"], "pass^1": ["revision"]}

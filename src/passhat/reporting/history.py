@@ -10,6 +10,7 @@ from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import AGENT_CODE, Difference, Protocol, Scalar
 from passhat.stats.changes import Change, find_changes
+from passhat.stats.compare.guard import find_score_difference
 from passhat.stats.estimate import Estimate, Metric, default_ks, estimate
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run
@@ -280,9 +281,11 @@ def _list_runs(
         earlier = series[place - 1] if place else run
         tasks, tasks_before = run.outcomes.tasks, earlier.outcomes.tasks
         added, removed = set(tasks) - set(tasks_before), set(tasks_before) - set(tasks)
+        grading = find_score_difference(earlier.outcomes, run.outcomes, metrics)
+        differences = (*find_differences(earlier, run), *grading)
         steps.append(
             HistoryRun(
-                *(place, run, tuple(estimates), trouble, find_differences(earlier, run)),
+                *(place, run, tuple(estimates), trouble, differences),
                 tuple(task for task in tasks if task in added),
                 tuple(task for task in tasks_before if task in removed),
             )

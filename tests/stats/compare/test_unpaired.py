@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,9 @@ def test_scores_and_verdicts_are_not_compared_unless_allowed() -> None:
     other = Outcomes.from_counts(A.n, A.c, graded.tasks)
     with pytest.raises(NotComparable, match="different measures: grading"):
         plan_tasks(graded, metric="mean", against=other, detect=0.1)
+    other = replace(other, unscored="attempts were counted")
+    with pytest.raises(InvalidValue, match="scores were not kept: attempts were counted"):
+        compare(graded, other, "mean")
 
 
 def test_perfect_runs_keep_their_width() -> None:

@@ -102,8 +102,10 @@ def find_score_difference(
     The mean of verdicts is a pass rate: it gives no credit for a part, and so another measure.
     """
     graded = [side.scores is not None for side in (a, b)]
+    # Scores that were not kept are refused by their own reason where a metric needs them.
     sides = [
-        has_scores or side.binary_scores for has_scores, side in zip(graded, (a, b), strict=True)
+        has_scores or side.binary_scores or bool(side.unscored)
+        for has_scores, side in zip(graded, (a, b), strict=True)
     ]
     if all(sides) or not any(graded) or not any(isinstance(word, ScoreMetric) for word in metrics):
         return ()
