@@ -42,7 +42,7 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         self._words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
         # A slice of a text is made faster than one of bytes that is decoded afterwards.
         self._text = data.decode("ascii") if data.isascii() else ""
-        self._columns: dict[str, _BlockCells] = {}
+        self._columns: dict[int, CellCodes] = {}
 
     @property
     def size(self) -> int:
@@ -56,12 +56,16 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         return len(self._places)
 
     def __getitem__(self, name: str) -> CellCodes:
-        if name not in self._columns:
-            self._columns[name] = _BlockCells(self, self._places[name])
-        return self._columns[name]
+        # Not kept: block and cells would refer to each other, and stay until the collector runs.
+        return _BlockCells(self, self._places[name])
 
     def find_cells(self, place: int) -> CellCodes:
         """The different cells of a column, and which of them each line has."""
+        if place not in self._columns:
+            self._columns[place] = self._compare_cells(place)
+        return self._columns[place]
+
+    def _compare_cells(self, place: int) -> CellCodes:
         starts, ends = self._starts[:, place], self._ends[:, place]
         firsts, codes = self._same(starts, ends - starts)
         places = zip(starts[firsts].tolist(), ends[firsts].tolist(), strict=True)
@@ -138,31 +142,25 @@ class CsvBlock(Mapping[str, Sequence[object]]):
 class _BlockCells(CellCodes):
     """A column of a block; its cells are compared when they are first used."""
 
-    __slots__ = ("_block", "_found", "_place")
+    __slots__ = ("_block", "_place")
 
     def __init__(self, block: CsvBlock, place: int) -> None:
         self._block = block
         self._place = place
-        self._found: CellCodes | None = None
 
     def __len__(self) -> int:
         return self._block.size
 
     @property
     def values(self) -> Sequence[object]:
-        return self._find().values
+        return self._block.find_cells(self._place).values
 
     @property
     def codes(self) -> IntArray:
-        return self._find().codes
+        return self._block.find_cells(self._place).codes
 
     def numbers(self) -> FloatArray | None:
         return self._block.parse_numbers(self._place)
-
-    def _find(self) -> CellCodes:
-        if self._found is None:
-            self._found = self._block.find_cells(self._place)
-        return self._found
 
 
 def _number_keys(

@@ -34,7 +34,7 @@ def test_both_ends_lie_where_the_truth_can_lie(tasks: list[tuple[int, int]], k: 
     n = np.array([size for size, _ in tasks])
     c = np.minimum([passed for _, passed in tasks], n)
     outcomes = Outcomes.from_counts(n, c)
-    found = estimate(outcomes, f"delta^{k}")
+    found = estimate(outcomes, f"delta^{k}", about="new tasks")
     assert found.low is not None
     assert found.high is not None
     largest = (k - 1) * k ** (-k / (k - 1))
@@ -72,7 +72,7 @@ def test_known_truths_are_covered(name: str, k: int, tasks: int) -> None:
     held = 0
     for _ in range(50):
         outcomes = Outcomes.from_counts(6, rng.binomial(6, draw()))
-        found = estimate(outcomes, f"delta^{k}")
+        found = estimate(outcomes, f"delta^{k}", about="new tasks")
         assert found.low is not None
         assert found.high is not None
         held += found.low - 1e-9 <= truth <= found.high + 1e-9
