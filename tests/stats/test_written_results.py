@@ -32,10 +32,11 @@ from passhat.stats.gate import (
 )
 from passhat.stats.labels import LabelCounts, correct, judge_error
 from passhat.stats.labels.agreement import share_noise
-from passhat.stats.labels.judge_error import AGAIN, CheckedAttempt, summarize_check
+from passhat.stats.labels.judge_error import AGAIN, AnchorCheck, CheckedAttempt, summarize_check
 from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.labels.lifts import LabeledSide, correct_lift
 from passhat.stats.outcomes import Attempts, FailureGroup, FailureKind, Failures
+from passhat.stats.outcomes.labels import Anchor
 from passhat.stats.plan import Allocation
 from passhat.stats.sequential import ConfidenceSequence
 from passhat.stats.temperature import Point, fit_law, fit_log_logit, fit_temperatures
@@ -166,7 +167,10 @@ def _labels(a: Run, b: Run) -> tuple[object, ...]:
         )
         for run in (a, b)
     ]
+    anchors = [Anchor("a#1", True, False, True)]
     return (
+        anchors,
+        AnchorCheck.of(anchors),
         judge_error(a.outcomes, sides[0].labels),
         correct(a.outcomes, sides[0].labels, "pass^2"),
         correct_lift(sides[0], sides[1], "pass^2"),

@@ -48,8 +48,8 @@ def test_twice_the_suite_has_the_same_value_and_a_narrower_interval(
     tasks: list[tuple[int, int]],
 ) -> None:
     n, c = zip(*tasks, strict=True)
-    once = estimate_all(Outcomes.from_counts(n, c), WORDS)
-    twice = estimate_all(Outcomes.from_counts(n * 2, c * 2), WORDS)
+    once = estimate_all(Outcomes.from_counts(n, c), WORDS, about="new tasks")
+    twice = estimate_all(Outcomes.from_counts(n * 2, c * 2), WORDS, about="new tasks")
     for one, two in zip(once, twice, strict=True):
         assert two.value == pytest.approx(one.value)
         assert one.low is not None and one.high is not None  # noqa: PT018
