@@ -134,6 +134,7 @@ def _supports(text: str) -> list[Support]:
     [
         "B beats A by 30 points, interval 21 to 39",
         "B beats A by 30 points",
+        "B beats A by 7.9 points",
         "A beats B",
         "old outperforms new on pass^1",
         "new is worse than old",
@@ -176,6 +177,13 @@ def test_what_is_true_is_no_fabrication(text: str) -> None:
     supports = _supports(text)
     assert Support.CONTRADICTED not in supports, review(text, _runs()).claims
     assert Support.SUPPORTED in supports
+
+
+@pytest.mark.parametrize(
+    "text", ["new is not better than old", "new does not beat old", "old isn't any worse than new"]
+)
+def test_a_comparison_that_is_denied_is_not_taken_for_one(text: str) -> None:
+    assert _supports(text) == []
 
 
 def test_what_no_source_has_is_not_checkable() -> None:

@@ -434,6 +434,13 @@ class Passage:
         size = float(match[1] or match[2])
         return -size if _DOWNWARD.search(sentence) else size
 
+    @property
+    def gain_step(self) -> float:
+        """The step of the last digit of that lift, in points."""
+        match = _GAIN.search(self.text)
+        digits = "" if match is None else (match[1] or match[2]).partition(".")[2]
+        return 10.0 ** -len(digits)
+
     def sentence_at(self, start: int) -> str:
         """The sentence around a place of the text."""
         first = max(

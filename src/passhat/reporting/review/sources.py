@@ -110,7 +110,7 @@ class _Statements:
         # A size is told as such: "B beats A by 7" and "A is 7 below B" are the same lift, whose
         # direction is a statement of its own.
         size = abs(100 * results[0].lift)
-        is_right = gain is None or abs(size - abs(gain)) <= 0.5 + 10**-6
+        is_right = gain is None or abs(size - abs(gain)) <= 0.5001 * self._passage.gain_step
         ends_right = ends is None or any(
             _near(side * one.low, side * one.high, (ends[0] / 100, ends[1] / 100))
             for one in results
@@ -184,7 +184,7 @@ class _Statements:
         """+1 where the text calls the second run better, -1 where the first; None if neither."""
         text = self._passage.text
         word = re.search(_COMPARATIVE, text, re.IGNORECASE)
-        if word is None or not self._mentions:
+        if word is None or not self._mentions or _NEGATION.search(text[: word.start()]):
             return None
         before = [run for start, run in self._mentions if start < word.start()]
         after = [run for start, run in self._mentions if start > word.start()]
@@ -213,6 +213,12 @@ _COMPARATIVE = (
     r"leads?|ahead|exceeds?|higher|above|gain\w*|rose|best|more (?:reliable|capable|accurate)|"
     rf"{_WORSE})\b"
 )
+
+_NEGATION = re.compile(
+    r"(?:\bnot|n't|\bno|\bnever|\bcannot|\bfail(?:s|ed)? to|\bneither)\s+(?:\w+\s+){0,2}$",
+    re.IGNORECASE,
+)
+"""Before a comparison: the text denies it, and claims nothing that could be checked."""
 
 
 def _mentions(text: str, runs: Sequence[Run]) -> list[tuple[int, int]]:

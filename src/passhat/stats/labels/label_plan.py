@@ -170,10 +170,10 @@ def _plan_whole_tasks(
     steps.append(step(0, tasks))
     goal_labels = goal_tasks = None
     if half_width is not None:
-        enough = [count for count in range(labeled, tasks + 1)
-                  if widths.at(count, tasks) <= half_width]  # fmt: skip
-        if enough:
-            goal_labels = ceil((enough[0] - labeled) * per_task)
+        counts = range(labeled, tasks + 1)
+        enough = next((n for n in counts if widths.at(n, tasks) <= half_width), None)
+        if enough is not None:
+            goal_labels = ceil((enough - labeled) * per_task)
         else:
             goal_tasks = _search(
                 lambda count: widths.at(count, count), half_width, tasks, _MOST_TASKS
