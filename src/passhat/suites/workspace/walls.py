@@ -2,7 +2,7 @@
 
 A coding agent and the tests of its work run here. Bubblewrap shows the machine read-only, with the
 folders of the attempt mounted where the command expects them and everything private hidden. Where
-there is no bubblewrap, :mod:`passhat.judging.inside.launch` does the same with Landlock, without
+there is no bubblewrap, ``launch.py`` beside this module does the same with Landlock, without
 mounts: the folders then have their real paths. An engine runs the command in an image.
 """
 
@@ -12,9 +12,11 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,16 +36,25 @@ __all__ = [
     "Walls",
     "choose_walls",
     "disk_use",
+    "is_unmounted",
     "run_command",
     "visible_programs",
     "wrap_command",
 ]
 
-_HOME = Path(__file__).parent
+_PASSHAT = Path(__file__).parents[2]
+_LAUNCH = [str(Path(__file__).with_name("launch.py")), str(_PASSHAT / "judging")]
 _LOOK_SECONDS = 1.0
 _KEPT_OUTPUT = 128 * 1024
 _OUTPUT_SECONDS = 2.0
 """How long output may still arrive when the command has ended."""
+_STARTS = 20
+_MOST_FILES = 65_536
+"""Open files of a process in a container."""
+_FULL_BYTES = 256 * 1024
+"""A disk with less room is full."""
+_OWN_BYTES = 32 << 20
+"""A disk that is full is the command's own doing from here on."""
 _NO_SANDBOX = 125
 """Exit status of our own launcher where the sandbox could not be set up."""
 _LIMITS = 'ulimit -c 0; {} exec "$@"'
@@ -183,8 +194,7 @@ def wrap_command(
         }
     else:
         rules = {"folder": place, "open": True}
-    begin = f"import sys; sys.path.insert(0, {str(_HOME)!r}); from inside.launch import main; "
-    return [sys.executable, "-I", "-S", "-B", "-c", f"{begin}main()", json.dumps(rules), *words]
+    return [sys.executable, "-I", "-S", "-B", *_LAUNCH, json.dumps(rules), *words]
 
 
 def real_path(walls: Walls, path: str) -> str:
@@ -252,9 +262,13 @@ def _container_words(
     command = [kind.engine, "run", "--rm", "--interactive", "--pull=never", "--log-driver=none"]
     command += ["--name", name, "--cap-drop=ALL", "--security-opt=no-new-privileges"]
     command += ["--hostname=sandbox", "--pids-limit=4096", f"--workdir={folder}"]
+    # Without these an engine asks for its own defaults, which may be more than it is allowed.
+    files = min(_MOST_FILES, *(n for n in resource.getrlimit(resource.RLIMIT_NOFILE) if n > 0))
+    command += [f"--ulimit=nofile={files}:{files}", "--ulimit=nproc=4096:4096"]
     command += [] if walls.network else ["--network=none"]
     for inside, outside in walls.folders.items():
-        command += ["--volume", f"{outside}:{inside}:rw"]
+        if inside not in walls.frozen:  # an engine mounts nothing twice
+            command += ["--volume", f"{outside}:{inside}:rw"]
     for path in walls.frozen:
         command += ["--volume", f"{real_path(walls, path)}:{path}:ro"]
     for path in walls.shown:
@@ -288,7 +302,7 @@ def _without(folder: str, masked: Sequence[str]) -> list[str]:
 def visible_programs(extra: Sequence[str] = ()) -> tuple[str, ...]:
     """Folders of programs that are shown although a home or a temporary folder holds them."""
     home = str(Path.home())
-    paths = [sys.prefix, sys.base_prefix, str(_HOME.parent), *extra]
+    paths = [sys.prefix, sys.base_prefix, str(_PASSHAT), *extra]
     for entry in os.environ.get("PATH", "").split(os.pathsep):
         if not entry.startswith("/"):
             continue
@@ -306,21 +320,36 @@ def visible_programs(extra: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def disk_use(folders: Sequence[str]) -> tuple[int, int]:
-    """Bytes that folders take on disk, and how many entries they hold."""
+    """Bytes that folders take on disk, and how many entries they hold; mounts in them apart."""
     size = count = 0
-    pending = list(folders)
+    pending = [(folder, os.lstat(folder).st_dev) for folder in folders if os.path.lexists(folder)]
     while pending:
+        folder, device = pending.pop()
         try:
-            with os.scandir(pending.pop()) as entries:
+            with os.scandir(folder) as entries:
                 for entry in entries:
                     count += 1
                     with contextlib.suppress(OSError):
-                        size += entry.stat(follow_symlinks=False).st_blocks * 512
-                        if entry.is_dir(follow_symlinks=False):
-                            pending.append(entry.path)
+                        state = entry.stat(follow_symlinks=False)
+                        size += state.st_blocks * 512
+                        if stat.S_ISDIR(state.st_mode) and state.st_dev == device:
+                            pending.append((entry.path, device))
         except OSError:  # gone, or closed to us
             continue
     return size, count
+
+
+def _check_room(folder: Path) -> None:
+    """Raise SandboxFault if the disk of an attempt is full, and not by what the attempt wrote."""
+    state = os.statvfs(folder)
+    has_inodes = not state.f_files or state.f_favail > 0
+    has_room = state.f_bavail * state.f_frsize >= _FULL_BYTES and has_inodes
+    if not has_room and disk_use([str(folder)])[0] < _OWN_BYTES:
+        raise SandboxFault(f"the disk is full: {folder.parent} has no room for workspaces")
+
+
+class _Unmounted(SandboxFault):
+    """Bubblewrap met a mount that went away; it can be started again."""
 
 
 @dataclass(slots=True)
@@ -362,8 +391,36 @@ async def run_command(
     Raises
     ------
     SandboxFault
-        The sandbox could not be set up: not the command's fault.
+        The sandbox could not be set up, or its disk is full: not the command's fault.
     """
+    for _ in range(_STARTS):
+        with contextlib.suppress(_Unmounted):
+            return await _run_once(
+                kind, walls, words, folder, environment, limits, given=given, kept=kept
+            )
+    raise SandboxFault(f"workspaces of other attempts were unmounted at each of {_STARTS} starts")
+
+
+def is_unmounted(errors: str) -> bool:
+    """Whether bubblewrap ended before its command, by a mount that went away while it started.
+
+    It shows the whole machine, with the workspaces that other attempts have at the moment.
+    """
+    return errors.startswith("bwrap: Can't bind mount /oldroot/ on /newroot/: Unable to apply")
+
+
+async def _run_once(
+    kind: SandboxSpec,
+    walls: Walls,
+    words: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    limits: CommandLimits,
+    *,
+    given: bytes,
+    kept: int,
+) -> CommandEnd:
+    """Run a command, or raise _Unmounted before it begins."""
     loop = asyncio.get_running_loop()
     name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}" if isinstance(kind, Container) else ""
     status_end, far_end = os.pipe()
@@ -416,7 +473,9 @@ async def run_command(
     if kind is SandboxKind.BUBBLEWRAP:
         failed_start = b"exit-code" not in status_text and errors.startswith("bwrap: ")
     if failed_start and not over:
-        raise SandboxFault(errors.strip()[-500:] or "the sandbox ended without a word")
+        fault = _Unmounted if is_unmounted(errors) else SandboxFault
+        raise fault(errors.strip()[-500:] or "the sandbox ended without a word")
+    await asyncio.to_thread(_check_room, Path(walls.temporary).parent)
     return CommandEnd(status, output, errors, loop.time() - began, over)
 
 

@@ -16,10 +16,17 @@ from dataclasses import dataclass
 
 from passhat._display import some
 from passhat.errors import ReadError, shorten
-from passhat.judging.code_suites import json_lines
 from passhat.judging.tasks import CodeSuite, CodeTask, free_names
+from passhat.suites.code_files import json_lines
 
-__all__ = ["Sample", "normalize", "printable", "program_in", "read_samples", "request_text"]
+__all__ = [
+    "Sample",
+    "normalize",
+    "printable",
+    "program_in",
+    "read_samples",
+    "request_text",
+]
 
 _TEXTS = ("completion", "solution", "program", "response")
 

@@ -34,7 +34,7 @@ def read_code_suite(word: str) -> CodeSuite:
     """Read a suite from ``code:PATH``; ``code:ordercode`` is built in."""
     path = word.removeprefix(CODE_PREFIX)
     if path == "ordercode":
-        from passhat.judging.ordercode import ordercode
+        from passhat.suites.ordercode import ordercode
 
         return ordercode()
     tasks: dict[str, CodeTask] = {}

@@ -14,13 +14,13 @@ from pathlib import Path
 from passhat._display import counted
 from passhat.errors import ReadError
 from passhat.judging.bench import Bench
-from passhat.judging.code_suites import json_lines
-from passhat.judging.samples import Sample
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
+from passhat.suites.code_files import json_lines
+from passhat.suites.code_samples import Sample
 
 __all__ = ["Judged", "Results", "judge_samples", "row_of"]
 

@@ -1,6 +1,7 @@
 """Run a command behind Landlock, or with no walls at all, and end everything that it started.
 
-A script of its own with the standard library alone: ``launch.py RULES WORD...``. Rules are JSON:
+A script of its own with the standard library alone: ``launch.py JUDGING RULES WORD...``, where the
+first is the folder that holds ``inside``. Rules are JSON:
 ``readable`` and ``writable`` paths, ``network``, the ``folder`` to run in, ``guarded`` to keep
 processes out of each other's memory, and ``open`` for no walls. The command's exit status is passed
 on; 125 says that the walls could not be set up.
@@ -14,11 +15,15 @@ import json
 import os
 import signal
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import confinement, seccomp
+if TYPE_CHECKING or __name__ != "__main__":
+    from passhat.judging.inside import confinement, seccomp
+else:
+    sys.path.insert(0, sys.argv.pop(1))
+    from inside import confinement, seccomp
 
-__all__ = ["main"]
+    del sys.path[0]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NEW_USER, _NEW_PIDS, _NEW_NETWORK, _NEW_QUEUES = 0x10000000, 0x20000000, 0x40000000, 0x08000000
@@ -103,3 +108,7 @@ def _kill_descendants() -> None:
             os.wait()
         except ChildProcessError:
             return
+
+
+if __name__ == "__main__":
+    main()
