@@ -21,8 +21,9 @@ from math import comb
 from pathlib import Path
 
 import passhat
-from passhat.judging.walls import disk_use
 from passhat.runner.run_spec import RunSpec, run
+from passhat.store import AttemptRecord
+from passhat.suites.workspace.walls import disk_use
 
 _AGENT = "sed -i 's/ - / + /' add.sh\n"
 _TASK = """instruction = "Fix add.sh."
@@ -100,8 +101,15 @@ def measure(folder: Path, attempts: int, jobs: int) -> tuple[float, float, float
     run(replace(spec, attempts=1, name="warm"))
     ends: list[float] = []
     cpu, began = processor_seconds(), time.perf_counter()
-    run(spec, progress=lambda _record, _: ends.append(time.perf_counter()))
+    verdicts: list[str] = []
+
+    def note(record: AttemptRecord, _: object) -> None:
+        ends.append(time.perf_counter())
+        verdicts.append(str(record.judgement.verdict))
+
+    run(spec, progress=note)
     wall, used = time.perf_counter() - began, processor_seconds() - cpu
+    assert verdicts == ["passed"] * attempts, verdicts
     gaps = [b - a for a, b in zip([began, *ends], ends, strict=False)]
     return statistics.median(gaps), wall / attempts, used / attempts
 

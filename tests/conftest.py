@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -219,12 +219,15 @@ def browser_page(browser: Browser) -> Iterator[Callable[..., Watched]]:
     """Open a page and watch it: ``browser_page(address, scheme="dark", width=420)``."""
     opened: list[Watched] = []
 
-    def open_(address: str, *, scheme: str = "light", width: int = 1400) -> Watched:
+    def open_(
+        address: str, *, scheme: str = "light", width: int = 1400, cookies: Sequence[Any] = ()
+    ) -> Watched:
         dark_or_light: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=dark_or_light
         )
         context.set_default_timeout(60_000)
+        context.add_cookies(cookies)
         own = Watched(context.new_page())
         opened.append(own)
         own.page.on(

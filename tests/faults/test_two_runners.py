@@ -43,18 +43,11 @@ SHORT, LONG = 2, 30
 
 
 @contextmanager
-def runner(
-    who: str, store: str, *around: str, lease: int = SHORT
-) -> Iterator[subprocess.Popen[str]]:
-    """``passhat run`` as its own process, inside other commands such as unshare."""
-    command = [
-        *(*around, sys.executable, "-m", "passhat", "run", "-s", "jsonl:tasks.jsonl"),
-        *("-a", "python:waiting:agent", "-n", str(ATTEMPTS // 5), "--jobs", str(JOBS)),
-        *("--set", f"lease={lease}", "--store", store),
-    ]
+def in_session(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A command in a session of its own, which ends with it, paused or not."""
     process = subprocess.Popen(
         command,
-        env={**os.environ, "WHO": who},
+        env={**os.environ, **environment},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -69,6 +62,20 @@ def runner(
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+@contextmanager
+def runner(
+    who: str, store: str, *around: str, lease: int = SHORT
+) -> Iterator[subprocess.Popen[str]]:
+    """``passhat run`` as its own process, inside other commands such as unshare."""
+    command = [
+        *(*around, sys.executable, "-m", "passhat", "run", "-s", "jsonl:tasks.jsonl"),
+        *("-a", "python:waiting:agent", "-n", str(ATTEMPTS // 5), "--jobs", str(JOBS)),
+        *("--set", f"lease={lease}", "--store", store),
+    ]
+    with in_session(command, {"WHO": who}) as process:
+        yield process
 
 
 def pause(process: subprocess.Popen[str], store: str) -> None:

@@ -10,10 +10,10 @@ from types import MappingProxyType
 
 from passhat.errors import ReadError, shorten
 from passhat.judging.bench import Bench, JudgePool, JudgingChoice
-from passhat.judging.code_suites import read_code_suite
-from passhat.judging.samples import Sample, printable, program_in, request_text
 from passhat.judging.tasks import CodeTask
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+from passhat.suites.code_files import read_code_suite
+from passhat.suites.code_samples import Sample, printable, program_in, request_text
 
 __all__ = ["CodeTasksSuite"]
 

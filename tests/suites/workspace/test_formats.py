@@ -11,11 +11,18 @@ from tests.suites.workspace.conftest import (
     PYTHON_FIXED,
     PYTHON_START,
     PYTHON_TESTS,
+    SHELL_FIXED,
+    SHELL_START,
+    SHELL_TESTS,
     Attempting,
     write_task,
 )
 
+import passhat
 from passhat.errors import ReadError
+from passhat.readers.base import Needs
+from passhat.reporting.export import as_csv_rows, as_json_lines, write_parquet
+from passhat.runner.run_spec import RunSpec, run
 from passhat.suites.workspace.loading import load_folder
 
 HARBOR = """
@@ -121,3 +128,71 @@ def test_a_bad_row_is_refused(tmp_path: Path, changes: dict[str, object], proble
     with pytest.raises(ReadError, match=problem) as caught:
         load_folder(str(rows))
     assert "line 1" in str(caught.value)
+
+
+def test_exports_of_a_run_are_read_back(
+    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdicts, scores, slices and the summary of each diff."""
+    assert tasks.is_dir()  # with the cache of this session
+    monkeypatch.chdir(tmp_path)
+    for band, name in (("easy", "one"), ("hard", "two")):
+        write_task(
+            tmp_path / "suite" / name,
+            f'instruction = "Fix {name}."\ntest = "sh checks/run.sh"\nresult = "tap"\n'
+            f'slices = {{ band = "{band}" }}\n',
+            **{
+                "start__add.sh": SHELL_START,
+                "solution__add.sh": SHELL_FIXED,
+                "hidden__checks__run.sh": SHELL_TESTS,
+            },
+        )
+    (tmp_path / "agent.sh").write_text(
+        "grep -q one && sed -i 's/ - / + /' add.sh || echo 'echo 5' > add.sh; echo done\n"
+    )
+    run(RunSpec(agent="command:sh agent.sh", suite="workspace:suite", attempts=2, store="s.db"))
+    needs = Needs(details=True)
+    (stored,) = passhat.read("s.db", needs=needs)
+    summary = "1 file changed, +1 -{}: add.sh"
+    rows = [
+        (row.task, str(row.verdict), row.score, row.extras["answer"])
+        for row in stored.iterate_attempts()
+    ]
+    assert rows == [
+        *(("one", "passed", 1.0, summary.format(1)),) * 2,
+        *(("two", "failed", 0.5, summary.format(2)),) * 2,
+    ]
+    assert stored.label_rows() == {"one": ("easy",), "two": ("hard",)}
+    (tmp_path / "out.jsonl").write_text("".join(as_json_lines([stored])))
+    (tmp_path / "out.csv").write_text("".join(as_csv_rows([stored])))
+    write_parquet([stored], "out.parquet")
+    for suffix in ("jsonl", "csv", "parquet"):
+        (again,) = passhat.read(f"out.{suffix}", needs=Needs(conversations=True))
+        for one, other in zip(again.iterate_attempts(), stored.iterate_attempts(), strict=True):
+            assert (one.id, one.verdict, one.why) == (other.id, other.verdict, other.why)
+            assert (one.detail, one.score) == (other.detail, other.score)
+            assert other.extras["answer"] in one.extras["conversation"]
+        assert again.label_rows() == stored.label_rows()
+        assert again.protocol == stored.protocol
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        *(("./", ""), (".", ""), ("/app", ""), ("/app/", ""), ("data/..", "")),
+        *(("./data/", "data/"), ("/app/data", "data"), ("a/./b/.", "a/b/"), ("x.", "x.")),
+    ],
+)
+def test_a_recipe_copies_below_its_folder(tmp_path: Path, target: str, path: str) -> None:
+    recipe = f"FROM localhost/base:1\nWORKDIR /app\nCOPY data/ {target}\n"
+    write_task(tmp_path / "hello", HARBOR, **{**FILES, "environment__Dockerfile": recipe})
+    (task,) = load_folder(str(tmp_path))
+    assert task.start.copies == (("data/", path),)
+
+
+@pytest.mark.parametrize("target", ["/etc", "..", "/", "/apple", "a/../../b"])
+def test_a_recipe_that_copies_elsewhere_is_refused(tmp_path: Path, target: str) -> None:
+    recipe = f"FROM localhost/base:1\nWORKDIR /app\nCOPY data/ {target}\n"
+    write_task(tmp_path / "hello", HARBOR, **{**FILES, "environment__Dockerfile": recipe})
+    with pytest.raises(ReadError, match=r"copies files to .*, outside of /app"):
+        load_folder(str(tmp_path))

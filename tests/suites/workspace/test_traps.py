@@ -18,13 +18,13 @@ from tests.suites.workspace.conftest import (
 )
 
 from passhat.judging.inside.seccomp import guard_memory
-from passhat.judging.walls import CommandEnd
 from passhat.stats.outcomes import Verdict
 from passhat.suites.workspace.changes import HiddenLayout
 from passhat.suites.workspace.checking import expectation
 from passhat.suites.workspace.loading import load_folder
 from passhat.suites.workspace.results import TestRun, decide
 from passhat.suites.workspace.suite import WorkspaceSuite
+from passhat.suites.workspace.walls import CommandEnd
 
 PATCH = "import shop; shop.total = lambda prices: 6"
 PLUGIN = f"echo '{PATCH}' > evilplug.py"

@@ -18,7 +18,15 @@ from pathlib import Path
 
 from passhat.suites.workspace.definition import PROTECTED, WorkspaceTask
 
-__all__ = ["Change", "Changes", "Snapshot", "apply_changes", "find_changes", "take_snapshot"]
+__all__ = [
+    "Change",
+    "Changes",
+    "Snapshot",
+    "apply_changes",
+    "copy_over",
+    "find_changes",
+    "take_snapshot",
+]
 
 _SILENT = {
     *(".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"),
@@ -392,6 +400,23 @@ def write_entry(root: Path, change: Change) -> None:
         return
     place.write_bytes(change.content or b"")
     place.chmod(0o755 if change.executable else 0o644)
+
+
+def copy_over(source: Path, target: Path, below: str = "") -> None:
+    """Copy a file, or the files and links of a folder, to a path below ``target``.
+
+    They take the place of whatever is there; no link is followed.
+    """
+    is_folder = source.is_dir()
+    paths = [Path(root, name) for root, _, names in os.walk(source) for name in names]
+    for path in paths if is_folder else [source]:
+        name = str(Path(below, path.relative_to(source)) if is_folder else below)
+        if path.is_symlink():
+            link = os.readlink(path)  # noqa: PTH115 - text as it is
+            write_entry(target, Change(name, target=link))
+            continue
+        is_executable = bool(path.stat().st_mode & stat.S_IXUSR)
+        write_entry(target, Change(name, path.read_bytes(), executable=is_executable))
 
 
 def _has_plain_parents(root: Path, path: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from passhat.errors import InvalidValue
-from passhat.judging.walls import CommandLimits
+from passhat.suites.workspace.walls import CommandLimits
 
 __all__ = [
     "PROTECTED",

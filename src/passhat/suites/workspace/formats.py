@@ -8,6 +8,7 @@ repository, which must be on disk: ``repos/OWNER__NAME`` beside the file.
 from __future__ import annotations
 
 import json
+import posixpath
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any
 import msgspec
 
 from passhat.errors import InvalidValue, ReadError
-from passhat.judging.walls import CommandLimits
 from passhat.suites.workspace.definition import (
     ResultKind,
     Start,
@@ -24,6 +24,7 @@ from passhat.suites.workspace.definition import (
     read_instruction,
     read_size,
 )
+from passhat.suites.workspace.walls import CommandLimits
 
 __all__ = ["is_harbor", "load_harbor", "load_rows"]
 
@@ -137,12 +138,12 @@ def _read_image(
 
 def _path_below(target: str, place: str) -> str:
     """A target of a copy below the working folder; empty for the folder itself."""
-    parts = target.removeprefix(place.rstrip("/"))
-    if parts == target and target.rstrip("/") != place.rstrip("/"):
+    path, root = posixpath.normpath(target), posixpath.normpath(place)
+    if path == root:
+        return ""
+    if not path.startswith(f"{root.rstrip('/')}/"):
         raise InvalidValue(f"its Dockerfile copies files to {target}, outside of {place}")
-    return parts.strip("/").removeprefix("./").removesuffix(".").strip("/") + (
-        "/" if target.endswith(("/", ".")) else ""
-    )
+    return path[len(root.rstrip("/")) + 1 :] + ("/" if target.endswith(("/", "/.")) else "")
 
 
 # -- SWE-bench -------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from passhat.errors import InvalidValue, ReadError, shorten
-from passhat.judging.walls import CommandLimits
 from passhat.suites.workspace.definition import (
     ResultKind,
     Start,
@@ -18,6 +17,7 @@ from passhat.suites.workspace.definition import (
     read_size,
 )
 from passhat.suites.workspace.formats import is_harbor, load_harbor, load_rows
+from passhat.suites.workspace.walls import CommandLimits
 
 __all__ = ["load_folder"]
 

@@ -1,19 +1,22 @@
 """Where workspaces are: prepared starts that are kept, and folders of attempts that are not.
 
 ``CACHE/bases/DIGEST/tree`` is a start after its set-up. ``CACHE/attempts/RUNNER/NAME`` belongs to
-one attempt. A runner holds a lock on its folder for as long as it lives; a folder whose lock is
-free was left by one that was killed, and the next runner removes it.
+one attempt: its ``work`` is a layer over the start where an overlay can be mounted, else a copy. A
+runner holds a lock on its folder for as long as it lives; a folder whose lock is free was left by
+one that was killed, and the next runner removes it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import fcntl
 import os
 import secrets
 import shutil
 import subprocess
+import sys
 import tarfile
 import time
 import zipfile
@@ -22,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat.errors import InvalidValue
-from passhat.suites.workspace.changes import Snapshot, take_snapshot
+from passhat.suites.workspace.changes import Snapshot, copy_over, take_snapshot
 from passhat.suites.workspace.definition import Start, WorkspaceTask, run_git
 
 __all__ = ["AttemptFolder", "Base", "Places", "copy_tree", "remove_tree"]
@@ -30,6 +33,10 @@ __all__ = ["AttemptFolder", "Base", "Places", "copy_tree", "remove_tree"]
 _BASE_DAYS = 30
 _DATE = "2000-01-01T00:00:00Z"
 _COPY_SECONDS = 600
+_DETACH = 2 | 8
+"""MNT_DETACH and UMOUNT_NOFOLLOW."""
+_BIND, _PRIVATE = 1 << 12, 1 << 18
+_LAYERS = "layers"
 
 
 def cache_root() -> Path:
@@ -48,13 +55,17 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFolder:
-    """The folders of one attempt: the workspace, a home, and ``/tmp``."""
+    """The folders of one attempt: the workspace, a home, and ``/tmp``.
+
+    ``layer`` is where the workspace is mounted, if it is a layer over its start.
+    """
 
     path: Path
+    layer: Path | None = None
 
     @property
     def work(self) -> str:
-        return str(self.path / "work")
+        return str(self.layer or self.path / "work")
 
     @property
     def home(self) -> str:
@@ -71,8 +82,10 @@ class Places:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_root()
         self._owner: Path | None = None
+        self._layers: Path | None = None
         self._lock = -1
         self._removals: set[asyncio.Task[None]] = set()
+        self._snapshots: dict[str, Snapshot] = {}
 
     def open(self) -> Path:
         """The folder of this runner; made, and others' remains removed, when first asked for."""
@@ -88,6 +101,7 @@ class Places:
         self._lock = os.open(owner / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._owner = owner
+        self._layers = _make_layers(owner / _LAYERS)
         return owner
 
     def _sweep(self, attempts: Path) -> None:
@@ -108,6 +122,7 @@ class Places:
             finally:
                 if lock >= 0:
                     os.close(lock)
+            unmount(folder / _LAYERS)
             remove_tree(folder)
         oldest = time.time() - _BASE_DAYS * 86_400
         for folder in (self.root / "bases").iterdir():
@@ -138,18 +153,31 @@ class Places:
             os.utime(tree.parent)
         return Base(str(tree))
 
-    async def attempt(self, base: Base) -> tuple[AttemptFolder, Snapshot]:
-        """A fresh copy of a start with an empty home, and the snapshot of its files."""
-        folder = AttemptFolder(self.open() / secrets.token_hex(8))
+    async def attempt(self, base: Base) -> AttemptFolder:
+        """A fresh layer over a start, or a copy of it, with an empty home."""
+        name = secrets.token_hex(8)
+        folder = AttemptFolder(self.open() / name)
         folder.path.mkdir(mode=0o700)
         for path in (folder.home, folder.temporary):
             Path(path).mkdir(mode=0o700)
+        if self._layers is not None:
+            overlay = AttemptFolder(folder.path, self._layers / name)
+            if await asyncio.to_thread(mount_layer, base.tree, overlay):
+                return overlay
         await copy_tree(base.tree, folder.work)
-        return folder, await asyncio.to_thread(take_snapshot, folder.work)
+        return folder
+
+    async def snapshot(self, base: Base, folder: AttemptFolder) -> Snapshot:
+        """The files of a fresh workspace; those of a start have the same state in every layer."""
+        if folder.layer is None:
+            return await asyncio.to_thread(take_snapshot, folder.work)
+        if base.tree not in self._snapshots:
+            self._snapshots[base.tree] = await asyncio.to_thread(take_snapshot, folder.work)
+        return self._snapshots[base.tree]
 
     def discard(self, folder: AttemptFolder) -> None:
         """Remove the folders of an attempt, beside the attempts that follow."""
-        removal = asyncio.create_task(_remove(folder.path))
+        removal = asyncio.create_task(_remove(folder.path, folder.layer))
         self._removals.add(removal)
         removal.add_done_callback(self._removals.discard)
 
@@ -159,15 +187,62 @@ class Places:
             await asyncio.wait(set(self._removals))
         owner, self._owner = self._owner, None
         if owner is not None:
-            await _remove(owner)
+            await _remove(owner, self._layers)
+            self._layers = None
             os.close(self._lock)
+
+
+def _make_layers(folder: Path) -> Path | None:
+    """A folder to mount workspaces in; ``None`` where that is not possible.
+
+    Ordinary users could mount them in a user namespace only, where folders of the start cannot be
+    renamed: they get copies.
+    """
+    is_possible = sys.platform == "linux" and os.geteuid() == 0
+    if not is_possible or any(sign in str(folder) for sign in ",:\\"):
+        return None
+    folder.mkdir()
+    # Private: workspaces that come and go do not do so in every sandbox that is running.
+    if mount(folder, folder, "", _BIND) and mount("none", folder, "", _PRIVATE):
+        return folder
+    unmount(folder)
+    return None
+
+
+def mount_layer(tree: str, folder: AttemptFolder) -> bool:
+    """Mount a writable layer over a start as the workspace; whether that was possible.
+
+    2,000 files take 2 ms. A copy takes 0.07 s at best, and 0.7 s once many copies were removed:
+    ext4 then searches long for inodes that were not freed lately.
+    """
+    assert folder.layer is not None
+    upper, inner = (folder.path / name for name in ("upper", "inner"))
+    for path in (upper, inner, folder.layer):
+        path.mkdir()
+    shutil.copystat(tree, upper)
+    # Volatile: else to unmount it writes out all of the disk's cache.
+    options = f"lowerdir={tree},upperdir={upper},workdir={inner},redirect_dir=on,volatile"
+    return mount("overlay", folder.layer, "overlay", 0, options)
+
+
+def mount(source: str | Path, target: Path, kind: str, flags: int, options: str = "") -> bool:
+    """Call mount(2); whether it worked."""
+    words = [str(word).encode() for word in (source, target, kind)]
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.mount(*words, ctypes.c_ulong(flags), options.encode()) == 0)
+
+
+def unmount(path: Path) -> None:
+    """Unmount what is mounted at a folder, if anything, with all that is mounted in it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).umount2(str(path).encode(), ctypes.c_int(_DETACH))
 
 
 async def copy_tree(source: str, target: str) -> None:
     """Copy a folder, sharing blocks where the file system can.
 
-    ``cp`` takes 0.07 to 0.1 s for 2,000 files; ``git worktree add`` 0.9 s, an archive 0.7 s and
-    Python's copytree 0.2 s (ext4, 2 processors, 18 November 2026).
+    ``cp`` takes 0.07 to 0.1 s for 2,000 files on a quiet disk; ``git worktree add`` 0.9 s, an
+    archive 0.7 s and Python's copytree 0.2 s (ext4, 2 processors, 18 November 2026).
     """
     words = ["cp", "-a", "--reflink=auto", source, target]
     process = await asyncio.create_subprocess_exec(
@@ -182,10 +257,14 @@ async def copy_tree(source: str, target: str) -> None:
         raise OSError(f"the workspace could not be copied: {lines[-1]}")
 
 
-async def _remove(path: Path) -> None:
+async def _remove(path: Path, layer: Path | None = None) -> None:
     """Remove a folder; one that an agent closed to us is opened first."""
+    paths = [str(path)]
+    if layer is not None:
+        unmount(layer)
+        paths.append(str(layer))
     process = await asyncio.create_subprocess_exec(
-        "rm", "-rf", str(path), stderr=asyncio.subprocess.DEVNULL, stdin=asyncio.subprocess.DEVNULL
+        "rm", "-rf", *paths, stderr=asyncio.subprocess.DEVNULL, stdin=asyncio.subprocess.DEVNULL
     )
     await process.wait()
     if os.path.lexists(path):
@@ -263,13 +342,9 @@ def _take_from_image(start: Start, target: Path) -> None:
         origin = (start.path / source).resolve()
         if not origin.is_relative_to(start.path.resolve()) or not origin.exists():
             raise InvalidValue(f"its Dockerfile copies {source!r}, and there is no such file")
-        goal = target / name_inside
-        if origin.is_dir():
-            shutil.copytree(origin, goal, symlinks=True, dirs_exist_ok=True)
-            continue
-        place = goal / origin.name if not name_inside or name_inside.endswith("/") else goal
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(origin, place)
+        is_into = not name_inside or name_inside.endswith("/")
+        name = origin.name if is_into and origin.is_file() else ""
+        copy_over(origin, target, str(Path(name_inside, name)))
     if any(origin in (".", "./") for origin, _ in start.copies):
         (target / "Dockerfile").unlink(missing_ok=True)
 

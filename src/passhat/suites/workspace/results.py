@@ -20,16 +20,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from passhat.judging.walls import CommandEnd
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 from passhat.suites.base import Judgement
 from passhat.suites.workspace.definition import WorkspaceTask
+from passhat.suites.workspace.walls import CommandEnd
 
 __all__ = ["Expectation", "PytestReport", "TestRun", "decide", "read_results"]
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-_INSIDE = Path(__file__).parents[2] / "judging" / "inside"
+_HERE = Path(__file__).parent
 _KEEP_ASSERT = """
 const assert = require('assert');
 for (const part of [assert, assert.strict, require('node:test')]) Object.freeze(part);
@@ -83,15 +83,15 @@ class TestRun:
 
 
 class PytestReport:
-    """The judge's end of the plug-in that reports tests; see ``judging/inside/report_tests.py``."""
+    """The judge's end of the plug-in that reports tests; see ``report_tests.py``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
         token = secrets.token_hex(8)
         self.module = f"report_{token}"
-        shutil.copyfile(_INSIDE / "report_tests.py", folder / f"{self.module}.py")
-        shutil.copyfile(_INSIDE / "trusted_start.py", folder / "sitecustomize.py")
+        shutil.copyfile(_HERE / "report_tests.py", folder / f"{self.module}.py")
+        shutil.copyfile(_HERE / "trusted_start.py", folder / "sitecustomize.py")
         (folder / "keep_assert.cjs").write_text(_KEEP_ASSERT)
         (folder / f"controls_{token}.py").write_text(_CONTROLS)
         self._socket = socket.socket(socket.AF_UNIX)

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from passhat.judging.bench import JudgingChoice
 from passhat.judging.sandbox import SandboxFault
 from passhat.judging.sandbox_kinds import SandboxKind, SandboxSpec, read_sandbox
-from passhat.judging.walls import CommandLimits, Walls, choose_walls, visible_programs
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import (
     Episode,
@@ -36,6 +35,7 @@ from passhat.suites.workspace.loading import load_folder
 from passhat.suites.workspace.places import AttemptFolder, Places
 from passhat.suites.workspace.results import TestRun, decide
 from passhat.suites.workspace.testing import Tester
+from passhat.suites.workspace.walls import CommandLimits, Walls, choose_walls, visible_programs
 
 __all__ = ["WorkspaceSuite"]
 
@@ -124,7 +124,8 @@ class WorkspaceSuite(Suite):
         if ready.check.problems:
             raise WorldFault(MissingReason.JUDGE_ERROR, "; ".join(ready.check.problems))
         try:
-            place, snapshot = await self.places.attempt(ready.base)
+            place = await self.places.attempt(ready.base)
+            snapshot = await self.places.snapshot(ready.base, place)
         except OSError as error:
             raise WorldFault(MissingReason.INFRASTRUCTURE, str(error)) from None
         return _Attempt(self, definition, ready, place, snapshot)
@@ -181,7 +182,7 @@ class _Attempt(Episode):
         self._place = place
         self._snapshot = snapshot
         self._answer = ""
-        self._clean: asyncio.Task[tuple[AttemptFolder, Snapshot]] | None = None
+        self._clean: asyncio.Task[AttemptFolder] | None = None
         self._off_the_clock: Callable[[], AbstractContextManager[None]] = nullcontext
         self.workspace = suite.workspace(task, ready, place, snapshot)
 
@@ -224,7 +225,7 @@ class _Attempt(Episode):
     async def _take_clean(self) -> AttemptFolder | None:
         """The clean copy, once; a judge that is asked again makes its own."""
         copying, self._clean = self._clean, None
-        return None if copying is None else (await copying)[0]
+        return None if copying is None else await copying
 
     def _judge_nothing(self, changes: Changes) -> Judgement:
         lines = self._answer.strip().splitlines()
@@ -250,4 +251,4 @@ class _Attempt(Episode):
         self._suite.places.discard(self._place)
         if self._clean is not None:
             with suppress(OSError):
-                self._suite.places.discard((await self._clean)[0])
+                self._suite.places.discard(await self._clean)

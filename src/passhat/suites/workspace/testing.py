@@ -6,24 +6,23 @@ import asyncio
 import hashlib
 import os
 import shutil
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from passhat.errors import InvalidValue
 from passhat.judging.sandbox_kinds import Container, SandboxKind, SandboxSpec
-from passhat.judging.walls import Walls, run_command, visible_programs
 from passhat.suites.workspace.changes import (
     Change,
     Changes,
     apply_changes,
+    copy_over,
     find_changes,
-    write_entry,
 )
 from passhat.suites.workspace.definition import WorkspaceTask, digest_of_tree
 from passhat.suites.workspace.places import AttemptFolder, Base, Places, apply_patch
 from passhat.suites.workspace.results import PytestReport, TestRun, read_results
+from passhat.suites.workspace.walls import Walls, run_command, visible_programs
 
 __all__ = ["Tester"]
 
@@ -123,7 +122,7 @@ class Tester:
     ) -> TestRun:
         """Test changes of a start, in a clean copy of it: ``place``, or a new one."""
         if place is None:
-            place, _ = await self._places.attempt(base)
+            place = await self._places.attempt(base)
         try:
             work = Path(place.work)
             await asyncio.to_thread(apply_changes, changes, place.work)
@@ -191,7 +190,8 @@ class Tester:
         InvalidValue
             It cannot be applied.
         """
-        place, snapshot = await self._places.attempt(base)
+        place = await self._places.attempt(base)
+        snapshot = await self._places.snapshot(base, place)
         try:
             work = Path(place.work)
             if task.solution_patch:
@@ -247,21 +247,6 @@ def lay_over(task: WorkspaceTask, work: Path) -> list[str]:
         paths = [row[6:] for row in task.hidden_patch.splitlines() if row.startswith("+++ b/")]
         names |= {path.partition("/")[0].strip() for path in paths}
     return sorted(name for name in names if (work / name).exists())
-
-
-def copy_over(source: Path, target: Path) -> None:
-    """Copy files and links over a workspace, in place of whatever is there."""
-    for root, _, names in os.walk(source):
-        for name in names:
-            path = Path(root) / name
-            mount = str(path.relative_to(source))
-            if path.is_symlink():
-                link = os.readlink(path)  # noqa: PTH115 - text as it is
-                write_entry(target, Change(mount, target=link))
-                continue
-            mode = path.stat().st_mode
-            change = Change(mount, path.read_bytes(), executable=bool(mode & stat.S_IXUSR))
-            write_entry(target, change)
 
 
 def digest_frozen(work: Path, names: Sequence[str]) -> list[str]:
