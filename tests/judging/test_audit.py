@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from passhat.judging.audit import Audited, agreement, audit_sample
-from passhat.reporting.audit import audit_as_markdown
+from passhat.reporting.audit import Audited, agreement, audit_as_markdown, audit_sample
 
 JUDGED = [Audited(f"t/{i}", 1, i % 5 == 0, "", "", f"x = {i}") for i in range(100)]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.judging.samples import Sample, program_in, request_text
 from passhat.judging.tasks import Case, CodeTask
+from passhat.suites.code_samples import Sample, program_in, request_text
 
 PROMPT = 'from typing import List\n\ndef total(xs: List[int]) -> int:\n    """Add them."""\n'
 TASK = CodeTask("t", prompt=PROMPT, entry_point="total", helpers=f"{PROMPT}\n    pass\n")

@@ -154,6 +154,11 @@ ANSWERS = {
         f"{PAIR}new = Pair.__new__\nPair.__new__ = lambda c, x: new(c, 0)\n"
         "def f(x): return Pair(0)",
     ),
+    "numbers that are all the same": (
+        "assert f(2) == Degrees(5)", "class Degrees(float): pass\ndef f(x): return Degrees(5)",
+        "class Degrees(float):\n    def __new__(c, x): return float.__new__(c, 0)\n"
+        "def f(x): return Degrees(0)",
+    ),
     "members that are all the same": (
         "assert f(2) == Color.BLUE", f"{COLOR}def f(x): return Color.BLUE",
         f"{COLOR.replace('2', '1')}def f(x): return Color.RED",
@@ -179,6 +184,13 @@ ANSWERS = {
     ),
 }  # fmt: skip
 """Tests, a right program, and one that gives no right answer and would have the tests accept it."""
+NOT_MIRRORED = (
+    "a class whose objects are all the same",
+    "a class without anything to compare",
+    "tuples that are all the same",
+    "numbers that are all the same",
+)
+"""Tests that compare objects of the program's classes: plain Python alone cannot confirm any."""
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +239,11 @@ def test_an_exception_cannot_choose_the_verdict(name: str, split: Examiner) -> N
 def test_no_answer_decides_whether_it_is_right(name: str, small: Examiner) -> None:
     tests, right, wrong = ANSWERS[name]
     task = CodeTask(name, entry_point="f" if "check" in tests else "", tests=tests, canonical=right)
-    assert small.judge(task, right).verdict is Verdict.PASSED
-    verdict = small.judge(task, wrong)
-    assert verdict.verdict is Verdict.FAILED or verdict.why == "judges_disagree", verdict
+    verdicts = [small.judge(task, program) for program in (right, wrong)]
+    if name in NOT_MIRRORED:
+        assert [verdict.why for verdict in verdicts] == ["unconfirmed", "unconfirmed"]
+        assert all("of the program's class" in verdict.detail for verdict in verdicts)
+    else:
+        assert verdicts[0].verdict is Verdict.PASSED
+        is_failure = verdicts[1].verdict is Verdict.FAILED
+        assert is_failure or verdicts[1].why == "judges_disagree", verdicts

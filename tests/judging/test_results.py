@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from passhat.errors import ReadError
-from passhat.judging.results import Results, row_of
-from passhat.judging.samples import Sample, normalize, printable, read_samples
 from passhat.judging.tasks import CodeSuite, CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import MissingReason
+from passhat.suites.code_results import Results, row_of
+from passhat.suites.code_samples import Sample, normalize, printable, read_samples
 
 PROMPT = "def f(x):\n"
 SUITE = CodeSuite.of(

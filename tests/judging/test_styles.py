@@ -105,6 +105,8 @@ def test_failures_have_their_word(program: str, why: str, contained: Examiner) -
          STACK),
         ("p = f()\nassert p == (1, 2)",
          "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)"),
+        ("from collections import namedtuple\nassert f(namedtuple('P', 'x y')(1, [2])) == (1, 2)",
+         "def f(p): return p.x, p.y.pop()"),
     ],
 )  # fmt: skip
 def test_what_crosses_the_border(tests: str, program: str, contained: Examiner) -> None:
@@ -231,6 +233,13 @@ def test_tests_use_a_module_under_the_name_that_the_reference_gives_it(contained
 def test_the_program_may_define_what_its_module_is_called(contained: Examiner) -> None:
     named = task("def check(f): assert f(1) == 2", "solution")
     assert contained.judge(named, "def solution(x): return 2 * x").words == "passed"
+
+
+def test_data_of_the_tests_with_methods_of_its_own_is_named(contained: Examiner) -> None:
+    tests = "class Box(dict):\n    def total(self): return 1\nassert f(Box()) == 1"
+    verdict = contained.judge(task(tests), "def f(box): return box.total()")
+    assert verdict.why == "unconfirmed"
+    assert verdict.detail.startswith("Box, a subclass of built-in data")
 
 
 def test_a_task_whose_reference_fails_here_judges_nothing(contained: Examiner) -> None:

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.judging.samples import find_fences, has_fence, program_in, request_text
 from passhat.judging.tasks import (
     Case,
     CodeSuite,
@@ -17,6 +16,7 @@ from passhat.judging.tasks import (
     top_level_names,
 )
 from passhat.stats.outcomes.vocabulary import MissingReason
+from passhat.suites.code_samples import find_fences, has_fence, program_in, request_text
 
 
 @pytest.mark.parametrize(

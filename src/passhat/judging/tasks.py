@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from passhat.judging.inside.pytest_subset import FIXTURES
 from passhat.stats.outcomes.vocabulary import MissingReason
@@ -139,19 +140,40 @@ def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
     return _find_unsupported(task.tests)
 
 
+class _Import(NamedTuple):
+    """A name that a source imports: ``from module import name as alias``, or ``import module``."""
+
+    module: str
+    name: str
+    alias: str
+
+    @property
+    def root(self) -> str:
+        return self.module.split(".")[0]
+
+    @property
+    def bound_name(self) -> str:
+        return self.alias or (self.name or self.module).split(".")[0]
+
+    def __str__(self) -> str:
+        words = f"from {self.module} import {self.name}" if self.name else f"import {self.module}"
+        return f"{words} as {self.alias}" if self.alias else words
+
+
+def _list_imports(nodes: Iterable[ast.AST]) -> list[_Import]:
+    imports = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            imports += [_Import(alias.name, "", alias.asname or "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = "" if node.level else node.module or ""
+            imports += [_Import(module, alias.name, alias.asname or "") for alias in node.names]
+    return imports
+
+
 def _imports(source: str) -> set[str]:
     """Modules that a source imports, by their first name."""
-    names = {
-        alias.name.split(".")[0]
-        for node in _walk(source)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-    return names | {
-        node.module.split(".")[0]
-        for node in _walk(source)
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level
-    }
+    return {one.root for one in _list_imports(_walk(source))}
 
 
 _PYTEST = {"raises", "approx", "mark", "fixture", "fail", "parametrize"}
@@ -213,17 +235,7 @@ def shared_state(tests: str) -> list[str]:
     """
     loads = {node.id for node in _walk(tests) if isinstance(node, ast.Name)}
     loads |= {node.arg for node in _walk(tests) if isinstance(node, ast.arg)}
-    imports = {
-        name
-        for node in _walk(tests)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
+    imports = {one.module for one in _list_imports(_walk(tests))}
     modules = (imports | {name.split(".")[0] for name in imports}) & _SHARED_MODULES
     modules |= _modules_used(tests) & _SHARED_MODULES  # perhaps imported by the program
     if "mock" in tests and any(name.startswith("unittest") for name in imports):
@@ -286,19 +298,13 @@ def free_names(tests: str) -> set[str]:
             own.add(node.name or "")  # handlers and patterns need not have a name
         elif isinstance(node, ast.MatchMapping):
             own.add(node.rest or "")
-    imports = {
-        alias.name
-        for node in _walk(tests)
-        if isinstance(node, ast.ImportFrom) and node.module in PROGRAM_MODULES
-        for alias in node.names
-    }
-    own |= {
-        (alias.asname or alias.name).split(".")[0]
-        for node in _walk(tests)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if alias.asname or getattr(node, "module", "") not in PROGRAM_MODULES
-    }
+    imports = set()
+    for one in _list_imports(_walk(tests)):
+        from_program = one.name and one.module in PROGRAM_MODULES
+        if from_program:
+            imports.add(one.name)
+        if one.alias or not from_program:
+            own.add(one.bound_name)
     imports |= {
         node.attr
         for node in _walk(tests)
@@ -317,7 +323,7 @@ def top_level_names(source: str) -> set[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+            names |= {one.bound_name for one in _list_imports([node])}
         else:
             names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     return names
@@ -328,29 +334,19 @@ def _library_imports(tests: str) -> list[tuple[str, str]]:
     if _imports(tests) & set(PROGRAM_MODULES):
         return []
     return [
-        ((alias.asname or alias.name).split(".")[0], ast.unparse(_with_alias(node, alias)))
-        for node in _parse(tests).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if (getattr(node, "module", None) or alias.name).split(".")[0] in sys.stdlib_module_names
+        (one.bound_name, str(one))
+        for one in _list_imports(_parse(tests).body)
+        if one.root in sys.stdlib_module_names
     ]
 
 
 def _module_aliases(program: str, names: set[str]) -> dict[str, str]:
     """Modules of the standard library that a program imports under one of these names."""
     return {
-        alias.asname: alias.name
-        for node in _parse(program).body
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.asname in names and alias.name.split(".")[0] in sys.stdlib_module_names
+        one.alias: one.module
+        for one in _list_imports(_parse(program).body)
+        if not one.name and one.alias in names and one.root in sys.stdlib_module_names
     }
-
-
-def _with_alias(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
-    if isinstance(node, ast.Import):
-        return ast.Import([alias])
-    return ast.ImportFrom(node.module, [alias], node.level)
 
 
 def _modules_used(tests: str) -> set[str]:
@@ -389,26 +385,22 @@ class CodeSuite:
     @property
     def fingerprint(self) -> str:
         return _digest(
-            [
-                [task.id, task.prompt, task.entry_point, *([task.text] if task.text else [])]
-                for task in self.tasks.values()
-            ]
+            [task.id, task.prompt, task.entry_point, *([task.text] if task.text else [])]
+            for task in self.tasks.values()
         )
 
     @property
     def tests_fingerprint(self) -> str:
         return _digest(
             [
-                [
-                    task.id,
-                    task.helpers,
-                    task.tests,
-                    [[c.given.hex(), c.expected.hex()] for c in task.cases],
-                ]
-                for task in self.tasks.values()
+                task.id,
+                task.helpers,
+                task.tests,
+                [[c.given.hex(), c.expected.hex()] for c in task.cases],
             ]
+            for task in self.tasks.values()
         )
 
 
-def _digest(data: object) -> str:
-    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+def _digest(rows: Iterable[object]) -> str:
+    return hashlib.sha256(json.dumps(list(rows)).encode()).hexdigest()[:16]

@@ -122,9 +122,6 @@ def describe_class(kind: type, peer: Any) -> dict[str, Any]:
         facts["enum"], facts["module"] = base.__name__, kind.__module__
         facts["members"] = [[name, peer.encode(member.value)] for name, member in members.items()]
         return facts
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        facts["fields"] = [str(name) for name in kind._fields]
-        return facts
     if issubclass(kind, BaseException):
         parents = [base for base in kind.__bases__ if issubclass(base, BaseException)]
         facts["bases"] = [peer.export_error_class(base) for base in parents]
@@ -142,29 +139,6 @@ def describe_class(kind: type, peer: Any) -> dict[str, Any]:
         or any("__subclasshook__" in vars(base) for base in lineage)
         or (type(kind) is ABCMeta and bool(_get_dump(kind)[0]))
     )
-    facts.update(_describe_comparisons(kind, lineage))
-    return facts
-
-
-def _describe_comparisons(kind: Any, lineage: list[type]) -> dict[str, Any]:
-    """Which comparisons the class has, and whether a dataclass generated them."""
-    facts: dict[str, Any] = {}
-    defined_methods = {name for base in lineage for name in vars(base)} & {*COMPARISONS, "__hash__"}
-    if defined_methods:
-        facts["compared"] = sorted(defined_methods)
-    parameters = getattr(kind, "__dataclass_params__", None)
-    if parameters is None:
-        return facts
-    fields = [
-        field
-        for field in kind.__dataclass_fields__.values()
-        if getattr(field._field_type, "name", "") == "_FIELD"
-    ]
-    facts["all_fields"] = [field.name for field in fields]
-    facts["frozen"], facts["hashed"] = bool(parameters.frozen), kind.__hash__ is not None
-    code = getattr(getattr(kind, "__eq__", None), "__code__", None)
-    # A generated __eq__ comes from no file; one that the program wrote decides by its own code.
-    if parameters.eq and code is not None and code.co_filename == "<string>":
-        facts["fields"] = [field.name for field in fields if field.compare]
-        facts["order"] = bool(parameters.order)
+    methods = {name for base in lineage for name in vars(base)}
+    facts["compared"] = sorted(methods & {*COMPARISONS, "__hash__"})
     return facts

@@ -10,6 +10,7 @@ import builtins
 import io
 import os
 import sys
+from collections import namedtuple
 from types import ModuleType
 from typing import Any, Optional
 
@@ -135,6 +136,9 @@ class _Program(Peer):
     def adopt_other(self, tag: str, parts: list[Any]) -> Any:
         if tag == "B":
             return getattr(__import__(parts[0]), parts[1])
+        if tag == "N":
+            name, fields, *items = parts
+            return namedtuple(name, fields)(*map(self.decode, items))
         return super().adopt_other(tag, parts)
 
     def comparisons(self, _name: str, facts: dict[str, Any]) -> dict[str, Any]:

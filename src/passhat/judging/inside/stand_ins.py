@@ -2,7 +2,7 @@
 
 The owner of a class describes it in plain facts; the other side makes the stand-in from them.
 Using one sends a request to its owner. A stand-in of the program's object never lets the program's
-code decide a comparison in the tests: it compares by fields, or stops the judgement as unsupported.
+code decide a comparison in the tests: it stops the judgement as unsupported.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class ProgramFailed(Stopped):
 class RemoteObject:
     """An object of the other side: attributes are requested from there."""
 
-    __slots__ = ("__weakref__", "_passhat_arguments", "_passhat_number", "_passhat_peer")
-    _passhat_arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    __slots__ = ("__weakref__", "_passhat_number", "_passhat_peer")
     _passhat_number: int
     _passhat_peer: Any
 
@@ -169,7 +168,6 @@ def make_object(peer: Any, number: int, kind: str, make_owner: Callable[[], Any]
     stand_in = object.__new__(make_owner() if kind == "instance" else _KINDS[kind])
     object.__setattr__(stand_in, "_passhat_peer", peer)
     object.__setattr__(stand_in, "_passhat_number", number)
-    object.__setattr__(stand_in, "_passhat_arguments", ((), {}))
     return stand_in
 
 
@@ -201,8 +199,10 @@ class RemoteType(type):
 
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
         instance = cls._passhat_link.call(cls._passhat_class, arguments, keywords)
-        if type(instance) is cls and cls.__dict__["_passhat_fields"]:
-            object.__setattr__(instance, "_passhat_arguments", (arguments, keywords))
+        if not isinstance(instance, RemoteObject):
+            # Data that the tests expect would be what the program's class makes of it.
+            what = f"an object of the program's class {cls.__name__}, which crosses as data"
+            raise cls._passhat_link.stop(Unsupported(what))
         return instance
 
     def __getattr__(cls, name: str) -> Any:
@@ -249,13 +249,6 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
         type.__setattr__(enumeration, "_passhat_class", number)
         type.__setattr__(enumeration, "_passhat_link", peer)
         return enumeration
-    if "fields" in facts and "bases" not in facts:
-        from collections import namedtuple
-
-        plain = namedtuple(name, facts["fields"])  # type: ignore[misc]
-        body.update(__slots__=(), __getattr__=_make_tuple_getter(peer))
-        body["__new__"] = _make_tuple_maker(peer, number)
-        return type(name, (plain,), body)
     if any(type(base) is list for base in facts["bases"]):
         bases = tuple(peer.adopt(base, 0) for base in facts["bases"])
         return type(name, bases, {**body, "__str__": error_text})
@@ -266,47 +259,14 @@ def _make_instance_class(peer: Any, name: str, facts: dict[str, Any], body: dict
     for special in facts["special"]:
         if special in FORWARDED:
             body[special] = _call if special == "__call__" else _forward(special)
-    fields = facts.get("fields")
-    body.update(
-        __slots__=(), _passhat_link=peer, _passhat_named=False, _passhat_fields=fields or ()
-    )
+    body.update(__slots__=(), _passhat_link=peer, _passhat_named=False)
     body["_passhat_decides"] = facts.get("decides") is True
     body.update(peer.comparisons(name, facts))
-    if facts.get("all_fields") is not None:
-        body.update(_dataclass_face(facts["all_fields"], facts))
     if type(facts.get("doc")) is str:
         body["__doc__"] = facts["doc"]
     bases = [peer.adopt_class(base) for base in facts["bases"]]
     bases = [base for base in bases if isinstance(base, RemoteType)]
     return RemoteType(name, tuple(bases) or (RemoteInstance,), body)
-
-
-def _dataclass_face(names: list[str], facts: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that ``dataclasses.fields`` and ``asdict`` read."""
-    from dataclasses import make_dataclass
-
-    plain = make_dataclass("plain", [str(name) for name in names], frozen=bool(facts.get("frozen")))
-    return {name: plain.__dict__[name] for name in ("__dataclass_fields__", "__dataclass_params__")}
-
-
-def _make_tuple_getter(peer: Any) -> Callable[[Any, str], Any]:
-    def get(self: Any, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return peer.ask("of", -1, name, self)
-
-    return get
-
-
-def _make_tuple_maker(peer: Any, number: int) -> Callable[..., Any]:
-    def make(_cls: type, *values: Any, **keywords: Any) -> Any:
-        # Made on the other side: defaults and checks are its own.
-        result = peer.call(number, values, keywords)
-        if tuple(result)[: len(values)] != values:
-            raise peer.stop(Unsupported("a named tuple that changes what it is given"))
-        return result
-
-    return make
 
 
 def error_text(self: Any) -> str:
@@ -335,39 +295,25 @@ def _forward(name: str) -> Callable[..., Any]:
 
 def forward_comparisons(facts: dict[str, Any]) -> dict[str, Any]:
     """Comparisons that the other side decides: right where the other side is trusted."""
-    body: dict[str, Any] = {name: _forward(name) for name in facts.get("compared", ())}
+    body: dict[str, Any] = {name: _forward(name) for name in facts["compared"]}
     if "__eq__" in body:
         body["__hash__"] = _forward("__hash__")
     return body
 
 
 def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """Comparisons that the program's code has no part in: by fields, or not at all.
+    """Comparisons that the program's code has no part in: they stop the judgement.
 
     Nor is it told what the tests expect, by an operator or a method that takes it.
     """
-    fields, defined_methods = facts.get("fields"), set(facts.get("compared", ()))
     body: dict[str, Any] = {"__getattr__": _get_unless_predicate}
     for method in OPERATORS & set(facts["special"]):
         body[method] = _operate_untold(method)
     if "__contains__" in facts["special"]:
         body["__contains__"] = _contain
-    if fields is None or fields != facts.get("all_fields"):
-        body |= {
-            method: _stop_at(method, name) for method in COMPARISONS if method in defined_methods
-        }
-        if "__eq__" in body:
-            body["__hash__"] = _stop_at("__hash__", name)
-        return body
-    methods = COMPARISONS if facts.get("order") else COMPARISONS[:1]
-    body |= {method: _compare_fields(method) for method in methods}
-    hash_fields = (lambda self: hash(_fields(self))) if facts.get("hashed") else None
-    others = defined_methods - {*methods, "__hash__"}
-    return {
-        **body,
-        "__hash__": hash_fields,
-        **{method: _stop_at(method, name) for method in others},
-    }
+    for method in {*COMPARISONS, "__hash__"} & set(facts["compared"]):
+        body[method] = _stop_at(method, name)
+    return body
 
 
 def _refuse_to_tell(instance: Any, name: str, operand: Any) -> None:
@@ -406,32 +352,6 @@ def _get_unless_predicate(self: Any, name: str) -> Any:
         what = f"{name} of the program's class {type(self).__name__}, which is no data"
         raise self._passhat_peer.stop(Unsupported(what))
     return self._passhat_peer.ask("get", self._passhat_number, name)
-
-
-def _fields(instance: Any) -> tuple[Any, ...]:
-    """The values of the fields, which must be those that the tests gave it, if they made it."""
-    kind = type(instance)
-    values = {name: getattr(instance, name) for name in kind._passhat_fields}
-    arguments, keywords = instance._passhat_arguments
-    arguments_by_name = dict(zip(kind._passhat_fields, arguments))  # noqa: B905 - Python 3.9
-    if len(arguments_by_name) < len(arguments) or any(
-        name not in values or values[name] != value
-        for name, value in {**arguments_by_name, **keywords}.items()
-    ):
-        what = f"the program's class {kind.__name__} changes what it is given"
-        raise instance._passhat_peer.stop(Unsupported(what))
-    return tuple(values.values())
-
-
-def _compare_fields(name: str) -> Callable[..., Any]:
-    """Make a comparison as a dataclass has it: by the values of the fields, compared here."""
-
-    def compare(self: Any, other: Any) -> Any:
-        if type(other) is not type(self):
-            return NotImplemented
-        return getattr(tuple, name)(_fields(self), _fields(other))
-
-    return compare
 
 
 def _stop_at(name: str, kind: str) -> Callable[..., Any]:
