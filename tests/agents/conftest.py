@@ -130,10 +130,12 @@ def serving(script: Script) -> Iterator[tuple[str, ModelServer]]:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             status, headers, text = model.answer(self.path, body)
             self.send_response(status)
-            for name, value in {"content-type": "application/json", **headers}.items():
+            length = str(len(text))
+            sent = {"content-type": "application/json", "content-length": length, **headers}
+            for name, value in sent.items():
                 self.send_header(name, value)
-            self.send_header("content-length", str(len(text)))
             self.end_headers()
+            self.close_connection |= sent["content-length"] != length
             self.wfile.write(text)
 
         def log_message(self, *_: object) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from passhat.agents import load_agent
 from passhat.agents.base import AgentFault, AttemptInfo
-from passhat.judging.ordercode import ORDER_TASKS
-from passhat.judging.samples import program_in, request_text
 from passhat.suites.base import Turn
+from passhat.suites.code_samples import program_in, request_text
+from passhat.suites.ordercode import ORDER_TASKS
 
 RIGHT = {one.task.id: one.task.program(one.task.canonical).strip() for one in ORDER_TASKS}
 

@@ -5,7 +5,9 @@ Each line is one shape: what the server answers, and what the attempt should com
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,12 @@ ACCOUNT = ("missing", "account")
 
 SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
     # Chat Completions
+    "a region that is not served": (
+        "openai",
+        403,
+        {"error": {"code": "unsupported_country_region_territory", "message": "not supported"}},
+        ACCOUNT,
+    ),
     "openai plain": ("openai", 200, chat(YES), PASSED),
     "openai content parts": (
         "openai",
@@ -642,6 +650,236 @@ def test_a_stream(passhat: Passhat, serve: Serve, shape: str) -> None:
         assert (call["input_tokens"], call["output_tokens"]) == (10, 5)
 
 
+EVENTS = {"content-type": "text/event-stream"}
+PAGE = {"content-type": "text/html; charset=utf-8"}
+GZIP = {"content-encoding": "gzip"}
+PLAIN = json.dumps(chat(YES)).encode()
+STREAM = stream(delta("y"), delta("es"), delta(None, "stop"), LAST_USAGE).encode()
+CALL_WITHOUT_NAME = {"id": "c", "type": "function", "function": {"arguments": "{}"}}
+PING = {"type": "ping"}
+GEMINI_STREAM = stream(gemini([{"text": "y"}], ""), gemini([{"text": "es"}]), end="").encode()
+NEW_EVENT = {"type": "moon_phase", "phase": "full"}
+
+WIRE: dict[str, tuple[str, int, dict[str, str], bytes, tuple[str, str]]] = {
+    "an answer that is called a page": ("openai", 200, PAGE, PLAIN, PASSED),
+    "an answer that is called text": ("openai", 200, {"content-type": "text/plain"}, PLAIN, PASSED),
+    "an answer without a type": ("openai", 200, {"content-type": ""}, PLAIN, PASSED),
+    "a stream that is called JSON": ("openai", 200, {}, STREAM, PASSED),
+    "called gzip, and not": ("openai", 200, GZIP, PLAIN, BROKEN),
+    "gzip": ("openai", 200, GZIP, gzip.compress(PLAIN), PASSED),
+    "gzip cut": ("openai", 200, GZIP, gzip.compress(PLAIN)[:-12], BROKEN),
+    "gzip with a wrong checksum": (
+        *("openai", 200, GZIP),
+        gzip.compress(PLAIN)[:-8] + bytes(8),
+        BROKEN,
+    ),
+    "called brotli, and not": ("openai", 200, {"content-encoding": "br"}, PLAIN, PASSED),
+    "closed before the end": ("openai", 200, {"content-length": "9999"}, PLAIN, BROKEN),
+    "closed before the first byte": ("openai", 200, {"content-length": "9999"}, b"", BROKEN),
+    "a stream closed between events": (
+        *("openai", 200, {**EVENTS, "content-length": "9999"}),
+        stream(delta("yes"), end="").encode(),
+        BROKEN,
+    ),
+    "a stream closed after its last event": (
+        *("openai", 200, {**EVENTS, "content-length": "9999"}),
+        STREAM,
+        PASSED,
+    ),
+    "a stream closed within an event": (
+        *("openai", 200, {**EVENTS, "content-length": "9999"}),
+        STREAM[:90],
+        BROKEN,
+    ),
+    "no content": ("openai", 204, {}, b"", BROKEN),
+    "bytes that are no text": ("openai", 200, {}, PLAIN.replace(b"yes", b"\xff\xfe"), BROKEN),
+    "two usages that agree": (
+        *("openai", 200, EVENTS),
+        stream(delta("yes", usage=USAGE), delta(None, "stop", usage=USAGE), LAST_USAGE).encode(),
+        PASSED,
+    ),
+    "usage that grows with the stream": (
+        *("openai", 200, EVENTS),
+        stream(
+            delta("y", usage={"prompt_tokens": 10, "completion_tokens": 1}),
+            delta("es", "stop", usage=USAGE),
+        ).encode(),
+        PASSED,
+    ),
+    "usage that is not a number": (
+        *("openai", 200, {}),
+        PLAIN.replace(b"10", b"NaN").replace(b": 5", b": Infinity"),
+        PASSED,
+    ),
+    "lines that end as on Windows": (
+        *("openai", 200, EVENTS),
+        STREAM.replace(b"\n", b"\r\n"),
+        PASSED,
+    ),
+    "no blank after data:": ("openai", 200, EVENTS, STREAM.replace(b"data: ", b"data:"), PASSED),
+    "an event over several lines": (
+        *("openai", 200, EVENTS),
+        STREAM.replace(b'"choices"', b'\ndata: "choices"'),
+        PASSED,
+    ),
+    "no [DONE]": ("openai", 200, EVENTS, STREAM.replace(b"data: [DONE]\n\n", b""), PASSED),
+    "a stream without its last blank line": ("openai", 200, EVENTS, STREAM.rstrip(), PASSED),
+    "a byte order mark before a stream": ("openai", 200, EVENTS, b"\xef\xbb\xbf" + STREAM, PASSED),
+    "a call without a name": (
+        *("openai", 200, {}),
+        json.dumps(
+            chat({"content": None, "tool_calls": [CALL_WITHOUT_NAME]}, "tool_calls")
+        ).encode(),
+        ("failed", "format_error"),
+    ),
+    "a call without a function": (
+        *("openai", 200, {}),
+        json.dumps(chat({"content": None, "tool_calls": [{"id": "c"}]}, "tool_calls")).encode(),
+        ("failed", "format_error"),
+    ),
+    "calls promised, none sent": (
+        *("openai", 200, {}),
+        json.dumps(chat({"content": None}, "tool_calls")).encode(),
+        ("failed", "format_error"),
+    ),
+    "a reason in capitals": ("openai", 200, {}, PLAIN.replace(b'"stop"', b'"STOP"'), PASSED),
+    "an empty reason": ("openai", 200, {}, PLAIN.replace(b'"stop"', b'""'), PASSED),
+    "a reason of another format": (
+        *("openai", 200, {}),
+        json.dumps(chat({"content": "ye"}, "max_tokens")).encode(),
+        ("failed", "truncated"),
+    ),
+    "a reason of Gemini": (
+        *("openai", 200, {}),
+        json.dumps(chat({"content": ""}, "SAFETY")).encode(),
+        ("failed", "filtered"),
+    ),
+    "error: null beside an answer": (
+        *("openai", 200, {}),
+        json.dumps(chat(YES, error=None)).encode(),
+        PASSED,
+    ),
+    "a conflict": ("openai", 409, {}, b'{"error": {"message": "conflict"}}', BROKEN),
+    "too early": ("openai", 425, {}, b'{"error": {"message": "too early"}}', BROKEN),
+    "timed out by the server": ("openai", 408, {}, b'{"error": {"message": "timeout"}}', BROKEN),
+    "an unknown error of a proxy": ("openai", 520, PAGE, b"<html>Web server error</html>", BROKEN),
+    "an origin that does not answer": ("openai", 524, PAGE, b"<html>A timeout</html>", BROKEN),
+    "a site that is overloaded": ("openai", 529, PAGE, b"<html>Overloaded</html>", BUSY),
+    "a client that hung up, they say": ("openai", 499, {}, b"{}", BROKEN),
+    "a model that is loading": (
+        *("openai", 503, {}),
+        b'{"error": "Model is currently loading", "estimated_time": 20.0}',
+        BUSY,
+    ),
+    "anthropic: pings and new events": (
+        *("anthropic", 200, EVENTS),
+        stream(
+            *(STARTED, PING, BLOCK, piece("y"), NEW_EVENT, piece("es"), PING, ENDED),
+            *({"type": "message_stop"},),
+            end="",
+        ).encode(),
+        PASSED,
+    ),
+    "anthropic: paused": (
+        *("anthropic", 200, {}),
+        json.dumps(claude([{"type": "text", "text": "ye"}], "pause_turn")).encode(),
+        ("failed", "unknown_failure"),
+    ),
+    "anthropic: called gzip, and not": (
+        *("anthropic", 200, GZIP),
+        json.dumps(claude([{"type": "text", "text": "yes"}])).encode(),
+        BROKEN,
+    ),
+    "anthropic: a call without a name": (
+        *("anthropic", 200, {}),
+        json.dumps(claude([{"type": "tool_use", "id": "t", "input": {}}], "tool_use")).encode(),
+        ("failed", "format_error"),
+    ),
+    "gemini: closed before the end": (
+        *("gemini", 200, {"content-length": "9999"}),
+        json.dumps(gemini([{"text": "yes"}])).encode(),
+        BROKEN,
+    ),
+    "gemini: an unexpected call": (
+        *("gemini", 200, {}),
+        json.dumps(gemini(None, "UNEXPECTED_TOOL_CALL")).encode(),
+        ("failed", "format_error"),
+    ),
+    "gemini: a call without a name": (
+        *("gemini", 200, {}),
+        json.dumps(gemini([{"functionCall": {"args": {}}}])).encode(),
+        ("failed", "format_error"),
+    ),
+    "gemini: a byte order mark before a stream": (
+        *("gemini", 200, EVENTS),
+        b"\xef\xbb\xbf"
+        + stream(gemini([{"text": "y"}], ""), gemini([{"text": "es"}]), end="").encode(),
+        PASSED,
+    ),
+    "gemini: a stream that is called JSON": (
+        *("gemini", 200, {}),
+        GEMINI_STREAM,
+        PASSED,
+    ),
+    "responses: cancelled": (
+        *("openai-responses", 200, {}),
+        json.dumps(response([], "cancelled")).encode(),
+        BROKEN,
+    ),
+    "responses: incomplete, no reason": (
+        *("openai-responses", 200, {}),
+        json.dumps(response([said("ye")], "incomplete")).encode(),
+        ("failed", "truncated"),
+    ),
+    "responses: a call without a name": (
+        *("openai-responses", 200, {}),
+        json.dumps(
+            response([{"type": "function_call", "call_id": "c", "arguments": "{}"}])
+        ).encode(),
+        ("failed", "format_error"),
+    ),
+}
+
+
+def group_of(behavior: str) -> tuple[str, bool]:
+    """Behaviors that one run can show: one format, with streams or without."""
+    kind, _, _, body, _ = WIRE[behavior]
+    return kind, "stream" in behavior or b"data:" in body
+
+
+@pytest.mark.parametrize(("kind", "streams"), sorted({group_of(name) for name in WIRE}))
+def test_on_the_wire(
+    passhat: Passhat, serve: Serve, questions: Path, kind: str, streams: bool
+) -> None:
+    """One run with a task for every behavior: what one attempt meets does not touch the others."""
+    names = [name for name in WIRE if group_of(name) == (kind, streams)]
+    tasks = [{"id": f"t{i}", "prompt": f"<{i}>", "answer": "yes"} for i in range(len(names))]
+    (questions / "tasks.jsonl").write_text("\n".join(map(json.dumps, tasks)))
+
+    def answer(_path: str, body: Any) -> tuple[int, dict[str, str], bytes]:
+        (number,) = re.findall(r"<(\d+)>", json.dumps(body))
+        _, status, headers, text, _ = WIRE[names[int(number)]]
+        return status, headers, text
+
+    with serve(lambda _body: None) as (url, server):
+        server.answer = answer
+        base = url if kind == "anthropic" else f"{url}/v1"
+        ended = passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-n", "1", "--set", "retries=0", "--keep-going"),
+            *("-a", f"{kind}:small@{base}{'?max_output_tokens=32000' if streams else ''}"),
+        )
+    assert "Traceback" not in ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        for place, name in enumerate(names):
+            attempt = store.attempt(run.id, f"t{place}", 1)
+            assert attempt is not None, name
+            assert (str(attempt.verdict), attempt.why) == WIRE[name][-1], (name, attempt.detail)
+            (call,) = store.calls(run.id, f"t{place}", 1)
+            if attempt.why == "" and "not a number" not in name:
+                assert (call["input_tokens"], call["output_tokens"]) == (10, 5), name
+
+
 def test_calls_in_a_stream_are_put_together() -> None:
     from passhat.agents.openai import merge_chunks, read_completion
 
@@ -823,6 +1061,7 @@ def behavior_table() -> str:
     """The table of docs/models.md: every behavior that is tested here, and its result."""
     rows = [(name, kind, end) for name, (kind, _, _, end) in SHAPES.items()]
     rows += [(name, kind, end) for name, (kind, _, end) in STREAMS.items()]
+    rows += [(name, kind, end) for name, (kind, _, _, _, end) in WIRE.items()]
     rows += [(name, "openai", ("failed", "agent_error")) for name in REJECTIONS]
     lines = ["| behavior of the server | format | result |", "| --- | --- | --- |"]
     for name, kind, end in rows:

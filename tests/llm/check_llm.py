@@ -24,6 +24,9 @@ TASKS = [
     for i in range(20)
 ]
 
+MOST_RESUMES = 60
+"""Commands that may find attempts of a killed process, which are its own for a second more."""
+
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
@@ -80,15 +83,17 @@ def test_tokens_are_the_servers_own_and_the_report_names_the_cut(url: str) -> No
 def test_a_stopped_run_continues(url: str, folder: Path, how: signal.Signals) -> None:
     command = _command(url, "-n", "2", "--set", "lease=1")
     started = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not _attempts(folder):
+    # No limit on the time: a busy machine takes many times as long for an answer.
+    while started.poll() is None and not _attempts(folder):
         time.sleep(0.2)
     os.kill(started.pid, how)
-    started.wait(60)
+    started.wait()
     made = _attempts(folder)
     assert 0 < made < 40
-    while (done := subprocess.run(command, capture_output=True, text=True)).returncode == 4:
-        assert time.monotonic() < deadline + 240, done.stderr
+    for _ in range(MOST_RESUMES):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 4:  # the killed process still holds attempts
+            break
     assert done.returncode == 0, done.stderr
     assert _attempts(folder) == 40
 

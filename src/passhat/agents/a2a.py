@@ -3,6 +3,9 @@
 An attempt that ends by its time limit, by Ctrl-C or under a cap leaves its task working on the
 other side. The agent is asked once to cancel it, within a short limit; its reaction
 changes no verdict. A task whose id is not yet known cannot be named, so it continues.
+
+For a coding task the message has a second part, the workspace as ``workspace.tar.gz``. The agent
+returns inline files: each by its path in the workspace, or all of it as ``workspace.tar.gz``.
 """
 
 from __future__ import annotations
@@ -27,10 +30,11 @@ from passhat.agents.a2a_wire import (
     retry_while_busy,
     unreachable,
 )
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, ProviderFault, Session
 from passhat.errors import InvalidValue, MissingExtra, shorten
-from passhat.stats.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Turn
+from passhat.suites.workspace.handle import WORKSPACE_FILE
 
 if TYPE_CHECKING:
     import httpx
@@ -240,7 +244,12 @@ class _A2ASession(Session):
         self._task_id = ""
 
     async def answer(self, turn: Turn) -> str:
-        reply = await self._send_with_retries(turn.text)
+        workspace = self._attempt.workspace
+        try:
+            archive = b"" if workspace is None else await asyncio.to_thread(workspace.pack)
+        except InvalidValue as error:
+            raise ProviderFault(MissingReason.UNSUPPORTED, error.message) from None
+        reply = await self._send_with_retries(turn.text, archive)
         if not self._context_id:
             self._agent.first_context(reply.context_id)
             self._context_id = self._attempt.meter.conversation = reply.context_id
@@ -250,18 +259,24 @@ class _A2ASession(Session):
                 f"the agent answered in another conversation ({shorten(reply.context_id)})",
             )
         self._task_id = reply.open_task
-        return reply.text()
+        text = reply.text()
+        if workspace is not None:
+            try:
+                await asyncio.to_thread(workspace.take_files, reply.files)
+            except InvalidValue as error:
+                raise AgentFault(FailureCategory.FORMAT_ERROR, error.message) from None
+        return text
 
     async def close(self) -> None:
         if self._reply.task_id and not self._reply.settled:
             self._cancelling.start(self._client, self._reply.task_id)
 
-    async def _send_with_retries(self, text: str) -> Reply:
+    async def _send_with_retries(self, text: str, archive: bytes) -> Reply:
         """Send a message; retry only if the agent cannot have received it."""
         for left in reversed(range(TRIES)):
-            reply = self._reply = Reply()
+            reply = self._reply = Reply(takes_files=self._attempt.workspace is not None)
             try:
-                await self._exchange(text, reply)
+                await self._exchange(text, archive, reply)
             except NotReceived:
                 if not left or reply.context_id:
                     raise
@@ -270,8 +285,8 @@ class _A2ASession(Session):
                 return reply
         raise AssertionError("unreachable")
 
-    async def _exchange(self, text: str, reply: Reply) -> None:
-        async with aclosing(self._events(text)) as events:
+    async def _exchange(self, text: str, archive: bytes, reply: Reply) -> None:
+        async with aclosing(self._events(text, archive)) as events:
             while (event := await await_agent(anext(events, None))) is not None:
                 reply.take(event)
                 if reply.done:
@@ -279,10 +294,10 @@ class _A2ASession(Session):
         if not reply.settled:
             await self._wait_for(reply)
 
-    def _events(self, text: str) -> AsyncGenerator[StreamResponse]:
+    def _events(self, text: str, archive: bytes) -> AsyncGenerator[StreamResponse]:
         from a2a.client import ClientCallContext
         from a2a.helpers import new_text_message
-        from a2a.types import Role, SendMessageRequest
+        from a2a.types import Part, Role, SendMessageRequest
 
         message = new_text_message(
             text,
@@ -290,6 +305,9 @@ class _A2ASession(Session):
             task_id=self._task_id or None,
             role=Role.ROLE_USER,
         )
+        if archive:
+            file = Part(raw=archive, media_type="application/gzip", filename=WORKSPACE_FILE)
+            message.parts.append(file)
         traceparent = self._attempt.traceparent
         headers = {"traceparent": traceparent} if traceparent else None
         events = self._client.send_message(

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
+from passhat._display import counted
 from passhat.agents.base import AgentFault, ProviderFault
 from passhat.errors import shorten
 from passhat.stats.outcomes import FailureCategory, MissingReason
@@ -44,10 +45,13 @@ class Reply:
     An agent answers with a Message, or with a Task that is complete at once, or with events that
     complete it bit by bit. ``done`` is true when nothing more will come. A question that is in
     a task as it is (``settled``) may be the one that was just answered: more may come.
+    With ``takes_files`` inline files that have a name are no part of its text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_files: bool = False) -> None:
         self.context_id = ""
+        self._takes_files = takes_files
+        self._files: dict[str, list[tuple[str, bytes]]] = {}
         self.task_id = ""
         self._message: str | None = None
         self._state = ""
@@ -73,7 +77,7 @@ class Reply:
         kind = event.WhichOneof("payload")
         if kind == "message":
             self._belongs_to(event.message.context_id, "")
-            self._message = _text(event.message.parts)
+            self._message = _text(self._read_files("", event.message.parts))
         elif kind == "task":
             self.take_task(event.task)
         elif kind == "status_update":
@@ -84,24 +88,41 @@ class Reply:
         elif kind == "artifact_update":
             change = event.artifact_update
             self._belongs_to(change.context_id, change.task_id)
-            earlier = self._artifacts.get(change.artifact.artifact_id, []) if change.append else []
-            self._artifacts[change.artifact.artifact_id] = [
-                *earlier,
-                _text(change.artifact.parts, between=""),  # pieces of one text
-            ]
+            name = change.artifact.artifact_id
+            earlier = self._artifacts.get(name, []) if change.append else []
+            parts = self._read_files(name, change.artifact.parts, adds=change.append)
+            self._artifacts[name] = [*earlier, _text(parts, between="")]  # pieces of one text
 
     def take_task(self, task: Task) -> None:
         """Replace the current state by the task's."""
         self._belongs_to(task.context_id, task.id)
         self._artifacts = {
-            artifact.artifact_id: [_text(artifact.parts, between="")] for artifact in task.artifacts
+            artifact.artifact_id: [
+                _text(self._read_files(artifact.artifact_id, artifact.parts), between="")
+            ]
+            for artifact in task.artifacts
         }
         self._take_status(task.status)
+
+    @property
+    def files(self) -> list[tuple[str, bytes]]:
+        """Name and content of each inline file, in the order in which they came."""
+        return [file for files in self._files.values() for file in files]
+
+    def _read_files(self, name: str, parts: Iterable[Part], *, adds: bool = False) -> list[Part]:
+        """Keep the files of an artifact, or of the message; the other parts."""
+        if not self._takes_files:
+            return list(parts)
+        earlier = self._files.get(name, []) if adds else []
+        is_file = [part.WhichOneof("content") == "raw" and bool(part.filename) for part in parts]
+        pairs = list(zip(parts, is_file, strict=True))
+        self._files[name] = [*earlier, *((part.filename, part.raw) for part, yes in pairs if yes)]
+        return [part for part, yes in pairs if not yes]
 
     def text(self) -> str:
         """The agent's answer; raises AgentFault if there is none."""
         if self._message is not None:
-            return _nonempty_text(self._message)
+            return self._nonempty(self._message)
         why = f": {self._status_text[:300]}" if self._status_text else ""
         if self._state == "AUTH_REQUIRED":  # it waits for a person to log in somewhere
             raise ProviderFault(
@@ -115,9 +136,16 @@ class Reply:
             )
         artifacts = "\n".join("".join(parts) for parts in self._artifacts.values())
         # A question is in the status; a result is in the artifacts, if there are any.
-        return _nonempty_text(
+        return self._nonempty(
             self._status_text or artifacts if self.open_task else artifacts or self._status_text
         )
+
+    def _nonempty(self, text: str) -> str:
+        if not text.strip() and self.files:
+            return f"[{counted(len(self.files), 'file')}]"
+        if not text.strip():
+            raise AgentFault(FailureCategory.FORMAT_ERROR, "the agent's reply holds no text")
+        return text
 
     def _take_status(self, status: TaskStatus) -> None:
         from a2a.types import TaskState
@@ -137,12 +165,6 @@ class Reply:
                 )
         self.context_id = context_id or self.context_id
         self.task_id = task_id or self.task_id
-
-
-def _nonempty_text(text: str) -> str:
-    if not text.strip():
-        raise AgentFault(FailureCategory.FORMAT_ERROR, "the agent's reply holds no text")
-    return text
 
 
 def _message_text(message: Message) -> str:

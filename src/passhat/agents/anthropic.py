@@ -23,6 +23,7 @@ from passhat.agents.chat import (
     merge_turns,
     read_stream,
     split_data_url,
+    text_of_body,
 )
 from passhat.agents.prices import TokenCount, read_count
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall
@@ -104,7 +105,7 @@ class AnthropicAgent(ChatAgent):
             data = await read_stream(answer, merge_events)
         else:
             answer = await create(**required, extra_body=rest)
-            data = json_reply(answer.http_response.text)
+            data = json_reply(text_of_body(answer.http_response))
         if data.get("type") == "error":
             raise ReplyError("an error with a success status", body=data)
         return read_message(data, str(answer.headers.get("request-id") or ""))

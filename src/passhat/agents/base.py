@@ -89,7 +89,8 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     stop, stop_raw : str
         Why the answer ended: a :class:`StopReason`, and the provider's own word.
     empty : str
-        Why there is no text, where there is none: ``empty`` or ``thinking only``.
+        Why there is no text, where there is none: ``empty``, ``thinking only`` or
+        ``no valid call``.
     limit : int, optional
         The largest number of output tokens that was allowed.
     retries : list of str

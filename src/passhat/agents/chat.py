@@ -12,7 +12,7 @@ import inspect
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
@@ -44,9 +44,11 @@ __all__ = [
     "arguments_of",
     "json_reply",
     "merge_turns",
+    "read_events",
     "read_stream",
     "split_data_url",
     "text_of",
+    "text_of_body",
     "tool_calls_of",
 ]
 
@@ -353,10 +355,24 @@ _ANSWER_FIELDS = {"choices", "content", "candidates", "output", "promptFeedback"
 """One of them is in every answer, whichever API it is of."""
 
 
+def text_of_body(response: Any) -> str:
+    """The text of a whole answer; bytes that are not text are the server's fault, not an answer."""
+    return _decode(response.content, response.charset_encoding)
+
+
+def _decode(body: bytes, charset: str | None = None) -> str:
+    try:
+        return body.decode("utf-8-sig")  # some servers send a byte order mark
+    except UnicodeDecodeError:
+        if charset and charset.lower() not in ("utf-8", "utf8"):
+            return body.decode(charset, "replace")
+    raise ReplyError(f"an answer that is not UTF-8 text: {body[:200]!r}")
+
+
 def json_reply(text: str) -> dict[str, Any]:
     """An answer's JSON object; an error that hides behind a success status is raised."""
     try:
-        data = json.loads(text.removeprefix("\ufeff"))  # some servers send a byte order mark
+        data = json.loads(text.removeprefix("\ufeff"))
     except ValueError:
         is_page = text.lstrip()[:1] == "<"
         raise ReplyError(f"an answer that is not JSON: {text[:200]!r}", is_page=is_page) from None
@@ -375,14 +391,51 @@ async def read_stream(
     answer: Any, merge: Callable[[list[dict[str, Any]]], dict[str, Any]]
 ) -> dict[str, Any]:
     """Collect a stream of an SDK into one answer; servers that do not stream answer in JSON."""
-    if "stream" not in answer.headers.get("content-type", ""):
-        return json_reply((await answer.http_response.aread()).decode("utf-8", "replace"))
-    stream = answer.parse()
+    if "amazon" not in answer.headers.get("content-type", ""):
+        return await read_events(answer.http_response, merge)
+    stream = answer.parse()  # frames of AWS
     if inspect.isawaitable(stream):  # depends on the SDK and its version
         stream = await stream
     async with stream:
-        # Servers stream other types than the SDK expects, such as parts instead of text.
         return merge([event.model_dump(warnings=False) async for event in stream])
+
+
+async def read_events(
+    response: Any, merge: Callable[[list[dict[str, Any]]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Collect server-sent events into one answer.
+
+    The body tells what it is: servers call streams JSON and answers streams. The parsers of the
+    SDKs lose the first event after a byte order mark.
+    """
+    try:
+        lines: list[str] = []
+        rest = b""
+        async for chunk in response.aiter_bytes():
+            *complete, rest = (rest + chunk).split(b"\n")
+            lines += map(_decode, complete)
+            if any(line.removeprefix(b"data:").strip() == b"[DONE]" for line in complete):
+                break  # the connection may stay open
+        lines.append(_decode(rest))
+    finally:
+        await response.aclose()
+    if not any(line.startswith(("data:", "event:", ":")) for line in lines):
+        text = "\n".join(lines)
+        if text.strip() or "stream" not in response.headers.get("content-type", ""):
+            return json_reply(text)
+    return merge([json_reply(data) for data in _event_data(lines)])
+
+
+def _event_data(lines: Iterable[str]) -> Iterator[str]:
+    """The data of each event; an event ends with an empty line, or with the stream."""
+    data: list[str] = []
+    for line in (*lines, ""):
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").strip())
+        elif not line.strip() and data:
+            if (text := "\n".join(data)) != "[DONE]":
+                yield text
+            data = []
 
 
 def text_of(content: object) -> str:

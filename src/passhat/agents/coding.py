@@ -18,10 +18,10 @@ from typing import Protocol
 from passhat.agents.base import ENDED, AgentFault, AttemptInfo, Session
 from passhat.agents.coding_events import read_events
 from passhat.judging.sandbox import SandboxFault
-from passhat.judging.walls import CommandEnd, run_command
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.workspace.handle import Workspace, agent_environment
+from passhat.suites.workspace.walls import CommandEnd, run_command
 
 __all__ = ["CodingSession"]
 

@@ -21,7 +21,9 @@ from passhat.agents.chat import (
     arguments_of,
     json_reply,
     merge_turns,
+    read_events,
     split_data_url,
+    text_of_body,
 )
 from passhat.agents.prices import TokenCount, read_count
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall
@@ -129,20 +131,14 @@ class GeminiAgent(ChatAgent):
             answer = await client.post(f"{place}generateContent", json=body)
             if answer.status_code >= 400:
                 raise APIStatusError(answer)
-            return read_candidates(json_reply(answer.text))
+            return read_candidates(json_reply(text_of_body(answer)))
         async with client.stream(
             "POST", f"{place}streamGenerateContent", params={"alt": "sse"}, json=body
         ) as answer:
             if answer.status_code >= 400:
                 await answer.aread()
                 raise APIStatusError(answer)
-            if "stream" not in answer.headers.get("content-type", ""):
-                return read_candidates(
-                    json_reply((await answer.aread()).decode("utf-8", "replace"))
-                )
-            lines = [line async for line in answer.aiter_lines()]
-        chunks = [json_reply(line[5:]) for line in lines if line.startswith("data:")]
-        return read_candidates(merge_candidates(chunks))
+            return read_candidates(await read_events(answer, merge_candidates))
 
 
 def merge_candidates(chunks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -188,19 +184,21 @@ def read_candidates(data: Mapping[str, Any]) -> ModelReply:
     texts: list[str] = []
     thinking: list[str] = []
     calls: list[ToolCall] = []
+    writes_calls = False
     for place, part in enumerate(parts if isinstance(parts, list) else ()):
         if not isinstance(part, Mapping):
             continue
         if isinstance(call := part.get("functionCall"), Mapping):
+            writes_calls = True
             arguments = json.dumps(call.get("args") or {})
-            calls.append(
-                ToolCall(str(call.get("id") or f"call_{place}"), str(call["name"]), arguments)
-            )
+            number = str(call.get("id") or f"call_{place}")
+            if name_of_tool := call.get("name"):
+                calls.append(ToolCall(number, str(name_of_tool), arguments))
         elif isinstance(part.get("text"), str):
             (thinking if part.get("thought") else texts).append(part["text"])
     raw = str(first.get("finishReason") or "")
     stop = stop_reason(raw)
-    if calls and stop in (StopReason.STOP, StopReason.OTHER):
+    if writes_calls and stop in (StopReason.STOP, StopReason.OTHER):
         stop = StopReason.TOOL_CALLS
     return ModelReply(
         "".join(texts),

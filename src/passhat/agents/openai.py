@@ -23,6 +23,7 @@ from passhat.agents.chat import (
     json_reply,
     read_stream,
     text_of,
+    text_of_body,
     tool_calls_of,
 )
 from passhat.agents.prices import TokenCount, read_count
@@ -101,7 +102,7 @@ class OpenAiAgent(ChatAgent):
             data = await read_stream(answer, merge_chunks)
         else:
             answer = await create(**required, extra_body=rest)
-            data = json_reply(answer.http_response.text)
+            data = json_reply(text_of_body(answer.http_response))
         return read_completion(data, _request_id(answer.headers))
 
 
@@ -163,6 +164,8 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
     refusal = message.get("refusal")
     raw = choice.get("finish_reason")
     stop = stop_reason(raw) if raw else (StopReason.TOOL_CALLS if calls else StopReason.OTHER)
+    if message.get("tool_calls") and stop is StopReason.STOP:
+        stop = StopReason.TOOL_CALLS  # also where no call can be read
     if isinstance(refusal, str) and refusal.strip():
         text, stop = text or refusal, StopReason.REFUSED
     return ModelReply(
@@ -238,7 +241,7 @@ class ResponsesAgent(OpenAiAgent):
             data = await read_stream(answer, _last_response)
         else:
             answer = await create(**required, extra_body=rest)
-            data = json_reply(answer.http_response.text)
+            data = json_reply(text_of_body(answer.http_response))
         return read_response(data, _request_id(answer.headers))
 
 

@@ -115,7 +115,7 @@ class ModelReply:
     native : object
         The provider's own form of the message, which is sent back in the next request.
     empty : str
-        Why there is neither text nor a call: ``empty`` or ``thinking only``.
+        Why there is neither text nor a call: ``empty``, ``thinking only`` or ``no valid call``.
     cost : float, optional
         Dollars that the provider itself reports.
     """
@@ -137,6 +137,8 @@ class ModelReply:
     def empty(self) -> str:
         if self.text.strip() or self.calls:
             return ""
+        if self.stop is StopReason.TOOL_CALLS:  # calls without a name, or none at all
+            return "no valid call"
         has_reasoning = self.tokens is not None and self.tokens.reasoning
         return "thinking only" if self.thinking.strip() or has_reasoning else "empty"
 

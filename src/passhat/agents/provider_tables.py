@@ -181,6 +181,7 @@ ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
             "UNAUTHENTICATED": ErrorKind.ACCOUNT,
             "UNAVAILABLE": ErrorKind.BUSY,
             "INTERNAL": ErrorKind.BROKEN,
+            "CANCELLED": ErrorKind.BROKEN,
             "DEADLINE_EXCEEDED": ErrorKind.BROKEN,
         },
     }
@@ -192,7 +193,8 @@ STATUS_KINDS: Mapping[int, ErrorKind] = MappingProxyType(
         **dict.fromkeys((401, 402, 403, 404), ErrorKind.ACCOUNT),
         **dict.fromkeys((429, 503, 529), ErrorKind.BUSY),
         # 424: a model server behind the one that answers failed (Bedrock, TGI).
-        **dict.fromkeys((408, 409, 424, 425), ErrorKind.BROKEN),
+        # 499: the call was cancelled on its way (nginx, Google).
+        **dict.fromkeys((408, 409, 424, 425, 499), ErrorKind.BROKEN),
     }
 )
 """What an HTTP status says where neither code nor message say more; 5xx are tried again."""

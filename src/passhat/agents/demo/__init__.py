@@ -19,9 +19,9 @@ from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.agents.demo.clerks import AirlineClerk, RetailClerk
 from passhat.agents.demo.talking import HABITS, Clerk, Mind, Steps
 from passhat.errors import InvalidValue
-from passhat.judging.ordercode import ORDER_TASKS, OrderTask
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
+from passhat.suites.ordercode import ORDER_TASKS, OrderTask
 from passhat.suites.tool_calls import write_call
 
 __all__ = ["CODERS", "CoderSession", "DemoAgent"]

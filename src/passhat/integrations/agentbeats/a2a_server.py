@@ -142,7 +142,7 @@ def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None 
 
 
 def a2a_application(
-    executor: AgentExecutor,
+    agent: AgentExecutor | DefaultRequestHandler,
     card: AgentCard,
     access: Access,
     *,
@@ -156,8 +156,8 @@ def a2a_application(
 
     Parameters
     ----------
-    executor : AgentExecutor
-        The agent, as the SDK calls it.
+    agent : AgentExecutor or DefaultRequestHandler
+        The agent, as the SDK calls it, or the handler of its requests.
     card : AgentCard
         Shown at the well-known paths of today and of early agents, and at ``/``.
     access : Access
@@ -171,7 +171,11 @@ def a2a_application(
     """
     # The SDK logs a traceback for every wrong request; without a handler they would be printed.
     logging.getLogger("a2a").addHandler(logging.NullHandler())
-    handler = DefaultRequestHandler(executor, _BoundedTasks(), card)
+    handler = (
+        DefaultRequestHandler(agent, _BoundedTasks(), card)
+        if isinstance(agent, AgentExecutor)
+        else agent
+    )
     start_date = formatdate(usegmt=True)
     app = Starlette(
         routes=[

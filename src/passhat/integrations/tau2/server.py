@@ -39,6 +39,10 @@ _HINTS = {
     "{python} -m pip install -e {checkout}",
     "broken": "Does the checkout work by itself? Try: {python} -c 'import tau2.registry'",
     "domain": "Name a domain as in tau2:retail.",
+    "extra": "This domain needs an extra of the checkout; its pyproject.toml names them, as in: "
+    "{python} -m pip install -e '{checkout}[knowledge]'",
+    "unbuilt": "tau2 raised this when it read or built the domain. Its data lie in "
+    "{checkout}/data, or where TAU2_DATA_DIR says; some domains need a key in the environment.",
     "data": "Its data lie in {checkout}/data, or where TAU2_DATA_DIR says.",
 }
 

@@ -469,7 +469,9 @@ def serve(registry: Any, connection: socket.socket) -> None:
     except (BrokenPipeError, ConnectionResetError):
         pass  # the client has gone, and with it the need for an answer
     except Exception as error:
-        channel.send({"trouble": "data", "detail": f"{type(error).__name__}: {error}"})
+        kind = "data" if isinstance(error, OSError) else "unbuilt"
+        kind = "extra" if isinstance(error, ImportError) else kind
+        channel.send({"trouble": kind, "detail": f"{type(error).__name__}: {error}"})
 
 
 def main() -> None:
