@@ -180,6 +180,7 @@ class Cell:
         parts = TheseTasks(cells_of(n, c), Terms()).statistics(
             lambda size, passes: chosen.values(np.full(len(passes), size), passes),
             chosen.value_at_rate,
+            chosen.k,
         )
         return holds(parts, Calibration.at(Terms().level, len(n)), truth)
 

@@ -20,8 +20,11 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from measuring import publish, study_parser
 from passhat.stats.arrays import FloatArray
+from passhat.stats.compare import compare
+from passhat.stats.compare.claims import Claim
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.intervals.new_tasks import gaffke as exact_gaffke
+from passhat.stats.outcomes import Outcomes
 
 TAILS = (0.025, 0.05)
 RESAMPLES = 500
@@ -388,10 +391,68 @@ def page(results: list[Result], repetitions: int) -> Iterator[str]:
     )
     yield ""
     yield from again(results, repetitions)
+    yield ""
+    yield from unpaired(repetitions // 2)
+
+
+def unpaired(repetitions: int) -> Iterator[str]:
+    """Runs on different tasks of one pool: misses of either end, and false claims."""
+    yield "## Without pairs"
+    yield ""
+    yield (
+        "Two runs on different tasks of one pool (`--unpaired`), 4 attempts each; B succeeds with "
+        f"min(1, p + shift). {repetitions:,} pairs of runs a cell, Monte Carlo standard error "
+        f"{np.sqrt(0.025 * 0.975 / repetitions):.3f} at .025. Where the lift is 0, what is shown "
+        "is a false claim. Made by `python benchmarks/lift.py --unpaired --repetitions "
+        f"{repetitions}`."
+    )
+    yield ""
+    yield (
+        "| rates | shift | tasks | metric | lift is below the interval | above | shown, "
+        "rightly or not | median width |"
+    )
+    yield "|" + " --- |" * 8
+    priors = {
+        "Beta(.5,.5)": beta(0.5, 0.5),
+        "Beta(2,2)": beta(2, 2),
+        "Beta(8,.8)": beta(8, 0.8),
+        "5/95": two_point(0.05, 0.95),
+    }
+    cells = [
+        (name, shift, sizes, word)
+        for name in priors
+        for shift, word in ((0.0, "pass^1"), (0.15, "pass^1"), (0.0, "pass^4"))
+        for sizes in ((20, 30), (100, 100))
+    ]
+    for seed, (name, shift, sizes, word) in enumerate(cells):
+        rng = np.random.default_rng(seed)
+        rates, truth = shifted(priors[name], shift)
+        lift = truth(word)
+        below, above, shown, widths = 0, 0, 0, []
+        for _ in range(repetitions):
+            sides = []
+            for side, tasks in enumerate(sizes):
+                passes = rng.binomial(4, rates(rng, (1, tasks))[side][0])
+                ids = [f"{side}-{i}" for i in range(tasks)]
+                sides.append(Outcomes.from_counts(4, passes, ids))
+            (found,) = compare(sides[0], sides[1], word, unpaired=True).results
+            below, above = below + (lift < found.low), above + (lift > found.high)
+            shown += found.claim is not Claim.INCONCLUSIVE
+            widths.append(found.high - found.low)
+        yield (
+            f"| {name} | {shift:g} | {sizes[0]}, {sizes[1]} | {word} | {below / repetitions:.3f} | "
+            f"{above / repetitions:.3f} | {shown / repetitions:.3f} | {np.median(widths):.2f} |"
+        )
 
 
 def main() -> None:
-    options = study_parser(__doc__, 400).parse_args()
+    parser = study_parser(__doc__, 400)
+    parser.add_argument("--unpaired", action="store_true", help="only the table without pairs")
+    options = parser.parse_args()
+    if options.unpaired:
+        for line in unpaired(options.repetitions):
+            print(line, flush=True)
+        return
     cells = [*main_cells(), *stress_cells(), *broken_cells()]
     results = []
     for index, cell in enumerate(cells, 1):

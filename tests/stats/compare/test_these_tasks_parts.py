@@ -18,10 +18,10 @@ from passhat.stats.compare.these_tasks import (
     _log_binomial,
     _Program,
     _rates,
-    _thin,
     _tightest,
     lift_on_these_tasks,
 )
+from passhat.stats.estimate.intervals.frontier import thin
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Histogram, Outcomes
 from passhat.stats.outcomes.histogram import cells_of
@@ -128,17 +128,17 @@ def test_the_end_of_a_lift_misses_no_more_than_it_should_where_one_agent_always_
 
 def test_thinning_keeps_tasks_and_shares_and_leaves_small_suites_alone() -> None:
     small = _cells([4, 8], [1, 8])
-    assert _thin(small, 4) is small
+    assert thin(small, 4) is small
     huge = _cells([10_000, 10_000, 500], [2_500, 10_000, 100])
-    found = _thin(huge, 4)
+    found = thin(huge, 4)
     assert found.size == 3
     assert int(found.n.max()) == 2_000
     shares = sorted((found.c / found.n).tolist())
     assert shares == pytest.approx([0.2, 0.25, 1.0])
     # Two tasks that become one cell are counted twice.
-    joined = _thin(_cells([10_000, 10_000], [2_500, 2_501]), 1)
+    joined = thin(_cells([10_000, 10_000], [2_500, 2_501]), 1)
     assert (joined.c.tolist(), joined.tasks.tolist()) == ([500], [2])
-    assert int(_thin(_cells(100_000, [7]), 1_000).n.max()) == 8_000  # room for k
+    assert int(thin(_cells(100_000, [7]), 1_000).n.max()) == 8_000  # room for k
 
 
 @pytest.mark.parametrize("sign", [1, -1])

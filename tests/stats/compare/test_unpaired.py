@@ -15,6 +15,7 @@ from passhat.protocol import Protocol
 from passhat.stats.compare import compare
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes.rewards import COUNTED_SCORES
 from passhat.stats.plan import plan_tasks
 
 RNG = np.random.default_rng(6)
@@ -89,7 +90,7 @@ def test_scores_and_verdicts_are_not_compared_unless_allowed() -> None:
     other = Outcomes.from_counts(A.n, A.c, graded.tasks)
     with pytest.raises(NotComparable, match="different measures: grading"):
         plan_tasks(graded, metric="mean", against=other, detect=0.1)
-    other = replace(other, unscored="attempts were counted")
+    other = replace(other, unscored=COUNTED_SCORES)
     with pytest.raises(InvalidValue, match="scores were not kept: attempts were counted"):
         compare(graded, other, "mean")
 

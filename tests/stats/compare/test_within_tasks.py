@@ -15,6 +15,7 @@ from passhat.stats.compare.significance import (
     longer_drop_p_value,
     pair_drop_p_value,
     pair_rise_p_value,
+    split_drop_p_value,
     unequal_drop_p_value,
 )
 from passhat.stats.compare.these_tasks import bound_lift
@@ -63,9 +64,37 @@ def test_it_errs_no_more_than_it_says_also_where_changes_cancel(rates: tuple[flo
     error = sum(
         np.prod([chances[i][c] for i, c in enumerate(cells)])
         for cells in product(range(n + 1), repeat=4)
-        if drop_p_value(n, np.array(cells[:2]), np.array(cells[2:])) <= 0.05
+        if split_drop_p_value(n, np.array(cells[:2]), np.array(cells[2:])) <= 0.05
     )
     assert error <= 0.05
+
+
+def test_equal_sums_are_split_by_the_tasks_that_moved() -> None:
+    """By enumeration of all ways to deal the passes of four tasks again."""
+    n, c_a, c_b = 4, np.array([4, 4, 4, 2]), np.array([2, 2, 3, 1])
+    totals = c_a + c_b
+    chances = [hypergeom(2 * n, total, n).pmf(np.arange(n + 1)) for total in totals]
+    variances = totals * (2 * n - totals) / (4 * (2 * n - 1))
+
+    def count_moves(passes: np.ndarray) -> int:
+        return int(((passes - totals / 2) ** 2 > variances + 1e-9).sum())
+
+    below = tied = 0.0
+    for passes in product(range(n + 1), repeat=4):
+        chance = np.prod([row[c] for row, c in zip(chances, passes, strict=True)])
+        below += chance * (sum(passes) < c_b.sum())
+        is_counted = count_moves(np.array(passes)) <= count_moves(c_b)
+        tied += chance * (sum(passes) == c_b.sum() and is_counted)
+    assert split_drop_p_value(n, c_a, c_b) == pytest.approx(below + tied)
+    assert below < split_drop_p_value(n, c_a, c_b) < drop_p_value(n, c_a, c_b)
+
+
+def test_sums_far_from_a_claim_and_large_ones_are_not_split() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.binomial(4, 0.5, (2, 20))
+    assert split_drop_p_value(4, a, a) == drop_p_value(4, a, a)
+    a, b = rng.binomial(20, [[0.5], [0.4]], (2, 200))
+    assert split_drop_p_value(20, a, b) == drop_p_value(20, a, b)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +115,9 @@ def test_missing_attempts_count_against_the_change() -> None:
     a = Outcomes.from_counts(3, [3] * 4, missing=1)
     b = Outcomes.from_counts(4, [1] * 4)
     drop = pair_drop_p_value(pair(a, b), PassAt(1), BOUND)
-    assert drop == pytest.approx(drop_p_value(4, np.full(4, 3), np.full(4, 1)))
+    assert drop == pytest.approx(split_drop_p_value(4, np.full(4, 3), np.full(4, 1)))
     rise = pair_rise_p_value(pair(b, a), PassAt(1), BOUND)
-    assert rise == pytest.approx(drop_p_value(4, np.full(4, 3), np.full(4, 1)))
+    assert rise == pytest.approx(split_drop_p_value(4, np.full(4, 3), np.full(4, 1)))
 
 
 def test_the_interval_ends_before_zero_where_the_test_shows_a_change() -> None:

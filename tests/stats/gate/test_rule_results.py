@@ -244,3 +244,15 @@ def test_levels_outside_a_gates_range_are_refused() -> None:
     for level in (0.5, 0.2):
         with pytest.raises(InvalidValue, match="one-sided"):
             gate(Outcomes.from_counts(1, [1]), "rate >= 0.5", level=level)
+
+
+def test_missing_attempts_make_the_value_a_range_as_in_a_report() -> None:
+    run = Outcomes.from_counts([3, 2, 3], [3, 1, 2], missing=[0, 1, 0])
+    base = Outcomes.from_counts(3, [3, 2, 2])
+    (alone,) = gate(run, ["pass^1 >= 0.5"], max_missing=1.0).results
+    assert alone.value_range == pytest.approx((2 / 3, 7 / 9))
+    assert alone.evidence.startswith("pass^1 is between 0.667 and 0.778, at least ")
+    (lift,) = gate(run, ["pass^1 >= base - 0.5"], base, max_missing=1.0).results
+    assert lift.evidence.startswith("lift over base between -0.111 and 0.000, at least ")
+    (whole,) = gate(base, ["pass^1 >= 0.5"]).results
+    assert whole.value_range is None

@@ -50,6 +50,7 @@ from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
 from passhat.stats.compare.these_tasks import bound_lift, end_below_zero
 from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.task_values import verdict_twin
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms
 
@@ -234,17 +235,18 @@ def pair_evidence(
     population: Population = Population.NEW_TASKS,
 ) -> Evidence:
     """The facts about one metric and one population: values, lift, interval, what is missing."""
-    differences = pairing.differences(metric, terms.missing)
+    twin = verdict_twin(metric, pairing.a, pairing.b)
+    differences = pairing.differences(twin, terms.missing)
     lift, lowest, highest = (
         mean_lift(d) for d in (differences.values, differences.lowest, differences.highest)
     )
     is_open = differences.open > 0 and lowest <= 0 <= highest
-    interval = _lift_interval(differences, metric, pairing, terms, population, setting.tail)
+    interval = _lift_interval(differences, twin, pairing, terms, population, setting.tail)
     if setting.is_drop_shown and population is Population.THESE_TASKS:
         interval = end_below_zero(interval, pairing)
     prospect = None
     if setting.advises and not is_open and decide(interval) is Claim.INCONCLUSIVE:
-        prospect = _foresee(pairing, metric, terms, interval, lift, population, setting.tail)
+        prospect = _foresee(pairing, twin, terms, interval, lift, population, setting.tail)
     changes = setting.changes if population is Population.THESE_TASKS else ()
     return Evidence(
         metric,
@@ -294,17 +296,20 @@ def judge(
 ) -> Result:
     """Judge one metric on the paired tasks."""
     evidence = pair_evidence(metric, pairing, terms, setting, population)
-    differences = pairing.differences(metric, terms.missing)
+    twin = verdict_twin(metric, pairing.a, pairing.b)
+    differences = pairing.differences(twin, terms.missing)
     interval = alone = evidence.interval
     tail = tail_of(terms.level, terms.alternative)
     if setting.tail != tail:
-        alone = _lift_interval(differences, metric, pairing, terms, population, tail)
+        alone = _lift_interval(differences, twin, pairing, terms, population, tail)
     test = _test_differences(differences, terms.alternative)
     wins = int((differences.values > _LEVEL).sum())
     losses = int((differences.values < -_LEVEL).sum())
     method = NEW_TASKS_METHOD if population is Population.NEW_TASKS else THESE_TASKS_METHOD
     if population is Population.NEW_TASKS and terms.cluster is not None:
         method += f", weights per {terms.cluster}"
+    if twin is not metric:
+        method += f", that of {twin}: every score is its verdict"
     return Result(
         metric=metric,
         lift=evidence.lift,

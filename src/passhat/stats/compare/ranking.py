@@ -24,7 +24,7 @@ from passhat.stats.compare.lift import LiftSample
 from passhat.stats.compare.significance import drop_p_value, holm
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_probability
 from passhat.stats.estimate.metrics import CountMetric, Metric
-from passhat.stats.estimate.task_values import values_by_task
+from passhat.stats.estimate.task_values import values_by_task, verdict_twin
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import Population, Terms
 
@@ -80,16 +80,17 @@ class Ranking:
 def rank_agents(sides: Sequence[Outcomes], metric: Metric, terms: Terms) -> Ranking:
     """Rank agents whose outcomes are of the same tasks in the same order."""
     policy = terms.missing
-    lowest = np.stack([values_by_task(side, metric, policy.completion) for side in sides], axis=1)
+    twin = verdict_twin(metric, *sides)
+    lowest = np.stack([values_by_task(side, twin, policy.completion) for side in sides], axis=1)
     highest = lowest
     if policy is MissingPolicy.BOUND and any(side.total_missing for side in sides):
         highest = np.stack(
-            [values_by_task(side, metric, Completion.AS_PASSED) for side in sides], axis=1
+            [values_by_task(side, twin, Completion.AS_PASSED) for side in sides], axis=1
         )
     method = "Gaffke's bound on [-1, 1]"
     p_values = None
     if terms.about() is Population.THESE_TASKS:
-        p_values = _p_within_tasks(sides, metric, policy)
+        p_values = _p_within_tasks(sides, twin, policy)
         method = method if p_values is None else "exact test within tasks"
     if p_values is None:
         clusters = None if terms.cluster is None else sides[0].label(terms.cluster)

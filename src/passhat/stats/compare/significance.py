@@ -52,6 +52,7 @@ __all__ = [
     "pair_rise_p_value",
     "sign_flip_test",
     "sign_test",
+    "split_drop_p_value",
     "unequal_drop_p_value",
 ]
 
@@ -270,6 +271,9 @@ def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
 
 _MOST_EXACT_STEPS = 5_000
 """Beyond so many steps of the sum its variance is over 600, and the normal distribution will do."""
+_LARGEST_SPLIT = 0.25
+_MOST_SPLIT_CELLS = 5_000_000
+"""Additions per number of passes, about 30 ms: 90 tasks x 8, or 30 x 100."""
 
 
 def drop_p_value(
@@ -315,6 +319,50 @@ def unequal_drop_p_value(
     for first, second, total_passes in cells.T.tolist():
         chances = np.convolve(chances, _share_chances(first, second, total_passes))
     return min(1.0, float(chances[: observed + 1].sum()))
+
+
+def split_drop_p_value(n: int, c_a: IntArray, c_b: IntArray) -> float:
+    """As :func:`drop_p_value`, with equal sums told apart by how many tasks moved.
+
+    Sums are whole numbers, so the plain test errs less often than it may (1.8% instead of 2.5% of
+    30 tasks x 8). Here an outcome with the observed sum counts only if it has no more tasks that
+    moved by over one standard deviation than were observed. Where rises and drops cancel, more
+    tasks move, and nearly all outcomes count. Never above the plain p-value; large sums, of which
+    single ones hardly matter, and sums that are far from any claim are not split.
+
+    Examples
+    --------
+    >>> a, b = np.array([4, 4, 4, 2]), np.array([2, 2, 3, 1])
+    >>> round(drop_p_value(4, a, b), 4), round(split_drop_p_value(4, a, b), 4)
+    (0.0219, 0.0202)
+    """
+    p_value = drop_p_value(n, c_a, c_b)
+    passes = c_a + c_b
+    least = np.maximum(passes - n, 0)
+    steps = np.minimum(passes, n) - least
+    varies = steps > 0
+    tasks, reach = int(varies.sum()), int(steps.sum())
+    if p_value > _LARGEST_SPLIT or tasks * tasks * reach > _MOST_SPLIT_CELLS:
+        return p_value
+    # chances[i, j]: B has i passes above its least and j tasks moved, over the tasks so far.
+    chances = np.zeros((reach + 1, tasks + 1))
+    chances[0, 0] = 1.0
+    span = observed_moves = 0
+    pairs = zip(passes[varies].tolist(), c_b[varies].tolist(), strict=True)
+    for number, (total, c) in enumerate(pairs):
+        first = max(total - n, 0)
+        x = np.arange(first, min(total, n) + 1)
+        # (x - mean)^2 > variance of the hypergeometric distribution, in whole numbers.
+        moves = (2 * n - 1) * (2 * x - total) ** 2 > total * (2 * n - total)
+        before = chances[: span + 1, : number + 1].copy()
+        chances[: span + 1, : number + 1] = 0.0
+        for i, (chance, move) in enumerate(zip(_share_chances(n, n, total), moves, strict=True)):
+            chances[i : i + span + 1, int(move) : int(move) + number + 1] += chance * before
+        span += len(x) - 1
+        observed_moves += int(moves[c - first])
+    observed = int(c_b.sum() - least.sum())
+    below = float(chances[:observed].sum())
+    return min(p_value, below + float(chances[observed, : observed_moves + 1].sum()))
 
 
 def _normal_tail(score: float) -> float:
@@ -384,7 +432,7 @@ def _p_value(
     if counts is None or counts[0] != counts[1]:
         return None
     n, _, c_a, c_b = counts
-    return drop_p_value(n, c_a, c_b) if drop else drop_p_value(n, n - c_a, n - c_b)
+    return split_drop_p_value(n, c_a, c_b) if drop else split_drop_p_value(n, n - c_a, n - c_b)
 
 
 def _equal_counts(

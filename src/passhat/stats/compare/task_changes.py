@@ -8,6 +8,7 @@ one broken task of 30 is found.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,8 +64,16 @@ def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
     """P(B has at most c_b passes) and P(at least c_b), given all passes of the task."""
     from scipy.special import gammaln
 
-    passed = c_a + c_b
-    x = np.arange(max(0, passed - n_a), min(n_b, passed) + 1)
+    passed, total = c_a + c_b, n_a + n_b
+    least, most = max(0, passed - n_a), min(n_b, passed)
+    # Of very many attempts only the numbers that have a chance above the smallest double: 40
+    # standard deviations, and as many more as a rare event can take.
+    mean = n_b * passed / total
+    reach = 1_000 + 40 * math.sqrt(mean * (1 - passed / total) * n_a / total)
+    least, most = max(least, math.floor(mean - reach)), min(most, math.ceil(mean + reach))
+    if not least <= c_b <= most:
+        return (0.0, 1.0) if c_b < least else (1.0, 0.0)
+    x = np.arange(least, most + 1)
 
     def ways(n: int, k: IntArray) -> FloatArray:
         return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), np.float64)
@@ -72,7 +81,7 @@ def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
     logs = ways(n_b, x) + ways(n_a, passed - x)
     chances = np.exp(logs - logs.max())
     chances /= chances.sum()
-    at = int(np.flatnonzero(x == c_b)[0])
+    at = c_b - least
     return min(1.0, float(chances[: at + 1].sum())), min(1.0, float(chances[at:].sum()))
 
 
@@ -91,8 +100,9 @@ def find_changed_tasks(
         pessimist = optimist = policy.completion
     (n_a, a_low), (_, a_high) = (pairing.a.counts(way) for way in (pessimist, optimist))
     (n_b, b_low), (_, b_high) = (pairing.b.counts(way) for way in (pessimist, optimist))
-    less, _ = fisher_tests(a_low, n_a, b_high, n_b)
-    _, p_more = fisher_tests(a_high, n_a, b_low, n_b)
+    less, p_more = fisher_tests(a_low, n_a, b_high, n_b)
+    if not (np.array_equal(a_low, a_high) and np.array_equal(b_low, b_high)):
+        _, p_more = fisher_tests(a_high, n_a, b_low, n_b)
     directions: list[tuple[Literal["broke", "improved"], FloatArray]] = []
     if alternative != "greater":
         directions.append(("broke", less))

@@ -42,10 +42,10 @@ from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import pair_drop_p_value, pair_rise_p_value
 from passhat.stats.digits import DECIMALS, STEP
-from passhat.stats.estimate.intervals.frontier import Calibration
+from passhat.stats.estimate.intervals.frontier import Calibration, thin
 from passhat.stats.estimate.intervals.score_levels import cells_at, choose_thresholds
 from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
-from passhat.stats.estimate.task_values import TaskValues
+from passhat.stats.estimate.task_values import TaskValues, verdict_twin
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Scores
 from passhat.stats.terms import Terms
 
@@ -71,7 +71,6 @@ _ROOM = 1e-9
 _MOST_LIMITS = 200
 _FEWEST_LIMITS = 8
 """Limits on counts in both directions, over all n and for each n."""
-_MOST_ATTEMPTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,8 @@ def lift_on_these_tasks(
     count_tail = min(_COUNT_SHARE * tail, _LARGEST_COUNT_TAIL)
     steepness = np.concatenate([-_STEEPNESS[::-1], _STEEPNESS]) / (metric.highest - metric.lowest)
     groups = [
-        *_groups(_thin(a, metric.k), metric, -steepness, -1.0, count_tail),
-        *_groups(_thin(b, metric.k), metric, steepness, 1.0, count_tail),
+        *_groups(thin(a, metric.k), metric, -steepness, -1.0, count_tail),
+        *_groups(thin(b, metric.k), metric, steepness, 1.0, count_tail),
     ]
     near = sum(group.point for group in groups)
     lift = _mean(b, metric) - _mean(a, metric)
@@ -127,22 +126,6 @@ def lift_on_these_tasks(
 
 def _mean(cells: Histogram, metric: CountMetric) -> float:
     return TaskValues(metric.values(cells.n, cells.c), cells.tasks).mean
-
-
-def _thin(cells: Histogram, k: int) -> Histogram:
-    """The same shares of passes in at most a few thousand attempts, which are less certain.
-
-    The tables of the program have a row for every number of passes: 200,000 attempts at a task
-    would take gigabytes, and move the ends by less than a tenth of a point.
-    """
-    limit = max(_MOST_ATTEMPTS, 8 * k)
-    if int(cells.n.max()) <= limit:
-        return cells
-    n = np.minimum(cells.n, limit)
-    c = np.round(cells.c * (n / cells.n)).astype(np.int64)
-    pairs, place = np.unique(np.stack((n, c)), axis=1, return_inverse=True)
-    tasks = np.bincount(place.ravel(), weights=cells.tasks).astype(np.int64)
-    return Histogram(pairs[0], pairs[1], tasks)
 
 
 def _end(
@@ -298,6 +281,7 @@ def bound_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> I
     passes is compared, zero is left out if the exact test within tasks rejects it: the interval is
     the set of lifts that their tests do not reject, and zero has a sharper test than the others.
     """
+    metric = verdict_twin(metric, pairing.a, pairing.b)
     if isinstance(metric, ScoreMetric):
         return _bound_score_lift(pairing, metric, terms, tail)
     twin = _find_count_twin(metric, pairing, terms)

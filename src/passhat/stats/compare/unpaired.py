@@ -24,7 +24,7 @@ from passhat.stats.compare.guard import Agreement, find_score_difference
 from passhat.stats.compare.lift import Interval, LiftSample, hull, tail_of
 from passhat.stats.estimate.intervals.new_tasks import group_by_cluster
 from passhat.stats.estimate.metrics import Metric
-from passhat.stats.estimate.task_values import FilledOutcomes
+from passhat.stats.estimate.task_values import FilledOutcomes, verdict_twin
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.outcomes.table import TaskNumbers
 from passhat.stats.terms import Population, Terms
@@ -76,17 +76,18 @@ def judge_unpaired(
 def _judge(
     word: Metric, a: Run, b: Run, terms: Terms, agreement: Agreement, tail: float, count: int
 ) -> Result:
+    twin = verdict_twin(word, a.outcomes, b.outcomes)
     is_bound = terms.missing is MissingPolicy.BOUND
     plain = terms.missing.completion
     passed = Completion.AS_PASSED if is_bound else plain
     low_a, high_a, low_b, high_b = (
-        _view(run.outcomes, word, way, terms) for run in (a, b) for way in (plain, passed)
+        _view(run.outcomes, twin, way, terms) for run in (a, b) for way in (plain, passed)
     )
-    value_a, value_b = (float(view.per_task(word).mean()) for view in (low_a, low_b))
-    best_a, best_b = (float(view.per_task(word).mean()) for view in (high_a, high_b))
+    value_a, value_b = (float(view.per_task(twin).mean()) for view in (low_a, low_b))
+    best_a, best_b = (float(view.per_task(twin).mean()) for view in (high_a, high_b))
     lift = value_b - value_a
-    low = _quantile(low_b, high_a, word, terms, tail)
-    high = -_quantile(low_a, high_b, word, terms, tail)
+    low = _quantile(low_b, high_a, twin, terms, tail)
+    high = -_quantile(low_a, high_b, twin, terms, tail)
     ends = {"greater": (low, 1.0), "less": (-1.0, high), "two-sided": (low, high)}
     interval = hull([Interval(*ends[terms.alternative]), Interval(lift, lift)])
     sizes = len(low_a.outcomes), len(low_b.outcomes)

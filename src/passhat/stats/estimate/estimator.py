@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -17,7 +17,7 @@ from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.exchangeability import position_warnings
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import Delta, Metric, OrderedMetric, PassHat, ScoreMetric
-from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
+from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes, verdict_twin
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
@@ -236,18 +236,19 @@ def estimate_all(
     interval_terms = None if without_interval else IntervalTerms(terms, rng)
     policy = terms.missing
     views = _Views(outcomes, policy.completion, drop_short=terms.drop_short)
-    bounds = _bound_all(views, words, interval_terms)
+    twins = {word: verdict_twin(word, outcomes) for word in words}
+    bounds = _bound_all(views, twins.values(), interval_terms)
     if_passed: Mapping[Metric, _Bounded] = bounds
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         # Both ways to fill in leave n as it is, so the same tasks are short.
         optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=terms.drop_short)
-        if_passed = _bound_all(optimistic, words, interval_terms)
+        if_passed = _bound_all(optimistic, twins.values(), interval_terms)
     return tuple(
         _as_estimate(
             metric,
             views.of(metric),
-            bounds[metric],
-            if_passed[metric] if policy is MissingPolicy.BOUND else None,
+            bounds[twins[metric]].of_twin(metric, twins[metric]),
+            if_passed[twins[metric]] if policy is MissingPolicy.BOUND else None,
             terms,
             dropped=len(outcomes) - len(views.of(metric).outcomes),
         )
@@ -264,6 +265,12 @@ class _Bounded:
     high: float | None = None
     how: str = "no interval"
     largest: float | None = None
+
+    def of_twin(self, metric: Metric, twin: Metric) -> _Bounded:
+        """The bounds as those of another metric; their method says whose they are."""
+        if metric is twin or self.low is None:
+            return self
+        return replace(self, how=f"{self.how}, that of {twin}: every score is its verdict")
 
 
 class _Views:
@@ -343,7 +350,7 @@ def _as_estimate(
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
     if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
         notes.append("delta^k may lie outside both ends when only some missing attempts passed")
-    if isinstance(metric, ScoreMetric) and view.outcomes.scores is None:
+    if isinstance(metric, ScoreMetric) and view.outcomes.scores_are_verdicts:
         notes.append(f"no attempt has a score besides its verdict: it is {metric.verdict_metric}")
     notes += gap_notes(view.outcomes, metric)
     if isinstance(metric, OrderedMetric):

@@ -33,6 +33,9 @@ class TaskValues:
         return float((self.values * self.tasks).sum()) / float(self.tasks.sum())
 
 
+_DIGITS = 12  # the last bits of a sum depend on the order of its terms
+
+
 @dataclass(slots=True)
 class FilledOutcomes:
     """Outcomes with missing attempts filled in; the histogram is counted only once."""
@@ -76,13 +79,8 @@ class FilledOutcomes:
         """The scores of all attempts; refused where the source has scores that were not kept."""
         if self.outcomes.scores is None and self.outcomes.unscored:
             raise InvalidValue(
-                f"the scores were not kept: {self.outcomes.unscored}.",
-                hint=Hint(
-                    "State the range of the scores ({score_range}), read a large source attempt by "
-                    "attempt ({one_by_one}), or ask for pass@k and pass^k.",
-                    score_range="LOWEST..HIGHEST",
-                    one_by_one=True,
-                ),
+                f"the scores were not kept: {self.outcomes.unscored.reason}.",
+                hint=self.outcomes.unscored.remedy.then(" Or ask for pass@k and pass^k."),
             )
         if self._scores is None:
             self._scores = self.outcomes.graded(self.completion)
@@ -91,7 +89,7 @@ class FilledOutcomes:
     def per_task(self, metric: Metric) -> FloatArray:
         """The value of a metric for every task, in the order of the tasks."""
         if isinstance(metric, ScoreMetric):
-            return metric.values(self.scores)
+            return np.round(metric.values(self.scores), _DIGITS)
         if isinstance(metric, OrderedMetric):
             return metric.values(self.sequences)
         if not isinstance(metric, CountMetric):
@@ -123,7 +121,11 @@ class FilledOutcomes:
             cells = self.histogram
             return TaskValues(metric.values(cells.n, cells.c), cells.tasks)
         if isinstance(metric, ScoreMetric):
-            return TaskValues(*np.unique(metric.values(self.scores), return_counts=True))
+            exact = metric.values(self.scores)
+            _, first, tasks = np.unique(
+                np.round(exact, _DIGITS), return_index=True, return_counts=True
+            )
+            return TaskValues(exact[first], tasks)
         if isinstance(metric, OrderedMetric):
             sequences = self.sequences
             if metric.needs_equal_n:
@@ -144,6 +146,17 @@ def values_by_task(
     return (
         FilledOutcomes(outcomes, completion).supporting(metric, drop_short=False).per_task(metric)
     )
+
+
+def verdict_twin(metric: Metric, *sides: Outcomes) -> Metric:
+    """The metric of verdicts that a metric of scores is, where every score is its verdict.
+
+    Any other metric is itself. The twin has sharper intervals and tests, so that ``mean`` and
+    ``pass^1`` of verdicts have to share them to be one number.
+    """
+    if isinstance(metric, ScoreMetric) and all(side.scores_are_verdicts for side in sides):
+        return metric.verdict_metric
+    return metric
 
 
 def gap_notes(outcomes: Outcomes, metric: Metric) -> tuple[str, ...]:

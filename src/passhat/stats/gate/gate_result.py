@@ -187,6 +187,9 @@ class Rule(ABC):
     def evidence(self, result: RuleResult) -> str:
         """The number and its bounds, in words."""
         value = self.value_text(result.value)
+        if result.value_range is not None:
+            least, largest = map(self.value_text, result.value_range)
+            value = value if least == largest else f"between {least} and {largest}"
         what = f"lift over base {value}" if self.relative else f"{self.subject} is {value}"
         if result.low is None or result.high is None or result.level is None:
             return f"{what} ({result.about})"
@@ -240,6 +243,9 @@ class RuleResult(Plain):
         The verdict of each task, for a rule on each.
     unmeasured : str
         Why there is no number: no attempt has a verdict, or none gave an answer. Else empty.
+    value_range : tuple of float or None
+        The least and the largest value, however missing attempts would have ended; ``None`` where
+        they cannot move it.
     """
 
     rule: Rule
@@ -258,6 +264,7 @@ class RuleResult(Plain):
     pair: PairVerdict | None = None
     by_task: tuple[TaskVerdict, ...] = ()
     unmeasured: str = ""
+    value_range: tuple[float, float] | None = None
 
     @property
     def outcome(self) -> str:

@@ -16,7 +16,7 @@ from passhat._display import counted
 from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.lift import Interval, LiftSample, hull
-from passhat.stats.compare.pairing import Pairing
+from passhat.stats.compare.pairing import Pairing, mean_lift
 from passhat.stats.compare.prospects import Reach, foresee_attempts, foresee_tasks
 from passhat.stats.compare.these_tasks import bound_lift
 from passhat.stats.estimate.metrics import Metric
@@ -95,7 +95,15 @@ class MetricRule(LimitRule):
             attempts=value.attempts,
             advice=advice,
             notes=(*value.notes, *missing_notes(run, terms.missing)),
+            value_range=_sort_values(value.value, value.value_if_passed),
         )
+
+
+def _sort_values(value: float, value_if_passed: float | None) -> tuple[float, float] | None:
+    """The least and the largest value that missing attempts leave possible."""
+    if value_if_passed is None or value_if_passed == value:
+        return None
+    return min(value, value_if_passed), max(value, value_if_passed)
 
 
 def _supports(run: Run, metric: Metric, terms: Terms) -> bool:
@@ -134,7 +142,8 @@ class LiftRule(LimitRule):
             with_absent = case.pair(case.completed_run, base, metric, terms)
         tail = 1 - case.options.terms.level
         ends = lift_bounds(with_absent.pairing, metric, terms, population, tail)
-        value = comparison.pairing.differences(metric, terms.missing).lift
+        differences = comparison.pairing.differences(metric, terms.missing)
+        value = differences.lift
         verdict = verdict_of(self, ends.low, ends.high)
         advice = None
         if verdict is GateVerdict.NOT_SETTLED:
@@ -159,6 +168,9 @@ class LiftRule(LimitRule):
                 *missing_notes(case.run, terms.missing, case.baseline(self)),
                 *(() if labels is None else TaskClusters(terms.cluster or "", labels).warnings()),
             ),
+            value_range=(mean_lift(differences.lowest), mean_lift(differences.highest))
+            if differences.open
+            else None,
         )
 
 

@@ -408,7 +408,7 @@ def error_parts(
         def values(n: int, c: IntArray) -> FloatArray:
             return corrected_values(metric, np.full(len(c), n, np.int64), c, best)
 
-        statistics = TheseTasks(cells, terms).statistics(values, target_of(metric, best))
+        statistics = TheseTasks(cells, terms).statistics(values, target_of(metric, best), metric.k)
         attempts = frontier(statistics, Calibration.at(terms.level, cells.size))
     else:
         attempts = _gaffke_ends(view, metric, best, terms)

@@ -14,6 +14,7 @@ from passhat.errors import InvalidValue
 __all__ = [
     "ALIASES",
     "EVERY_COLUMN",
+    "EVERY_PART",
     "JOIN_SIGN",
     "SLICE_PREFIX",
     "ColumnMap",
@@ -27,6 +28,8 @@ EVERY_COLUMN = "@column"
 """As the column of ``model`` or ``trial``: every column of verdicts is one."""
 JOIN_SIGN = "+"
 """Between columns that name a task or a model together, as in ``subject+question_id``."""
+EVERY_PART = f"{JOIN_SIGN}{EVERY_COLUMN}"
+"""Behind the column of ``task``: every column of verdicts is a task, as in ``day+@column``."""
 
 # The first name is passhat's own; among the others an earlier one wins over a later one.
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -66,11 +69,15 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "c": (
             *("c", "passes", "successes", "num_correct", "n_correct", "n_passed", "num_passed"),
             *("n_pass", "num_pass", "n_success", "num_success", "pass_count", "passed_count"),
-            *("success_count", "correct_count"),
+            *("success_count", "correct_count", "n_successes", "num_successes", "n_solved"),
+            *("num_solved", "solved_count", "wins", "passed_runs", "passing_runs"),
+            *("successful_runs", "successful_attempts", "solved_attempts", "passed_attempts"),
+            *("correct_attempts", "successful_trials", "passed_trials"),
         ),
         "fails": (
             *("fails", "failures", "failed", "fail", "n_failed", "num_failed", "n_fail"),
-            *("fail_count", "failed_count"),
+            *("fail_count", "failed_count", "n_failures", "num_failures", "failure_count"),
+            *("losses", "failed_runs", "failing_runs"),
         ),
         "rate": (
             *("pass_rate", "passrate", "success_rate", "solve_rate", "accuracy", "rate"),
@@ -100,7 +107,7 @@ _LONGEST_NAME = 200
 _NEGATIVE = re.compile(
     r"(is_|has_|was_)?(fail(s|ed|ure)?|wrong|incorrect|error(s|ed)?|crash(ed)?|unresolved|broken|"
     r"loss|exit_?code|return_?code|rc|bugs?|timed_?out|timeouts?|violations?|hallucinat(ed|ion)|"
-    r"refus(al|ed)|truncated|skipped|flaky|mistakes?)"
+    r"refus(al|ed)|truncated|skipped|flaky|mistakes?)(_rate)?"
 )
 """Names of columns in which true means that an attempt did not pass."""
 
@@ -244,6 +251,8 @@ def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
             )
         if column == EVERY_COLUMN and word in ("model", "trial"):
             continue
+        if word == "task":
+            column = column.removesuffix(EVERY_PART)
         if column not in columns:
             raise InvalidValue(
                 f"{word}={column}: the table has no column {column!r}.",

@@ -34,6 +34,7 @@ from passhat.stats.outcomes.rewards import (
     REWARD_NAMES,
     RewardWords,
     ScoreRange,
+    Unscored,
     Verdicts,
     blame_notes,
     grade,
@@ -96,7 +97,7 @@ class OutcomeColumns:
     order: Order | None = None
     labels: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
     scores: Scores | None = None
-    unscored: str = ""
+    unscored: Unscored | None = None
     binary_scores: bool = False
 
 
@@ -375,10 +376,9 @@ class AttemptGatherer(_Rows):
             numbers = None
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
-            columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
             columns = replace(
-                columns,
-                unscored=remarks[0] if scores is None and remarks else "",
+                columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers),
+                unscored=Unscored.of(scores, remarks),
                 binary_scores=scores is None and self._has_scores(rows),
             )
             notes = (*id_notes, *judgement.notes, *blame_notes(_failure_words(attempts)))

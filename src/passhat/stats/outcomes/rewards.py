@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from passhat.stats.arrays import BoolArray, FloatArray, VerdictArray
 from passhat.stats.outcomes.vocabulary import MissingReason
 
 __all__ = [
+    "COUNTED_SCORES",
     "REWARD_NAMES",
     "REWARD_TOLERANCE",
     "RewardWords",
     "ScoreRange",
+    "Unscored",
     "Verdicts",
     "blame_notes",
     "check_threshold",
@@ -66,6 +69,25 @@ _NOTHING = frozenset(
 )
 _REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
 _CACHE_LIMIT = 10_000
+
+
+class Unscored(NamedTuple):
+    """Why scores that a source has are not kept, and how to keep them."""
+
+    reason: str
+    remedy: Hint
+
+    @classmethod
+    def of(cls, scores: FloatArray | None, remarks: tuple[str, ...]) -> Unscored | None:
+        """Why :func:`grade` kept no scores; ``None`` where it lost none."""
+        return cls(remarks[0], _STATE_RANGE) if scores is None and remarks else None
+
+
+COUNTED_SCORES = Unscored(
+    "attempts were counted, not read one by one",
+    Hint("Read them one by one: {one_by_one}.", one_by_one=True),
+)
+_STATE_RANGE = Hint("State the range of the scores: {score_range}.", score_range="LOWEST..HIGHEST")
 
 
 class RewardWords(dict[object, float]):
@@ -211,10 +233,18 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
             notes.append(f"-1 was read as missing ({counted(int(marks.sum()), 'attempt')})")
         rewards = np.where(marks, np.nan, rewards)
     elif pass_at is None and np.nanmax(rewards) > 1 + REWARD_TOLERANCE:
+        highest = f"{np.nanmax(rewards):g}"
+        # Two values of a usual scale are a pass and a failure.
+        is_binary_scale = (
+            highest in ("10", "100") and len(np.unique(rewards[~np.isnan(rewards)])) == 2
+        )
         raise InvalidValue(
-            f"rewards go up to {np.nanmax(rewards):g}, so what counts as a pass must be stated.",
+            f"rewards go up to {highest}, so what counts as a pass must be stated.",
             hint=Hint(
-                "State the reward from which an attempt passes, as {pass_at}.", pass_at="SCORE"
+                "State the reward from which an attempt passes and, to keep the scores, their "
+                "range: {pass_at} {score_range}",
+                pass_at=int(highest) if is_binary_scale else "SCORE",
+                score_range=f"0..{highest}" if is_binary_scale else "LOWEST..HIGHEST",
             ),
         )
     threshold = 1.0 if pass_at is None else pass_at

@@ -21,7 +21,7 @@ from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
 from passhat.stats.outcomes.histogram import Histogram, cells_of
 from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.order import Order, Scores
-from passhat.stats.outcomes.rewards import REWARD_TOLERANCE, check_threshold
+from passhat.stats.outcomes.rewards import REWARD_TOLERANCE, Unscored, check_threshold
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
 __all__ = ["Outcomes", "TaskNumbers", "columns_from_records"]
@@ -104,8 +104,8 @@ class Outcomes(Plain):
         Slices: for each label name one value per task.
     scores : Scores or None
         Graded results of the attempts; ``None`` where each would be the verdict itself.
-    unscored : str
-        Why scores that the source has are not here; empty where none are lost.
+    unscored : Unscored or None
+        Why scores that the source has are not here; ``None`` where none are lost.
     binary_scores : bool
         Whether the source gives scores, although each of them is 0 or 1 and so its verdict.
     """
@@ -118,7 +118,7 @@ class Outcomes(Plain):
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     _cells: Histogram | None = None
     scores: Scores | None = None
-    unscored: str = ""
+    unscored: Unscored | None = None
     binary_scores: bool = False
 
     # -- making ------------------------------------------------------------------------------
@@ -322,6 +322,17 @@ class Outcomes(Plain):
         if self._cells is not None and (self.m is None or completion is Completion.DROPPED):
             return self._cells
         return cells_of(*self.counts(completion))
+
+    @property
+    def scores_are_verdicts(self) -> bool:
+        """Whether every score is the verdict of its attempt, 1 or 0."""
+        if self.scores is None:
+            return self.unscored is None
+        recorded = self.scores.values[~np.isnan(self.scores.values)]
+        if not bool(np.isin(recorded, (0.0, 1.0)).all()):
+            return False
+        task = np.repeat(np.arange(len(self)), self.n)
+        return bool((np.bincount(task, recorded, minlength=len(self)) == self.c).all())
 
     def attempts_text(self) -> str:
         """Attempts per task in words: ``8 attempts``, ``4 to 8 attempts``."""

@@ -58,6 +58,7 @@ _MOST_TASKS_DRAWN = 60
 """Attempts, draws and tasks with which the variance within tasks of scores is found."""
 
 _REDRAWS = 400
+_MOST_WEIGHTS = 5_000_000
 _FEWEST_REDRAWN = 3
 """Tasks of a pilot that are redrawn; one or two say nothing about their spread."""
 _SEED = 20240712
@@ -292,6 +293,15 @@ def find_spread(
     return Difficulty.from_mean(mean, icc), (f"{basis}, success rates follow a Beta",)
 
 
+def _redraw_means(values: FloatArray) -> FloatArray:
+    """Means with Dirichlet weights, in blocks: all weights of 125,000 tasks would take 400 MB."""
+    rng = np.random.default_rng(_SEED)
+    block = min(_REDRAWS, max(1, _MOST_WEIGHTS // len(values)))
+    starts = range(0, _REDRAWS, block)
+    sizes = [min(block, _REDRAWS - start) for start in starts]
+    return np.concatenate([rng.dirichlet(np.ones(len(values)), size) @ values for size in sizes])
+
+
 VarianceByAttempts = Callable[[int], Components]
 """The variance of one task's value (or difference) as a function of attempts per task."""
 
@@ -341,10 +351,9 @@ class PilotVariance:
         mean_square = float((sums**2).mean())
         if len(values) < _FEWEST_REDRAWN or mean_square == 0:  # 0: clusters that are all alike
             return cls(variance, design=design)
-        weights = np.random.default_rng(_SEED).dirichlet(np.ones(len(sums) + 1), _REDRAWS)
         # One unseen task (or cluster) as far from the mean as any that was seen, and T / (T - 1).
         squares = np.append(sums**2, float((sums**2).max()))
-        variances = weights @ squares * len(sums) / max(len(sums) - 1, 1)
+        variances = _redraw_means(squares) * len(sums) / max(len(sums) - 1, 1)
         return cls(variance, np.asarray(variances / mean_square, np.float64), design)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -11,12 +12,16 @@ import passhat
 from passhat.errors import InvalidValue, MetricError
 from passhat.reporting.explanation import explain
 from passhat.stats.compare import compare
-from passhat.stats.estimate import estimate, metric
+from passhat.stats.compare.ranking import rank_agents
+from passhat.stats.estimate import estimate, estimate_all, metric
 from passhat.stats.estimate.intervals.score_levels import cells_at, choose_thresholds
 from passhat.stats.estimate.metrics import BestOf, Mean, ScoreMetric, WorstOf
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes, Run
+from passhat.stats.outcomes.order import Scores
+from passhat.stats.outcomes.rewards import Unscored
 from passhat.stats.plan import plan_attempts, plan_tasks
+from passhat.stats.terms import Population, Terms
 
 LEVELS = [0.0, 0.25, 0.5, 0.75, 1.0]
 RNG = np.random.default_rng(30)
@@ -177,9 +182,8 @@ def test_the_grammar_knows_them() -> None:
 
 
 def test_scores_that_were_not_kept_are_not_replaced_by_verdicts() -> None:
-    from dataclasses import replace
-
-    lost = replace(Outcomes.from_matrix([[1, 0]]), unscored="no score range was stated")
+    reason = Unscored.of(None, ("no score range was stated",))
+    lost = replace(Outcomes.from_matrix([[1, 0]]), unscored=reason)
     with pytest.raises(InvalidValue, match="not kept: no score range"):
         estimate(lost, "mean")
     with pytest.raises(InvalidValue, match="between 0 and 1; here they go from 1 to 5"):
@@ -189,3 +193,26 @@ def test_scores_that_were_not_kept_are_not_replaced_by_verdicts() -> None:
 def test_a_matrix_of_scores_is_taken_everywhere() -> None:
     assert passhat.estimate([[0.5, 1.0], [0.0, 0.5]], "mean").value == 0.5
     assert GRADED.graded(Completion.AS_PASSED).values.sum() == pytest.approx(SCORES.sum())
+
+
+@pytest.mark.parametrize(("word", "twin"), [("mean", "pass^1"), ("worst@2", "pass^2")])
+def test_scores_that_are_the_verdicts_have_the_intervals_of_verdicts(word: str, twin: str) -> None:
+    rng = np.random.default_rng(5)
+    a, b = (Outcomes.from_scores((rng.random((9, 3)) < 0.6).astype(float)) for _ in range(2))
+    said = f"that of {twin}: every score is its verdict"
+    names = (word, twin)
+    for about in ("new tasks", "these tasks"):
+        graded, judged = estimate_all(a, names, about=about)
+        assert (graded.value, graded.low, graded.high) == (judged.value, judged.low, judged.high)
+        assert graded.interval_method.endswith(said)
+        lifts = [compare(a, b, name, about=about).results[0] for name in names]
+        assert len({(lift.lift, lift.low, lift.high, lift.p_value) for lift in lifts}) == 1
+        assert said in str(lifts[0].method)
+        rules = [passhat.gate(b, f"{name} >= base", against=a, about=about) for name in names]
+        assert len({(one.results[0].low, one.results[0].high) for one in rules}) == 1
+        terms = Terms(population=Population(about))
+        ranks = [rank_agents([a, b], metric(name), terms) for name in names]
+        assert (ranks[0].p_values == ranks[1].p_values).all()
+    assert a.scores is not None
+    halves = replace(a, scores=Scores(a.scores.values / 2, a.scores.starts))
+    assert said not in estimate(halves, word).interval_method

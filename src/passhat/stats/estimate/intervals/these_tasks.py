@@ -25,7 +25,7 @@ W. Hoeffding (1956), On the distribution of the number of successes in independe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv
@@ -37,6 +37,7 @@ from passhat.stats.estimate.intervals.frontier import (
     Statistic,
     frontier,
     strata,
+    thin,
 )
 from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, PassHat
 from passhat.stats.outcomes import Histogram
@@ -132,17 +133,20 @@ class TheseTasks:
 
     cells: Histogram
     terms: Terms
-    _strata: list[tuple[Attempted, float]] | None = None
+    _strata: dict[int, list[tuple[Attempted, float]]] = field(default_factory=dict)
     _rate_ends: Ends | None = None
 
     def statistics(
-        self, values: _Values, target: Callable[[FloatArray], FloatArray]
+        self, values: _Values, target: Callable[[FloatArray], FloatArray], k: int
     ) -> list[Statistic]:
         """A mean over the tasks, in parts of (nearly) the same number of attempts."""
-        if self._strata is None:
-            self._strata = [(Attempted.of(cells), share) for cells, share in strata(self.cells)]
+        cells = thin(self.cells, k)
+        most = int(cells.n.max())
+        if most not in self._strata:
+            self._strata[most] = [(Attempted.of(part), share) for part, share in strata(cells)]
         return [
-            Statistic(attempts, values, target, share=share) for attempts, share in self._strata
+            Statistic(attempts, values, target, share=share)
+            for attempts, share in self._strata[most]
         ]
 
     @on_one_thread
@@ -158,7 +162,8 @@ class TheseTasks:
         if metric.k == 1 and np.allclose(observed_values, self.cells.c / self.cells.n):
             # pass@1, gpass@1:t and rate are pass^1: one way to compute it, to the last digit.
             return self._rate()
-        return self._frontier(_values(metric), metric.value_at_rate)
+        low, high = self._frontier(_values(metric), metric.value_at_rate, metric.k)
+        return max(low, metric.lowest), min(high, metric.highest)
 
     def method(self, metric: Metric) -> str:
         """The method of :meth:`interval` for this metric, in a few words for a report."""
@@ -177,15 +182,34 @@ class TheseTasks:
     def _once(self) -> bool:
         return int(self.cells.n.max()) == 1
 
-    def _frontier(self, values: _Values, target: Callable[[FloatArray], FloatArray]) -> Ends:
+    def _frontier(
+        self, values: _Values, target: Callable[[FloatArray], FloatArray], k: int
+    ) -> Ends:
         calibration = Calibration.at(self.terms.level, self.cells.size)
-        return frontier(self.statistics(values, target), calibration)
+        statistics = self.statistics(values, target, k)
+        low, high = frontier(statistics, calibration)
+        if int(self.cells.n.max()) in self._strata:
+            return low, high
+        # Thinned attempts have another mean of u; the interval is about that of all attempts.
+        shift = self._point(values) - sum(part.point() for part in statistics)
+        return low + shift, high + shift
+
+    def _point(self, values: _Values) -> float:
+        """The mean of u over all tasks."""
+        sizes = np.unique(self.cells.n).tolist()
+        places = [self.cells.n == n for n in sizes]
+        sums = [
+            float(values(n, self.cells.c[at]) @ self.cells.tasks[at])
+            for n, at in zip(sizes, places, strict=True)
+        ]
+        return sum(sums) / self.cells.size
 
     def _rate(self) -> Ends:
         """The ends of pass^1, which every delta^k needs too."""
         if self._rate_ends is None:
             rate = PassHat(1)
-            self._rate_ends = self._frontier(_values(rate), rate.value_at_rate)
+            low, high = self._frontier(_values(rate), rate.value_at_rate, 1)
+            self._rate_ends = max(low, 0.0), min(high, 1.0)
         return self._rate_ends
 
     def _one_task(self, metric: CountMetric) -> Ends:
@@ -208,12 +232,13 @@ class TheseTasks:
             return None
         k = metric.k
         power, mean = metric.parts
-        mu = sum(part.point() for part in self.statistics(_values(mean), mean.value_at_rate))
+        mu = self._point(_values(mean))
         slope = k * mu ** (k - 1)
         powers, rates = _values(power), _values(mean)
         low, high = self._frontier(
             lambda n, c: powers(n, c) - slope * rates(n, c),
             lambda p: power.value_at_rate(p) - slope * p,
+            k,
         )
         lowest, highest = self._rate()
         bend = max(m**k - mu**k - slope * (m - mu) for m in (lowest, highest))

@@ -21,7 +21,6 @@ from passhat.stats.outcomes.order import Scores
 
 __all__ = ["BestOf", "Mean", "ScoreMetric", "WorstOf"]
 
-_DIGITS = 12  # the last bits of a sum depend on the order of its terms
 _PAPER = (
     "Order statistics of a sample without replacement (David and Nagaraja 2003, Order Statistics, "
     "section 3.7); at scores of 0 and 1 the estimators of pass@k and pass^k"
@@ -53,7 +52,7 @@ class ScoreMetric(Metric):
             here = np.flatnonzero(lengths == n)
             rows = np.sort(scores.values[scores.starts[here, None] + np.arange(n)], axis=1)
             values[here] = (rows * self.weights(n)).sum(axis=1)
-        return np.clip(np.round(values, _DIGITS), 0.0, 1.0)
+        return np.clip(values, 0.0, 1.0)
 
     def value_at_rate(self, p: FloatArray) -> FloatArray:
         """The value where an attempt scores 1 with chance p and 0 otherwise."""
