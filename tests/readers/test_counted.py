@@ -403,3 +403,16 @@ def test_a_million_attempts_are_reported_in_under_200_mb(tmp_path: Path) -> None
 def test_counts_of_a_run_need_a_row_per_task_only() -> None:
     outcomes = Outcomes.from_counts([10**8, 10**8], [5, 10**7])
     assert outcomes.attempts == 2 * 10**8
+
+
+def test_a_report_of_a_counted_store_has_the_scores(
+    tmp_path: Path, passhat: Passhat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"a,t{i},{k},{0.25 * ((i + k) % 5)}" for i in range(6) for k in range(4)]
+    (tmp_path / "s.csv").write_text("agent,task,trial,score\n" + "\n".join(rows))
+    store = str(tmp_path / "s.db")
+    assert passhat("import", str(tmp_path / "s.csv"), "--store", store).code == 0
+    one_by_one = json.loads(passhat("report", store, "--json").out)["runs"][0]["estimates"]
+    monkeypatch.setattr(base, "FEW_ATTEMPTS", 3)
+    assert json.loads(passhat("report", store, "--json").out)["runs"][0]["estimates"] == one_by_one
+    assert "mean" in {entry["metric"] for entry in one_by_one}

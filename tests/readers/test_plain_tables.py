@@ -15,6 +15,7 @@ import pytest
 
 from passhat import read
 from passhat.errors import PasshatError
+from passhat.readers import conversions
 
 Counts = dict[str, tuple[int, int]]
 """By the name of the run: passes, and attempts with a verdict."""
@@ -30,6 +31,10 @@ def _rows(header: str, passed: str = "1", failed: str = "0", sign: str = ",") ->
 
 def _json(*rows: dict[str, Any]) -> str:
     return json.dumps(rows)
+
+
+def _lines(*rows: dict[str, Any]) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
 READ: dict[str, tuple[str, Counts]] = {
@@ -141,6 +146,48 @@ READ: dict[str, tuple[str, Counts]] = {
         "| Task | Model A | Model B |\n| --- | --- | --- |\n| a | ✅ | ❌ |\n| b | ✅ | ✅ |\n",
         {"Model A": (2, 2), "Model B": (1, 2)},
     ),
+    # logs of tests
+    "pytest -v": (
+        "collected 3 items\n\nt.py::a PASSED        [ 33%]\nt.py::b SKIPPED (no gpu) [ 66%]\n"
+        "t.py::c FAILED        [100%]\n\nFAILED t.py::c - assert 0\n",
+        {"mine": (1, 2)},
+    ),
+    "pytest -rA": (
+        "== summary ==\nPASSED t.py::a\nERROR t.py::e - x\nFAILED t.py::c - assert 0\n",
+        {"mine": (1, 2)},
+    ),
+    "TAP": (
+        "TAP version 13\n1..4\nok 1 - a\n# note\nnot ok 2 - b\nok 3 # SKIP no ruby\nok 4 - c\n",
+        {"mine": (2, 3)},
+    ),
+    "unittest -v": ("t_a (t.T) ... ok\nt_b (t.T) ... FAIL\nt_c (t.T) ... ok\n", {"mine": (2, 3)}),
+    "go test -v": (
+        "=== RUN TestA\n--- PASS: TestA (0.1s)\n--- FAIL: TestB (0.2s)\nFAIL\n",
+        {"mine": (1, 2)},
+    ),
+    "cargo test": ("running 2 tests\ntest m::a ... ok\ntest m::b ... FAILED\n", {"mine": (1, 2)}),
+    "a check list": ("# Run\n\n- [x] a\n- [ ] b\n- [X] c\n", {"mine": (2, 3)}),
+    "sentences": (
+        "Test case 'a' passed (0.1 s)\nTest case 'b' failed (0.2 s)\nTest case 'c' passed (1 s)\n",
+        {"mine": (2, 3)},
+    ),
+    "a numbered list": ("1. a - PASS\n2. b - FAIL\n3. c - PASS\n", {"mine": (2, 3)}),
+    "words in brackets": ("[PASS] login\n[FAIL] logout\n[PASS] search\n", {"mine": (2, 3)}),
+    "a page": (
+        "<html><body><h1>R</h1><table><tr><th>Task</th><th>gpt-4</th></tr>"
+        "<tr><td>a</td><td><b>100%</b></td></tr><tr><td>b</td><td>0%</td></tr></table></body></html>",
+        {"gpt-4": (1, 2)},
+    ),
+    "blocks with verdicts": (
+        "=====\nquestion: a\nresult: PASS\n=====\nquestion: b\nresult: FAIL\n=====\n"
+        "question: c\nresult: PASS\n=====\n",
+        {"mine": (2, 3)},
+    ),
+    # other names of counts
+    "a failure rate": ("task,runs,error_rate\na,4,0.25\nb,5,0.6\n", {"mine": (5, 9)}),
+    "wins and losses": ("task,wins,losses\na,3,1\nb,0,4\n", {"mine": (3, 8)}),
+    "c of k": ("problem,c,k\np1,3,5\np2,0,5\n", {"mine": (3, 10)}),
+    "lists side by side": ('{"task_ids": ["a", "b"], "passed": [true, false]}', {"mine": (1, 2)}),
 }
 
 HINTED: dict[str, tuple[str, int, Counts]] = {
@@ -155,8 +202,78 @@ HINTED: dict[str, tuple[str, int, Counts]] = {
         {"left": (2, 2), "right": (1, 2)},
     ),
     "other columns: attempts": ("task,built,tested\na,1,0\nb,1,1\n", 1, {"mine": (3, 4)}),
-    "other columns: a verdict": ("task,built,tested\na,1,0\nb,1,1\n", 2, {"mine": (2, 2)}),
+    "other columns: a verdict": ("task,built,tested\na,1,0\nb,1,1\n", 2, {"mine": (1, 2)}),
     "answers": ("task,pred,answer\na,B,B\nb,C,D\n", 0, {"mine": (1, 2)}),
+    "other columns: tasks": ("task,built,tested\na,1,0\nb,1,1\n", 3, {"mine": (3, 4)}),
+    "parts of a row": (
+        _lines(
+            {"model": "m", "day": 1, "part1_correct": True, "part2_correct": False},
+            {"model": "m", "day": 2, "part1_correct": True, "part2_correct": True},
+        ),
+        3,
+        {"m": (3, 4)},
+    ),
+    "ties: failures": ("task,wins,losses,ties\na,3,1,1\nb,0,4,0\n", 0, {"mine": (3, 9)}),
+    "ties: missing": ("task,wins,losses,ties\na,3,1,1\nb,0,4,0\n", 1, {"mine": (3, 8)}),
+    "errors": ("task,runs,errors\na,4,1\nb,5,3\n", 0, {"mine": (5, 9)}),
+    "another name of a verdict": (
+        "task,sample,verified,timed_out\na,0,1,0\na,1,0,1\nb,0,1,0\nb,1,1,0\n",
+        0,
+        {"mine": (3, 4)},
+    ),
+    "a better name of a verdict": (
+        "task,parsed_ok,oracle_pass,cached\na,1,1,0\nb,1,0,1\nc,0,0,1\n",
+        0,
+        {"mine": (1, 3)},
+    ),
+    "a word for a pass": (
+        "task,label\na,misled\nb,not_misled\nc,not_misled\n",
+        0,
+        {"mine": (2, 3)},
+    ),
+    "the answer at the end of a text": (
+        _json(
+            {"task": "a", "response": "We add. So the answer is No.", "target": "No"},
+            {"task": "b", "response": "It is 13", "target": "3"},
+            {"task": "c", "response": "The answer is (B).", "target": "(B)"},
+        ),
+        0,
+        {"mine": (2, 3)},
+    ),
+    "the first of several right answers": (
+        _json(
+            {"question": "a", "pred": "4", "correct": ["4", 4]},
+            {"question": "b", "pred": "x", "correct": ["[0, 5]", [0, 5]]},
+        ),
+        0,
+        {"mine": (1, 2)},
+    ),
+    "blocks of lines": (
+        "Task: a\nPrediction: 4\nAnswer: 4\n\nTask: b\nPrediction: 5\nAnswer: 6\n\nTask: c\n"
+        "Prediction: x\nAnswer: x\n",
+        0,
+        {"mine": (2, 3)},
+    ),
+    "an attempt that is listed again": (
+        _json(
+            {"runId": "u1", "model": "m", "task": "a", "trial": 1, "solved": True},
+            {"runId": "u2", "model": "m", "task": "a", "trial": 1, "solved": False},
+        ),
+        0,
+        {"m": (1, 2)},
+    ),
+    "a word that may mean a pass": (
+        "task,status\na,completed\nb,failed\nc,completed\n",
+        0,
+        {"mine": (2, 3)},
+    ),
+    "a threshold in the row": (
+        "task,judge_score,threshold\na,0.8,0.7\nb,0.6,0.7\n",
+        0,
+        {"mine": (1, 2)},
+    ),
+    "lists of tasks": ('{"passed": ["a", "c"], "failed": ["b"]}', 0, {"mine": (2, 3)}),
+    "0 and 100": ("task,score\na,100\nb,0\nc,100\n", 0, {"mine": (2, 3)}),
 }
 
 
@@ -187,9 +304,14 @@ def _options(hint: str, choice: int) -> dict[str, Any]:
     if "--pass '" in hint:
         (rule,) = re.findall(r"--pass '([^']+)'", hint)
         records = re.findall(r"--records '([^']+)'", hint)
-        return {"passes": rule, "records": records[0] if records else None}
+        options: dict[str, Any] = {"passes": rule, "records": records[0] if records else None}
+        tasks = re.findall(r"--map task=(\S+)", hint)
+        return {**options, "columns": {"task": tasks[0]}} if tasks else options
+    threshold = re.search(r"pass_at=(\d+)", hint)
+    if threshold:
+        return {"pass_at": float(threshold[1])}
     pairs = re.findall(r"--map (\S+?)[,.;]?(?:\s|$)", hint)[choice]
-    options: dict[str, Any] = {"columns": dict(pair.split("=") for pair in pairs.split(","))}
+    options = {"columns": dict(pair.split("=") for pair in pairs.split(","))}
     for records in re.findall(r"--records '([^']+)'", hint):
         options["records"] = records
     return options
@@ -407,3 +529,20 @@ def test_signs_and_words_of_a_markdown_report(tmp_path: Path) -> None:
         "| ID | Prompt | Pass/Fail |\n|----|----|----|\n| 1 | x | ❌ FAIL |\n| 2 | y | ✅ PASS |\n"
     )
     assert _counts(path) == {"mine": (1, 2)}
+
+
+def test_a_block_that_is_no_row_is_said(tmp_path: Path) -> None:
+    block = "question: {0}\nresult: PASS\nseconds: 2\n\n"
+    text = "".join(block.format(name) for name in "abc") + "note: was cut\nat: 12:30\n"
+    (tmp_path / "mine.log").write_text(text)
+    (run,) = read(str(tmp_path / "mine.log"))
+    assert any("left out: 1 block with other names" in line for line in run.decisions)
+
+
+def test_a_text_that_is_too_long_is_refused_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversions, "_MOST_TEXT", 40)
+    (tmp_path / "mine.log").write_text("login: PASS\nlogout: FAIL\nsearch: PASS\ncart: PASS\n")
+    with pytest.raises(PasshatError, match="more than 64 MiB"):
+        read(str(tmp_path / "mine.log"))

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+import pyarrow
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -294,6 +296,57 @@ def _yaml(rows: list[Attempt], seed: random.Random, folder: Path) -> None:
     (folder / "runs.yaml").write_text("\n".join(lines) + "\n")
 
 
+def _harbor(rows: list[Attempt], seed: random.Random, folder: Path) -> None:
+    """A folder for each trial of a job."""
+    for task, trial, verdict in rows:
+        result = {
+            "task_name": task,
+            "trial_name": f"{task}__{trial}",
+            "agent_info": {"name": "claude-code", "model_info": {"name": "opus"}},
+            "agent_result": {"n_input_tokens": 5, "n_output_tokens": 6, "cost_usd": 0.25},
+            "verifier_result": {"rewards": {"reward": _REWARDS[verdict]}},
+            "exception_info": None,
+        }
+        path = folder / "job" / f"{task}__{trial}" / "result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(_encode(result, seed, seed.choice(["", " ", "\n"])))
+
+
+def _columns(rows: list[Attempt], seed: random.Random) -> dict[str, list[Any]]:
+    mixed_rows = seed.sample(rows, len(rows))
+    cells = {"task": 0, "trial": 1, "passed": 2}
+    return {n: [row[cells[n]] for row in mixed_rows] for n in seed.sample([*cells], 3)}
+
+
+def _parquet(rows: list[Attempt], seed: random.Random, folder: Path) -> None:
+    table = pyarrow.table(_columns(rows, seed))
+    path = folder / seed.choice(["runs.parquet", "my runs.pq"])
+    parquet.write_table(table, path, compression=seed.choice(["NONE", "SNAPPY", "ZSTD"]))
+
+
+def _arrow(rows: list[Attempt], seed: random.Random, folder: Path) -> None:
+    table = pyarrow.table(_columns(rows, seed))
+    make = seed.choice([pyarrow.ipc.new_file, pyarrow.ipc.new_stream])
+    with make(str(folder / "runs.arrow"), table.schema) as writer:
+        writer.write_table(table)
+
+
+def _mlflow(rows: list[Attempt]) -> object:
+    return {
+        "columns": ["inputs", "outputs", "exact_match/v1/score", "latency"],
+        "data": [[task, "x", _REWARDS[verdict], 0.25] for task, _, verdict in rows],
+    }
+
+
+def _bfcl(rows: list[Attempt]) -> list[dict[str, Any]]:
+    """The entries that failed, below the counts of all."""
+    passed = sum(verdict is True for _, _, verdict in rows)
+    counts = {"accuracy": passed / len(rows), "correct_count": passed, "total_count": len(rows)}
+    failed = [task for task, _, verdict in rows if not verdict]
+    more = {"model_name": "m", "test_category": "simple", "valid": False, "error_type": "x"}
+    return [counts, *({**more, "id": task} for task in failed)]
+
+
 def _row(names: str, **more: Any) -> Callable[[list[Attempt]], list[dict[str, Any]]]:
     """A record per attempt: the names of task and trial, and more with the verdict filled in."""
     task_name, trial_name = names.split()
@@ -347,6 +400,24 @@ WITH_MISSING: dict[str, Form] = {
             reason=lambda v: "rate_limit" if v is None else None,
         )
     ),
+    "every_eval_ever": _lines(
+        lambda rows: [
+            {
+                "schema_version": "0.3.0",
+                "evaluation_id": "e",
+                "model_id": "m",
+                "evaluation_name": "s",
+                "sample_id": task,
+                "evaluation": {"score": _REWARDS[verdict], "is_correct": verdict},
+                "metadata": {"attempt": str(trial)},
+            }
+            for task, trial, verdict in rows
+        ]
+    ),
+    "langsmith": _lines(_row("reference_example_id id", feedback={"exact": _reward}, error=None)),
+    "mlflow": _document(_mlflow),
+    "parquet": _parquet,
+    "arrow": _arrow,
     "sqlite": _sqlite,
     "excel": _excel,
     "yaml": _yaml,
@@ -392,6 +463,21 @@ WITHOUT_MISSING: dict[str, Form] = {
     "openai_evals_api": _lines(
         _row("data_source_idx run_id", passes={"exact": bool}, grades={"exact": _reward})
     ),
+    "langfuse": _lines(
+        _row("datasetItemId id", name="exact", value=_reward, dataType="NUMERIC", traceId="")
+    ),
+    "mlflow traces": _lines(
+        lambda rows: [
+            {
+                "trace_id": f"tr-{task}-{trial}",
+                "request": task,
+                "execution_duration": 0.5,
+                "assessments": [{"assessment_name": "exact", "feedback": {"value": verdict}}],
+            }
+            for task, trial, verdict in rows
+        ]
+    ),
+    "harbor": _harbor,
     "junit": _junit,
 }
 SINGLE: dict[str, Form] = {
@@ -417,6 +503,24 @@ SINGLE: dict[str, Form] = {
     ),
     "osworld": _osworld,
     "webarena": _webarena,
+}
+SINGLE_WITHOUT_MISSING: dict[str, Form] = {
+    "agentbeats": _document(
+        lambda rows: {
+            "participants": {"agent": "toy"},
+            "results": [
+                {
+                    "evaluation_results": {
+                        "raw_results": [
+                            {"task_id": t, "success": bool(v), "duration": 1.5} for t, _, v in rows
+                        ]
+                    }
+                }
+            ],
+        }
+    ),
+    "bfcl": _lines(_bfcl, first=1),
+    "lm_eval": _lines(_row("doc_id target", filter="none", resps=[["x"]], metrics=["em"], em=int)),
 }
 
 
@@ -459,3 +563,11 @@ def test_attempts_with_a_verdict_each(form: str, rows: list[Attempt], number: in
 @given(rows=attempts(), number=NUMBERS)
 def test_one_attempt_per_task(form: str, rows: list[Attempt], number: int) -> None:
     _check(SINGLE[form], [row for row in rows if row[1] == 0], number)
+
+
+@pytest.mark.parametrize("form", SINGLE_WITHOUT_MISSING)
+@EXAMPLES
+@given(rows=attempts(), number=NUMBERS)
+def test_one_verdict_per_task(form: str, rows: list[Attempt], number: int) -> None:
+    first: list[Attempt] = [(task, i, bool(v)) for task, i, v in rows if i == 0]
+    _check(SINGLE_WITHOUT_MISSING[form], first, number)

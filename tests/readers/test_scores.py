@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,24 @@ LOGS: dict[str, tuple[str, Any]] = {
             for s in SCORES
         ),
     ),
+    "langsmith results": (
+        "a.csv",
+        ",inputs.q,error,feedback.quality,execution_time,example_id,id\n"
+        + "".join(f"{i},q,,{s},0.5,t{i},run-{i}\n" for i, s in enumerate(SCORES)),
+    ),
+    "harbor": (
+        "result.json",
+        [
+            {
+                "id": f"x{s}",
+                "task_name": f"t{s}",
+                "trial_name": f"t{s}__1",
+                "agent_info": {"name": "a"},
+                "verifier_result": {"rewards": {"reward": s}},
+            }
+            for s in SCORES
+        ],
+    ),
     "tau2": (
         "a.json",
         {
@@ -104,11 +123,43 @@ LOGS: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("name", LOGS)
 def test_the_mean_of_a_log_is_that_of_its_scores(name: str, tmp_path: Path) -> None:
-    (run,) = read(_write(tmp_path, *LOGS[name]))
+    file, content = LOGS[name]
+    if name == "harbor":  # a folder of trials
+        for trial in content:
+            (tmp_path / "job" / trial["trial_name"]).mkdir(parents=True)
+            _write(tmp_path / "job" / trial["trial_name"], file, trial)
+        path = tmp_path / "job"
+    else:
+        path = _write(tmp_path, file, content)
+    (run,) = read(path)
     assert run.outcomes.passes == 1
     assert run.outcomes.scores is not None
     assert run.outcomes.scores.mean == pytest.approx(sum(SCORES) / 3)
     assert sorted(_scores(run)) == SCORES
+
+
+def test_one_of_several_deepeval_metrics_is_chosen_and_otherwise_its_loss_is_said(
+    tmp_path: Path,
+) -> None:
+    cases = [
+        {
+            "name": f"t{s}",
+            "success": s >= 0.5,
+            "metricsData": [
+                {"name": "Relevancy", "score": s, "success": s >= 0.5},
+                {"name": "Bias", "score": 1.0, "success": True},
+            ],
+        }
+        for s in SCORES
+    ]
+    path = _write(tmp_path, "a.json", {"testCases": cases})
+    (run,) = read(path)
+    assert (run.outcomes.scores, run.outcomes.passes) == (None, 2)
+    assert run.decisions[0].startswith("3 attempts with scores of several metrics, of which none")
+    (chosen,) = read(path, scorer="Relevancy")
+    assert (_scores(chosen), chosen.outcomes.passes) == (SCORES, 2)
+    (other,) = read(path, scorer="Bias")
+    assert other.outcomes.passes == 3
 
 
 def test_verdicts_alone_have_no_scores(tmp_path: Path) -> None:
@@ -238,13 +289,14 @@ def test_extension_sample_hash_and_retries_survive(tmp_path: Path) -> None:
 def test_every_eval_ever_and_back(tmp_path: Path) -> None:
     text = (
         "model,suite,task,trial,passed,score,failure,seconds,tokens,cost\n"
-        "m,quiz,a,1,1,1,,1.5,10,.25\nm,quiz,a,2,0,.25,timeout,2.5,20,.5\n"
+        "m,quiz,a,1,1,1,,5.8556,10,.25\nm,quiz,a,2,0,.25,timeout,2.5,20,.5\n"
         "m,quiz,b,1,0,0,wrong_answer,3,30,1\nm,quiz,b,2,,,rate_limit,,,\n"
     )
     (run,) = read(_write(tmp_path, "a.csv", text))
+    run = replace(run, name="nightly 7")
     path = _write(tmp_path, "samples.jsonl", "".join(as_every_eval([run])))
     (again,) = read(path)
-    assert (again.agent, again.protocol.suite) == ("m", "quiz")
+    assert (again.name, again.agent, again.protocol.suite) == ("nightly 7", "m", "quiz")
     assert run.attempts is not None
     assert again.attempts is not None
     for before, after in zip(run.attempts, again.attempts, strict=True):

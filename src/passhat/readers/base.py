@@ -68,8 +68,7 @@ class Needs:
     Attributes
     ----------
     attempts : bool
-        Single attempts: their order and their measures. Runs of more than a million attempts are
-        counted instead, unless ``one_by_one`` is set.
+        Single attempts. Above a million they are counted, unless ``one_by_one`` is set.
     attempts_up_to : int, optional
         Single attempts only in runs up to this size, where that is less than a million.
     measures : bool
@@ -78,13 +77,14 @@ class Needs:
         The distribution of these measures over attempts. Not read beyond a million attempts.
     answers : bool
         Whether attempts at a task gave the identical answer.
+    scores : bool
+        Graded results of attempts, where there are any. Not read beyond a million attempts.
     details : bool
         The judge's words, retries and answers of single attempts in a store.
     one_by_one : bool
         Read every attempt, in spite of the memory that takes.
     conversations : bool
-        What each attempt said and which tools it called, as ``extras["conversation"]``: JSON of
-        (role, text) pairs. Only of sources that have it.
+        What each attempt said, as ``extras["conversation"]``: JSON of (role, text) pairs.
     growing : bool
         The file is still being written: the last line counts once it has ended.
     """
@@ -95,6 +95,7 @@ class Needs:
     one_by_one: bool = False
     attempts_up_to: int | None = None
     spread: bool = False
+    scores: bool = False
     growing: bool = False
     details: bool = False
     conversations: bool = False
@@ -114,13 +115,12 @@ def is_counted(attempts: int, needs: Needs) -> bool:
 def note_counted(attempts: int) -> str:
     """The note on a run that was counted: its report omits figures on single attempts."""
     note = f"{attempts:,} attempts were counted in the database, not read one by one"
-    if attempts <= MOST_ATTEMPTS:
-        return note
-    return (
-        f"{note} (more than {MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their "
-        "order, the spread of what attempts took, and notes on identical answers are left out; "
-        "passhat read --one-by-one reads them all, whatever memory that takes"
+    left_out = (
+        f" (more than {MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their order, "
+        "mean, best@k and worst@k, which need their scores, the spread of what attempts took, and "
+        "notes on identical answers are left out; passhat read --one-by-one reads them all"
     )
+    return note if attempts <= MOST_ATTEMPTS else note + left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,16 +289,16 @@ _TASK_TYPES = (str, int, float)  # a constant: a union would be made anew for ev
 class RunFacts:
     """Facts that a log states about a run as a whole.
 
-    ``variant`` distinguishes it from the other runs of the same log (a suite, a prompt, a filter);
-    ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
-    when the log does not name the agent and the name of the file has to do. ``decisions`` are
-    choices of the reader that change a number, ``edited`` is the time of the last edit of a log,
-    ``about`` holds the model, its version and its provider.
+    ``variant`` distinguishes it from the other runs of the same log (a suite, a prompt, a filter),
+    unless it has a ``name``; ``says`` are numbers the log prints, ``counts`` how it is known to
+    count; ``guessed`` is set when the agent is named after the file. ``decisions`` are choices of
+    the reader that change a number, ``about`` holds the model, its version and its provider.
     """
 
     agent: str
     protocol: Protocol = field(default_factory=Protocol)
     variant: str = ""
+    name: str = ""
     says: Mapping[str, float] = field(default_factory=dict)
     counts: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
@@ -556,7 +556,7 @@ def _run(
     pass_at = fact.protocol.pass_at if options.pass_at is None else options.threshold
     order_note = () if outcomes.order is not None else ("the order of attempts is unknown",)
     return Run(
-        name=f"{fact.agent} {fact.variant}" if several and fact.variant else fact.agent,
+        name=fact.name or (f"{fact.agent} {fact.variant}".strip() if several else fact.agent),
         agent=fact.agent,
         outcomes=outcomes,
         protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),

@@ -1,4 +1,4 @@
-"""Files of other libraries as files that a reader takes: SQLite, Arrow and YAML.
+"""Files of other libraries as files that a reader takes: SQLite, Arrow, YAML, HTML and test logs.
 
 Each is written once to a temporary folder, which is removed when the process ends: rows as JSON
 lines or Parquet, a document as JSON.
@@ -14,11 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 
+from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
+from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX
@@ -195,10 +198,14 @@ def convert(source: Source) -> Source | None:
         return _from_arrow(source, [source.path])
     if source.path.suffix.lower() == ".toml":
         return _from_toml(source)
-    if not source.outline.opens and b"\0" not in head:
-        is_named = source.path.suffix.lower() in _YAML_ENDINGS
-        return _from_yaml(source, is_named) if is_named or _YAML_START.match(head) else None
-    return None
+    if b"\0" in head or (source.outline.opens and not _BRACKETS.match(head)):
+        return None
+    is_named = source.path.suffix.lower() in _YAML_ENDINGS
+    # A page or a text beside other files is seldom their result.
+    rows = None if is_named or source.found else _from_text(source)
+    if rows is None and (is_named or _YAML_START.match(head)):
+        return _from_yaml(source, is_named)
+    return rows
 
 
 def is_dataset(source: Source) -> bool:
@@ -319,3 +326,197 @@ def _count_nodes(data: object, counts: dict[int, int]) -> int:
         inner = data.values() if isinstance(data, dict) else data
         counts[id(data)] = 1 + sum(_count_nodes(value, counts) for value in inner)
     return counts[id(data)]
+
+
+# -- text --------------------------------------------------------------------------
+
+_MOST_TEXT = 64 << 20
+_PYTEST = "PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS"
+_TEST_LINES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?P<task>\S+::.+?)\s+(?P<verdict>{_PYTEST})(?: \(.*\))?(?:\s+\[\s*\d+%\])?",  # pytest -v
+        rf"(?P<verdict>{_PYTEST})\s+(?P<task>\S+::.+?)(?: - .*)?",  # pytest -rA
+        r"\s*(?P<verdict>not ok|ok)\s+(?P<task>\d+(?:\s[^#]*?)?|-\s[^#]*?)(?:\s*#.*)?",  # TAP
+        r"(?P<task>\w+ \([\w.]+\)) \.\.\. (?P<verdict>ok|FAIL|ERROR|skipped\b.*)",  # unittest -v
+        r"\s*--- (?P<verdict>PASS|FAIL|SKIP): (?P<task>\S+) \([\d.]+s\)",  # go test -v
+        r"test (?P<task>\S+) \.\.\. (?P<verdict>ok|FAILED|ignored)",  # cargo test
+        r"\s*(?P<verdict>[✓✔✅✗✘✖✕❌×])\ufe0f?\s+(?P<task>.+?)(?:\s+\([\d.]+\s*m?s\))?",
+        r"\s*[-*+]\s+\[(?P<verdict>[ xX])\]\s+(?P<task>.+?)",  # a check list
+        r"\[?(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)\]?:?\s+(?P<task>.+?)",
+        r"(?P<task>[^:|,;]+?)\s*(?:\.{2,}|:|->|=>|\s-)\s*(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)",
+        r"(?i:test(?: case)?)\s+['\"](?P<task>[^'\"]+)['\"]\s+(?P<verdict>passed|failed)\b.*",
+    )
+)
+"""A line of a log for each test; of several kinds in one log the first in this order counts."""
+_VERDICT_WORDS = {"x": "pass", "": "fail", "skip": "skipped", "ignored": "skipped", "xpass": "pass"}
+_BRACKETS = re.compile(rb"\[(PASS|FAIL|OK|KO)(ED)?\]")
+_RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
+_FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
+
+
+def _is_delimited(head: bytes) -> bool:
+    """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
+    lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"][:2]
+    return len(lines) < 2 or any(
+        0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
+    )
+
+
+def _read_text(source: Source) -> str:
+    with source.open() as stream:
+        data = stream.read(_MOST_TEXT + 1)
+    if len(data) > _MOST_TEXT:
+        raise ReadError(
+            "is a text of more than 64 MiB; texts of lines and blocks are read up to there.",
+            source=source.name,
+            hint="Write its attempts as CSV or JSON lines.",
+        )
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _from_text(source: Source) -> Source | None:
+    """The rows of a text that is no table: a page, a log of tests, or blocks of fields."""
+    page = _from_page(source)
+    if page is not None or _is_delimited(source.head):
+        return page
+    return _from_blocks(source) or _from_test_log(source)
+
+
+def _text_lines(head: bytes) -> list[str]:
+    return head.decode("utf-8", "replace").splitlines()
+
+
+def _match_test(line: str) -> bool:
+    return any(pattern.fullmatch(line.rstrip()) for pattern in _TEST_LINES)
+
+
+def _from_test_log(source: Source) -> Source | None:
+    """A row for each line about a test; ``None`` for a text with fewer than two of one kind."""
+    if is_markdown(source.head) or not any(map(_match_test, _text_lines(source.head))):
+        return None
+    lines = [line.rstrip() for line in _read_text(source).splitlines()]
+    for pattern in _TEST_LINES:
+        matches = [match for line in lines if line and (match := pattern.fullmatch(line))]
+        if len(matches) < 2:
+            continue
+        rows: list[dict[str, object]] = []
+        for number, match in enumerate(matches, 1):
+            word = match["verdict"].strip().lower()
+            word = "skipped" if word.startswith(("skip", "xfail")) else word
+            task = re.sub(r"^\d+\s+-\s+|^\d+[.)]?\s+(?=\S)|^-\s+", "", match["task"].strip())
+            # TAP marks a test that was not run as "ok 3 # SKIP".
+            is_skipped = re.search(r"#\s*(skip|todo)", match[0], re.IGNORECASE) is not None
+            word = "skipped" if is_skipped else _VERDICT_WORDS.get(word, word)
+            rows.append({"task": task or str(number), "status": word})
+        return _as_lines(source, rows, "lines about tests are read: a task and its verdict each")
+    return None
+
+
+def _from_blocks(source: Source) -> Source | None:
+    """A row for each block of ``name: value`` lines; ``None`` for a text without such blocks."""
+    lines = _text_lines(source.head)
+    is_list = any(line.startswith(("- ", "---")) for line in lines)  # of YAML
+    if is_list or sum(map(bool, map(_FIELD_LINE.fullmatch, lines))) < 2:
+        return None
+    text = _read_text(source)
+    blocks: list[list[str]] = [[]]
+    has_rules = sum(map(bool, map(_RULE_LINE.fullmatch, text.splitlines()))) > 2
+    for line in text.splitlines():
+        if _RULE_LINE.fullmatch(line) if has_rules else not line.strip():
+            blocks.append([])
+        else:
+            blocks[-1].append(line)
+    blocks_found: list[dict[str, object]] = []
+    for block in blocks:
+        pairs = [match for line in block if (match := _FIELD_LINE.fullmatch(line))]
+        record: dict[str, object] = {}
+        for match in pairs:
+            record.setdefault(match[1], match[2].strip())
+        blocks_found.append(record)
+    records = [record for record in blocks_found if len(record) > 1]
+    counts = Counter(name for record in records for name in record)
+    names = [name for name, count in counts.items() if 2 * count > len(records)]
+    rows = [
+        {name: record[name] for name in record if name in names}
+        for record in records
+        if 2 * sum(name in record for name in names) > len(names)
+    ]
+    if len(rows) < 3 or len(names) < 2 or 2 * len(rows) < len(records):
+        return None
+    decision = "each block of name: value lines is a row"
+    if left_out := sum(map(bool, blocks_found)) - len(rows):
+        decision += f"; left out: {counted(left_out, 'block')} with other names"
+    return _as_lines(source, rows, decision)
+
+
+def _as_lines(source: Source, rows: Iterable[dict[str, object]], decision: str) -> Source:
+    path = make_folder() / f"{source.stem}.jsonl"
+    _write_lines(path, rows)
+    return Source(source.name, path, found=source.found, conversion=decision)
+
+
+class _HtmlTables(HTMLParser):
+    """Writes a page as Markdown: its tables, its headings, and the other lines as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._row: list[str] | None = None
+        self._cell: list[str] | None = None
+        self._width = 0
+        self._heading = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        if tag == "table":
+            self.lines.append("")
+            self._width = 0
+        elif tag == "tr":
+            self._row = []
+        elif tag in ("td", "th") and self._row is not None:
+            self._close_cell()
+            self._cell = []
+        elif re.fullmatch("h[1-6]", tag):
+            self._heading = "#" * int(tag[1]) + " "
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._close_cell()
+        elif tag in ("tr", "table") and self._row is not None:
+            self._close_cell()
+            row, self._row = self._row, None
+            if not self._width and row:
+                self._width = len(row)
+                self.lines += [_bars(row), _bars(["---"] * len(row))]
+            elif row:
+                self.lines.append(_bars(row))
+            if tag == "table":
+                self.lines.append("")
+
+    def _close_cell(self) -> None:
+        if self._cell is not None and self._row is not None:
+            self._row.append(" ".join("".join(self._cell).split()))
+        self._cell = None
+
+    def handle_data(self, data: str) -> None:
+        if self._cell is not None:
+            self._cell.append(data)
+        elif self._row is None and data.strip():
+            self.lines += [f"{self._heading}{line}" for line in data.splitlines()]
+            self._heading = ""
+
+
+def _bars(cells: list[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _from_page(source: Source) -> Source | None:
+    """The tables of a page, or of a Markdown text with such tables, as Markdown."""
+    if source.head.startswith(b"<?xml") or not re.search(rb"(?i)<table[\s>]", source.head):
+        return None
+    page = _HtmlTables()
+    page.feed(_read_text(source))
+    page.close()
+    path = make_folder() / f"{source.stem}.md"
+    path.write_text("\n".join(page.lines), encoding="utf-8")
+    return Source(source.name, path, found=source.found)

@@ -10,20 +10,35 @@ from itertools import islice
 from typing import Any
 
 from passhat._display import some
-from passhat.errors import UnknownFormat, shorten
+from passhat.errors import InvalidValue, UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.parsing import number_or_none, outline
-from passhat.readers.record_map import RecordMap
-from passhat.readers.records import RecordFile, content_kind, elements, plain_log
+from passhat.readers.record_map import RecordMap, parse_rule
+from passhat.readers.records import Record, RecordFile, content_kind, elements, plain_log
 from passhat.readers.sources import Source
-from passhat.stats.outcomes.columns import ALIASES, fold_name, is_negative
+from passhat.readers.wide_tables import (
+    distinct_cells,
+    list_unused,
+    parse_number,
+    reward_or_none,
+    verdict_columns,
+)
+from passhat.stats.outcomes.columns import (
+    ALIASES,
+    EVERY_COLUMN,
+    JOIN_SIGN,
+    ColumnMap,
+    fold_name,
+    is_negative,
+)
+from passhat.stats.outcomes.gathering import Chunk
+from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = [
     "describe_structure",
     "find_facts",
-    "find_numbers",
     "guess_mapping",
-    "suggest_rule",
+    "suggest_columns",
     "unknown_format",
 ]
 
@@ -111,11 +126,18 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     pairs = [
         f"{word}={up}{paths[0]}" for word, paths in mapping.fields.items() if word in _DECIDING
     ]
-    pairs += [f"{word}={success if word == 'success' else 'FIELD'}" for word in lacking]
-    rule = suggest_rule([s.path for s in fields])
+    inner_task = "FIELD"
+    if up and "task" in lacking:
+        inner, _ = _guess_fields(place, _fields(source, place), options)
+        inner_task = inner.fields.get("task", ("FIELD",))[0]
+    pairs += [f"{word}={success if word == 'success' else inner_task}" for word in lacking]
+    rule = suggest_rule([s.path for s in fields], _sample_rows(source, mapping.records))
     if rule and "success" not in mapping.fields:
         pairs = [pair for pair in pairs if not pair.startswith("success=")]
         records += f" --pass '{rule}'"
+    if fields and all(s.kind == "list" and _is_verdict_word(s.path) for s in fields):
+        # {"passed": ["task-1"], "failed": ["task-2"]}
+        records, pairs = " --records '*[*]'", ["task=@value", "success=^@key"]
     verdicts = ("list", "list of verdicts", "true or false", "number")
     if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
         # {"task-1": [true, false], "task-2": [true, true]}
@@ -132,13 +154,19 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     )
 
 
-_PREDICTIONS = ("pred", "prediction", "predicted", "predicted_answer", "model_answer", "extracted")
-_KEYS = (
-    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected"),
-    *("correct_answer", "gold_answer"),
+_PREDICTION = re.compile(
+    r"(?:final_|model_|parsed_|extracted_)?(?:pred(?:ict(?:ion|ed))?(?:_\w+)?|guess)|"
+    r"(?:model|extracted|parsed|predicted|final|generated)_(?:answer|label|choice)|extracted|parsed|"
+    r"\w+_pred(?:iction)?"
 )
-
-
+_TEXT = re.compile(r"(model_)?(output|response|answer|completion|generation)|actual")
+"""Columns of answers, as long as some of them agree with the right ones."""
+_KEYS = (
+    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected", "gt"),
+    *("correct_answer", "gold_answer", "expected_answer", "truth", "y_true", "reference_answer"),
+    *("expected_output", "gold_label", "true_label", "true_class", "answer_key", "solution"),
+    "correct",
+)
 _TESTS = (
     *(("passed_tests", "total_tests"), ("tests_passed", "tests_total")),
     *(("tests_passed", "total_tests"), ("num_tests_passed", "num_tests"), ("score", "max_score")),
@@ -147,16 +175,28 @@ _TESTS = (
 """Passed and all tests of an attempt: it passes with all of them."""
 
 
-def suggest_rule(names: Sequence[str]) -> str | None:
+def suggest_rule(names: Sequence[str], rows: Sequence[Mapping[str, object]] = ()) -> str | None:
     """A rule for files with an answer and the right one, or with a column that is true on failure.
 
-    Without a verdict by another name such a column decides, but true in it is no pass.
+    Without a verdict by another name such a column decides, but true in it is no pass. Of several
+    columns of answers the one that agrees most often in ``rows`` is named.
     """
-    answer = next((name for name in names if fold_name(name) in _PREDICTIONS), None)
-    key = next((name for word in _KEYS for name in names if fold_name(name) == word), None)
-    if answer is not None and key is not None:
-        return f"{answer} == @{key}"
+    answers = [name for name in names if _PREDICTION.fullmatch(fold_name(name))]
+    texts = [name for name in names if _TEXT.fullmatch(fold_name(name))]
+    keys = [name for word in _KEYS for name in names if fold_name(name) == word]
+    pairs = [(answer, key) for key in keys[:4] for answer in answers if answer != key]
+    rules = [f"{answer} {sign} @{key}" for answer, key in pairs for sign in ("==", "ends with")]
+    rules += [f"{a} == @{k}[0]" for a, k in pairs if any(isinstance(r.get(k), list) for r in rows)]
+    pairs = [(text, key) for text in texts for key in keys[:4] if text != key]
+    others = [f"{text} {sign} @{key}" for text, key in pairs for sign in ("==", "ends with")]
+    rules += [rule for rule in others if _count_passes(rule, rows) > 0]
+    if rules:
+        return max(rules, key=lambda rule: _count_passes(rule, rows))
     tests = {fold_name(name): name for name in names}
+    scores = [name for fold, name in tests.items() if re.fullmatch(r"(.*_)?(score|reward)", fold)]
+    limits = [tests[word] for word in ("threshold", "pass_threshold", "cutoff") if word in tests]
+    if len(scores) == 1 and limits:
+        return f"{scores[0]} >= @{limits[0]}"
     for passed, total in _TESTS:
         if passed in tests and total in tests:
             return f"{tests[passed]} >= @{tests[total]}"
@@ -165,8 +205,144 @@ def suggest_rule(names: Sequence[str]) -> str | None:
     negatives.sort(key=lambda name: "error" in fold_name(name))
     if not negatives:
         return None
-    is_code = fold_name(negatives[0]).endswith(("code", "rc"))
-    return f"{negatives[0]} == {0 if is_code else 'false'}"
+    is_number = fold_name(negatives[0]).endswith(("code", "rc", "rate"))
+    return f"{negatives[0]} == {0 if is_number else 'false'}"
+
+
+def _count_passes(text: str, rows: Sequence[Mapping[str, object]]) -> int:
+    """How many rows pass by a rule; an equal answer is worth more than one at the end of a text."""
+    try:
+        rule = parse_rule(text, "")
+    except (ValueError, InvalidValue):
+        return -1
+    passes = sum(rule.holds(Record("", dict(row)), {}) is True for row in rows)
+    return passes * (5 if rule.sign == "==" else 4)
+
+
+_GOOD = re.compile(
+    r"(not[_ -]?(mis|fail|hijack|leak)|c|pass|correct|good|complete|success|win|a|1|full|safe)\w*$",
+    re.IGNORECASE,
+)
+"""Grades that usually mean a pass; a hint names the first, and the user decides."""
+_VERDICT_NAME = re.compile(
+    r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
+    r"completed?|em|exact(_match)?|won|achieved|fixed|compliant|valid|ok|verdict|outcome)"
+)
+_MOST_WORDS = 6
+_LONGEST_NAME = 200
+
+
+def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOptions) -> str:
+    """The options that would read a table whose columns are not recognized."""
+    verdicts = verdict_columns(columns, chunk)
+    varying = [name for name in verdicts if len(distinct_cells(chunk[name])) > 1]
+    likely = [name for name in varying if _VERDICT_NAME.fullmatch(fold_name(name))]
+    # parsed_ok says less about an attempt than oracle_pass.
+    weak_names = [name for name in likely if fold_name(name).endswith(("ok", "valid", "complete"))]
+    likely = [name for name in likely if name not in weak_names] or likely
+    # part1_correct and part2_correct, or old_success and new_success, are of one kind.
+    families = {kind for name in likely for kind in _name_kinds(name)}
+    likely += [n for n in verdicts if n not in likely and families & _name_kinds(n)]
+    column = columns.meaning.get("task") or _likely_task(columns, chunk)
+    is_task = fold_name(column) in ALIASES["task"]
+    task = "" if is_task else f" --map task={column}"
+    # A number of failures is no verdict, nor is the text of an error.
+    names = [n for n in chunk if not is_negative(n) or _holds_flags(chunk[n])]
+    rule = suggest_rule(names, _rows_of_chunk(chunk))
+    if rule and "@" in rule and len(likely) != 1:
+        case = "an equal answer passes"
+        if ">=" in rule:
+            is_limit = re.search(r"threshold|cutoff", rule, re.IGNORECASE) is not None
+            case = "a score from the threshold on passes" if is_limit else "all tests must pass"
+        case = "an answer that ends with the right one passes" if "ends with" in rule else case
+        return f"If {case}: --pass '{rule}'{task}"
+    if "task" in columns.meaning and len(verdicts) > 1:
+        verdict = (*likely, *varying, *verdicts)[0]
+        choice = f"if one of them is the verdict: --map success={verdict}"
+        if len(likely) == 1:
+            return f"If {verdict!r} is the verdict: --map success={verdict}"
+        return (
+            f"If each of {some(verdicts, 4)} is a model: --map model=@column ; if each is an "
+            f"attempt: --map trial=@column ; {choice} ; if each is a task of its own: --map "
+            f"task={column}{JOIN_SIGN}{EVERY_COLUMN}"
+        )
+    words = _word_columns(columns, chunk)
+    if rule and not varying and not words:
+        return f"If true means a failure: --pass '{rule}'{task}"
+    verdicts = varying or ([] if words else verdicts)
+    mapping, _ = guess_mapping(source, options)
+    fields = {word: paths[0] for word, paths in mapping.fields.items()}
+    if not any("." in path for path in fields.values()):
+        # The columns as they were recognized; a document may need fields inside a record.
+        fields = {w: c for w, c in columns.meaning.items() if w in ("task", "model", "trial")}
+    fields.setdefault("task", column)
+    if "success" not in columns.meaning:
+        inner = _find_numbers(source, mapping.records)
+        if rule and not verdicts and not inner:
+            return f"If true means a failure: --pass '{rule}'{task}"
+        if not likely and not inner and words:
+            name, word = words[0]
+            hint = f"If a word in {name!r} means a pass: --pass '{name} == {word}'{task}"
+            others = [f" ; if {v!r} is the verdict: --map success={v}{task}" for v in verdicts[:1]]
+            return hint + "".join(others)
+        numbers = [name for name in list_unused(columns, chunk) if _holds_numbers(chunk[name])]
+        only_number = numbers if len(numbers) == 1 and numbers[0] != column else []
+        fields.setdefault("success", (*verdicts, *inner, *only_number, "COLUMN")[0])
+    pairs = ",".join(f"{word}={path}" for word, path in fields.items())
+    return (
+        f"Say which column is which: --map {pairs} ; if several columns hold an attempt each: "
+        "--trials PATTERN, as in 'run_*'"
+    )
+
+
+def _name_kinds(name: str) -> set[str]:
+    """A name without its numbers, and without its first word."""
+    return {re.sub(r"\d+", "", name), re.sub(r"^[A-Za-z0-9]+(?=[_ -])", "", name)}
+
+
+def _rows_of_chunk(chunk: Chunk) -> list[dict[str, object]]:
+    cells = zip(*(islice(column, _SAMPLE_ROWS) for column in chunk.values()), strict=True)
+    return [dict(zip(chunk, row, strict=True)) for row in cells]
+
+
+def _sample_rows(source: Source, path: str) -> list[Mapping[str, object]]:
+    records = RecordFile(source, plain_log(source), path).records()
+    return [r.data for r in islice(records, _SAMPLE_ROWS) if isinstance(r.data, dict)]
+
+
+def _likely_task(columns: ColumnMap, chunk: Chunk) -> str:
+    """The first column of texts that differ from row to row, or of any texts."""
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
+    texts = [n for n in names if any(parse_number(c) is None for c in distinct_cells(chunk[n]))]
+    texts.sort(key=lambda name: len(distinct_cells(chunk[name])) < len(chunk[name]))
+    ids = [n for n in names if re.fullmatch(r"(.*_)?(id|index|idx|no|number|key)", fold_name(n))]
+    ids = [name for name in ids if len(distinct_cells(chunk[name])) == len(chunk[name])]
+    # A subject may be named as the reason of a failure is.
+    labels = [columns.meaning[word] for word in ("failure",) if word in columns.meaning]
+    return (*ids, *texts, *names, *labels, "COLUMN")[0]
+
+
+def _holds_numbers(cells: Sequence[object]) -> bool:
+    numbers = [parse_number(cell) for cell in distinct_cells(cells)]
+    return bool(numbers) and None not in numbers
+
+
+def _holds_flags(cells: Sequence[object]) -> bool:
+    words = RewardWords()
+    rewards = [reward_or_none(words, cell) for cell in distinct_cells(cells)]
+    return bool(rewards) and all(r is not None and not r > 1 for r in rewards)
+
+
+def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
+    """Columns with a few words that repeat, as grades do, and the word that may mean a pass."""
+    found = []
+    for name in list_unused(columns, chunk):
+        words = [str(cell) for cell in distinct_cells(chunk[name])]
+        if any(parse_number(word) is not None for word in words):
+            continue
+        if 2 <= len(words) <= _MOST_WORDS and len(words) < len(chunk[name]):
+            found.append((name, min(words, key=lambda word: (not _GOOD.match(word), word))))
+    return found
 
 
 def _containers(source: Source, options: ReadOptions) -> list[str]:
@@ -208,10 +384,11 @@ def _json_containers(data: object) -> list[str]:
     return paths or [""]
 
 
-def find_numbers(source: Source, path: str) -> list[str]:
-    """Fields inside the records that hold numbers or true and false, as ``scores.exact``."""
+def _find_numbers(source: Source, path: str) -> list[str]:
+    """Fields inside the records that may hold the verdict, as ``scores.exact``."""
     kinds = ("number", "true or false")
-    paths = [s.path for s in _fields(source, path) if "." in s.path and s.kind in kinds]
+    fields = [s for s in _fields(source, path) if "." in s.path and s.kind in kinds]
+    paths = [s.path for s in fields if _is_verdict_like(s.path) or _YES_NO.issuperset(s.examples)]
     return sorted(paths, key=lambda path: not _is_verdict_like(path))
 
 
@@ -221,16 +398,24 @@ def _suggest_verdict(
     """Where the verdicts may be: the path of the records, and the field."""
     records = mapping.records
     lists = [s.path for s in fields if s.kind == "list of verdicts"]
-    inner = [path for path in find_numbers(source, records) if _is_verdict_like(path)]
+    inner = [path for path in _find_numbers(source, records) if _is_verdict_like(path)]
     if lists or inner:
         return records, (lists or inner)[0]
     for holder in (s.path for s in fields if s.kind == "list of objects"):
         place = f"{records}.{holder}[*]" if records else f"{holder}[*]"
-        names = [s.path for s in _fields(source, place) if _YES_NO.issuperset(s.examples)]
+        names = [
+            s.path
+            for s in _fields(source, place)
+            if _YES_NO.issuperset(s.examples) or s.kind == "list of verdicts"
+        ]
         likely = [name for name in names if _is_verdict_like(name)] or names
         if len(likely) == 1:
             return place, likely[0]
     return records, "FIELD"
+
+
+def _is_verdict_word(text: str) -> bool:
+    return reward_or_none(RewardWords(), text) in (0.0, 1.0)
 
 
 def _is_verdict_like(path: str) -> bool:
@@ -364,7 +549,7 @@ def _guess_fields(
     verdict = "success" if "success" in fields_of else "c" if has_counts else ""
     for word in ("fails", "rate", *(("n", "c", "missing") if verdict == "success" else ())):
         fields_of.pop(word, None)
-    if path in ("*.*", "*[*]") and "model" not in fields_of:
+    if path in ("*.*", "*[*]") and not {"model", "^@key"} & {*fields_of, *claimed_names}:
         fields_of["model"] = ("^@key",)
     mapping = RecordMap(
         name="mine",

@@ -261,8 +261,8 @@ def _guess_error(group: list[Run], words: Sequence[str]) -> InvalidValue:
     return InvalidValue(
         f"{some([run.source for run in group], 3)} do not name their agent; {agent!r} is a guess "
         "from the names of the files, and attempts are not joined on a guess.",
-        hint=f"If they are one agent, state it: passhat report --join --agent "
-        f"{shlex.quote(agent)} {sources} ; if the folder is the agent: --join-by folder",
+        hint=f"If they are one agent, state it: passhat read --join --agent {shlex.quote(agent)} "
+        f"{sources} -o runs.jsonl ; if the folder is the agent: --join-by folder",
     )
 
 

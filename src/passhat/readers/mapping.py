@@ -28,6 +28,7 @@ from passhat.readers.record_map import (
     RecordMap,
     compile_path,
     parse_rule,
+    parse_stated_metric,
     scorer_names,
     value_of,
 )
@@ -51,7 +52,7 @@ __all__ = ["MappedReader", "mapped_readers", "read_mapped"]
 
 _SAMPLE_ROWS = 200
 """Records at the start of a file that are looked at for names."""
-_RUN_WORDS = ("model", "experiment", "suite", "temperature", "protocol", *ABOUT_WORDS)
+_RUN_WORDS = ("model", "experiment", "suite", "temperature", "protocol", "run_name", *ABOUT_WORDS)
 _MOST_COUNTED = 1_000_000
 _ROWS_FOR_GROUPS = 20_000
 _LONGEST_LABEL = 100
@@ -158,6 +159,7 @@ class _MappedFile:
         }
         self._passes = parse_rule(mapping.passes, scorer) if mapping.passes else None
         self._where = parse_rule(mapping.where, scorer) if mapping.where else None
+        self._several_scores = 0
         self._judge = scorer or next(iter(mapping.constants.get("judge", ())), "")
         slices = [
             w.removeprefix(SLICE_PREFIX) for w in mapping.fields if w.startswith(SLICE_PREFIX)
@@ -256,7 +258,7 @@ class _MappedFile:
     def _take(self, record: Record) -> None:
         if not isinstance(record.data, dict) and "task" in self._fields:
             simple = isinstance(record.data, str | int | float | bool | list) or record.data is None
-            if not (simple and record.key):
+            if not (simple and (record.key or ("@value", ()) in self._fields["task"])):
                 self._log.lose(record.where, f"is not an object but {shorten(record.data)}")
                 return
         if self._leave_aside(record):
@@ -426,14 +428,16 @@ class _MappedFile:
     def _seconds(self, record: Record) -> object:
         seconds = self._get(record, "duration")
         milliseconds = number_or_none(self._get(record, "duration_ms"))
-        return seconds if milliseconds is None else milliseconds / 1000
+        return seconds if milliseconds is None or seconds is not None else milliseconds / 1000
 
     def _score(self, record: Record) -> object:
         """The graded result beside the verdict: a field, or the number that a rule looks at."""
         if "score" in self._fields or self._passes is None:
             score = self._get(record, "score")
-            # Scores of several metrics are no score of the attempt.
-            return score if not isinstance(score, list) else score[0] if len(score) == 1 else None
+            if not isinstance(score, list):
+                return score
+            self._several_scores += len(score) > 1  # no score of the attempt as a whole
+            return score[0] if len(score) == 1 else None
         return self._passes.number(record, self._file.root)
 
     def _trial(self, trial: object) -> object:
@@ -481,7 +485,7 @@ class _MappedFile:
         says = {
             metric: number
             for metric, paths in self._map.says.items()
-            if (number := _parse_stated_metric(root, paths)) is not None and len(self._runs) == 1
+            if (number := parse_stated_metric(root, paths)) is not None and len(self._runs) == 1
         }
         field_texts = ", ".join(f"{w} = {' or '.join(p)}" for w, p in self._map.fields.items())
         reading = [f"fields: {field_texts}"]
@@ -496,6 +500,7 @@ class _MappedFile:
             else self._protocol(facts["suite"], decoding),
             decisions=self._decisions(),
             variant=variant,
+            name=str(run.get("run_name") or ""),
             says=says,
             reading=tuple(reading),
             guessed=not facts["model"],
@@ -504,7 +509,12 @@ class _MappedFile:
 
     def _decisions(self) -> tuple[str, ...]:
         rule = f"passed means {self._options.passes}" if self._options.passes else ""
-        return tuple(line for line in (self._map.decision, rule) if line)
+        several = (
+            f"{counted(self._several_scores, 'attempt')} with scores of several metrics, of which "
+            "none is kept; passhat read --scorer NAME takes one of them"
+        )
+        lost_scores = several if self._several_scores else ""
+        return tuple(line for line in (self._map.decision, rule, lost_scores) if line)
 
     def _protocol(self, suite: str, decoding: dict[str, Scalar]) -> Protocol:
         """The protocol; a rule that the user states is part of how attempts were judged."""
@@ -530,7 +540,7 @@ class _MappedFile:
     def _scorer(self) -> str:
         """The name to fill in for {scorer}; refuses when there are several to choose from."""
         texts = self._map.scorer_texts
-        if not texts:
+        if not texts or (self._options.scorer is None and self._map.has_overall_verdict):
             return ""
         names = next((names for text in texts if (names := self._scorers(text))), [])
         scorer = self._options.scorer
@@ -586,13 +596,3 @@ def _text(value: object) -> object:
     import msgspec
 
     return msgspec.json.encode(value, order="sorted").decode()
-
-
-def _parse_stated_metric(root: object, paths: tuple[str, ...]) -> float | None:
-    numbers = [number_or_none(value_at(root, steps_of(path.lstrip("/")))) for path in paths]
-    if any(number is None for number in numbers):
-        return None
-    stated_numbers = [number for number in numbers if number is not None]
-    if len(stated_numbers) == 1:
-        return stated_numbers[0]
-    return stated_numbers[0] / sum(stated_numbers) if sum(stated_numbers) else None

@@ -25,7 +25,12 @@ from passhat.stats.outcomes.gathering import (
     as_gathered,
 )
 from passhat.stats.outcomes.names import PackedNames, whole_numbers_of
-from passhat.stats.outcomes.rewards import RewardWords, blame_notes, verdicts_from_rewards
+from passhat.stats.outcomes.rewards import (
+    COUNTED_SCORES,
+    RewardWords,
+    blame_notes,
+    verdicts_from_rewards,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -147,8 +152,7 @@ class CountedParquet:
         names = names.take(order)
         for name, values_of_slice in slices.items():
             slices[name] = [values_of_slice[i] for i in whole_numbers_of(order)]
-        unscored = "attempts were counted, not read one by one"
-        return OutcomeColumns(names, n, c, m, labels=slices, unscored=unscored)
+        return OutcomeColumns(names, n, c, m, labels=slices, unscored=COUNTED_SCORES)
 
     def vary(self, names: Sequence[str]) -> bool:
         """Whether rows of one task and run differ in one of these columns."""

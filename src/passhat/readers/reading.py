@@ -425,7 +425,7 @@ class _Collected:
                 source=folder.name,
                 hint=f"If each file is an attempt: --records '{pattern}'"
                 if pattern
-                else f"Name the files: '{folder.name}/*.csv'",
+                else _common_hint(not_logs) or f"Name the files: '{folder.name}/*.csv'",
             )
         if skipped:
             names = [name for name, _ in skipped]
@@ -538,6 +538,13 @@ def _file_of(name: str) -> str:
     """The file that a name lies in: ``logs.zip`` for ``logs.zip/a/b.csv``."""
     path = Path(name)
     return next((str(p) for p in path.parents if p.is_file()), name)
+
+
+def _common_hint(errors: Sequence[PasshatError]) -> str | None:
+    """The options that would read most of the tables that were passed over."""
+    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
+    hint, count = hints.most_common(1)[0] if hints else ("", 0)
+    return hint if count > 1 or len(hints) == 1 else None
 
 
 def _run_folder(source: Source) -> Path:

@@ -33,6 +33,7 @@ __all__ = [
     "Rule",
     "compile_path",
     "parse_rule",
+    "parse_stated_metric",
     "scorer_names",
     "value_of",
 ]
@@ -81,12 +82,12 @@ def _scorer_fields(data: object, before: str, after: str) -> Iterator[str]:
 ABOUT_WORDS = ("model_version", "provider")
 EXTRA_WORDS = ("sample_hash", "retries", "expected")
 _WORDS = (
-    *(*ALIASES, "id", "seed", "error", "experiment", "duration_ms", "protocol"),
+    *(*ALIASES, "id", "seed", "error", "experiment", "duration_ms", "protocol", "run_name"),
     *(*ABOUT_WORDS, *EXTRA_WORDS),
 )
 SCORER = "{scorer}"
 """Stands for the name of a judge in a path or a rule."""
-_RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
+_RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<|\sends with\s)\s*(.+?)\s*")
 
 FieldPath = tuple[str, tuple[Any, ...]]
 """Where a path starts (``record``, ``root``, ``^``, ``@key``, ...), and its steps."""
@@ -135,6 +136,8 @@ class Rule:
             return self._matches_field(value, value_of(record, root, self.value.path))
         if value is None or value == "":
             return True if self.sign == "!=" else None
+        if self.sign == "ends with":
+            return _ends_with(str(value), f"{self.value}")
         if isinstance(self.value, bool | int | float):
             word = REWARD_WORDS[value] if isinstance(value, str | bool | int | float) else None
             left, right = number_or_none(word), float(self.value)
@@ -145,6 +148,8 @@ class Rule:
         """Whether the comparison with another field holds; without that field nothing is known."""
         if value is None or other is None or str(other).strip() == "":
             return None
+        if self.sign == "ends with":
+            return _ends_with(str(value), str(other))
         if self.sign in ("==", "!="):
             return _compare(str(value).strip(), self.sign, str(other).strip())
         if str(value).strip() == "":
@@ -154,6 +159,15 @@ class Rule:
             word = shorten(value if left is None else other)
             raise ValueError(f"{word} is not a number, and {self.sign} compares numbers")
         return _compare(left, self.sign, right)
+
+
+def _ends_with(text: str, ending: str) -> bool:
+    """Whether a text ends with a word or several, as in "So the answer is No." and "No"."""
+    text, ending = (part.strip().rstrip(".\"'`*").strip().casefold() for part in (text, ending))
+    before = text[: len(text) - len(ending)]
+    # 13 and -3 do not end with 3.
+    is_whole = not re.search(r"[\w.,-]$", before) or not ending[:1].isalnum()
+    return bool(ending) and text.endswith(ending) and is_whole
 
 
 def _compare(left: Any, sign: str, right: Any) -> bool:
@@ -247,6 +261,11 @@ class RecordMap:
         """The paths and rules in which {scorer} stands for the name of a judge."""
         texts = [path for paths in self.fields.values() for path in paths]
         return [text for text in (*texts, self.passes, self.where) if SCORER in text]
+
+    @property
+    def has_overall_verdict(self) -> bool:
+        """Whether a verdict of all judges together counts, unless one judge is asked for."""
+        return len({SCORER in path for path in self.fields.get("success", ())}) == 2
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> RecordMap:
@@ -415,10 +434,9 @@ def parse_rule(text: str, scorer: str) -> Rule:
         raise InvalidValue(
             f"{text!r} is not a rule.", hint="Write FIELD SIGN VALUE, as in: score >= 0.5"
         )
+    sign = match[2].strip()
     if match[3].startswith("@"):
-        return Rule(
-            compile_path(match[1], scorer), match[2], FieldValue(compile_path(match[3][1:]))
-        )
+        return Rule(compile_path(match[1], scorer), sign, FieldValue(compile_path(match[3][1:])))
     value: object = match[3].strip("'\"")
     number = number_or_none(match[3])
     if value == SCORER:
@@ -428,6 +446,17 @@ def parse_rule(text: str, scorer: str) -> Rule:
     elif match[3].lower() in ("true", "false"):
         value = float(match[3].lower() == "true")
     try:
-        return Rule(compile_path(match[1], scorer), match[2], value)
+        return Rule(compile_path(match[1], scorer), sign, value)
     except ValueError as error:
         raise InvalidValue(f"{text!r} is not a rule: {error}.") from None
+
+
+def parse_stated_metric(root: object, paths: tuple[str, ...]) -> float | None:
+    """A number that a file prints, or the first of several as a share of their sum."""
+    numbers = [number_or_none(value_at(root, steps_of(path.lstrip("/")))) for path in paths]
+    if any(number is None for number in numbers):
+        return None
+    stated_numbers = [number for number in numbers if number is not None]
+    if len(stated_numbers) == 1:
+        return stated_numbers[0]
+    return stated_numbers[0] / sum(stated_numbers) if sum(stated_numbers) else None

@@ -31,7 +31,7 @@ from passhat.readers.parsing import container_end, find_container, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import is_zip, read_sheets
-from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 
 __all__ = [
@@ -469,7 +469,7 @@ class RecordRows:
         lists = {name: cells for name, cells in columns.items() if isinstance(cells, list)}
         if len(lists) > 1 and len(lists) == len(data) and len({*map(len, lists.values())}) == 1:
             self.lines = range(1, len(next(iter(lists.values()))) + 1)
-            yield lists
+            yield {_name_in_singular(name): cells for name, cells in lists.items()}
 
     def _sheets(self) -> Iterator[Chunk]:
         """Sheets with the same columns: each is a model, unless a column says which."""
@@ -508,6 +508,12 @@ class RecordRows:
 
     def line_of(self, row: int) -> int:
         return row + 1
+
+
+def _name_in_singular(name: str) -> str:
+    """``task_id`` for ``task_ids``: a list of a document is named after all of its cells."""
+    one = name.removesuffix("s")
+    return one if fold_name(one) in (*ALIASES["task"], *ALIASES["model"]) else name
 
 
 SHEET_COLUMN = "sheet"

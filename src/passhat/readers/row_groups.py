@@ -7,20 +7,24 @@ versions of a model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from passhat._display import some
+from passhat._display import counted, some
 from passhat.errors import ReadError
+from passhat.readers.wide_tables import parse_number
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.cells import TextColumn
-from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, fold_name, split_joined
+from passhat.stats.outcomes.columns import ALIASES, EVERY_PART, JOIN_SIGN, fold_name, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
+from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
 __all__ = [
     "Regrouping",
+    "RivalVerdicts",
     "RowGroups",
     "ScorerChoice",
     "ScorerFilter",
@@ -76,6 +80,7 @@ _ENDING_WORDS = (
 )
 """In names of columns about how an attempt ended, which go with its verdict."""
 _SAMPLES = frozenset({"sample_id", "example_id", "sample", "id"})
+_ROW_NAME = re.compile(r"(.*_)?(id|uuid|time|timestamp|date|started|start|created)(_at|_start)?")
 _MOST_LABELS = 4
 _ROWS_LOOKED_AT = 20_000
 """Columns of unknown meaning are looked at in the first rows only."""
@@ -212,6 +217,15 @@ class RowGroups:
             )
         return None
 
+    def suggest_trial(self) -> str | None:
+        """A column of ids or times that tells attempts apart which have the same number."""
+        rows = self._codes(["task", *RUN_COLUMNS])
+        for name, column in self._candidates.items():
+            is_named = _ROW_NAME.fullmatch(self._folds[name]) is not None
+            if is_named and _count_distinct(_combine(rows, column.codes)) == self._count:
+                return name
+        return None
+
     def _is_task_part(self, name: str) -> bool:
         fold = self._folds[name]
         is_other_id = fold in ALIASES["task"] and fold not in _SAMPLES
@@ -309,13 +323,26 @@ def join_columns(chunk: Chunk, columns: Mapping[str, str]) -> Chunk:
     """The chunk with a column for each that is stated as several, as in ``subject+question_id``."""
     joined: dict[str, Sequence[object]] = {}
     for word, column in columns.items():
+        column = column.removesuffix(EVERY_PART)
         parts = split_joined(column)
         if column in chunk or len(parts) < 2 or not all(part in chunk for part in parts):
             continue
         sign = " " if word == "model" else "/"
         rows = zip(*(chunk[part] for part in parts), strict=True)
+        if word in ("n", "c", "fails", "missing"):
+            joined[column] = [_sum_cells(row) for row in rows]
+            continue
         joined[column] = [sign.join(_text(cell) for cell in row) for row in rows]
     return {**{name: chunk[name] for name in chunk}, **joined} if joined else chunk
+
+
+def _sum_cells(cells: Sequence[object]) -> object:
+    """The sum of counts; a cell that is no number is kept, and its row is lost with it."""
+    numbers = [parse_number(cell) for cell in cells]
+    return next(
+        (cell for cell, number in zip(cells, numbers, strict=True) if number is None),
+        sum(number for number in numbers if number is not None),
+    )
 
 
 def _text(cell: object) -> str:
@@ -341,3 +368,58 @@ def _is_number(label: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@dataclass(slots=True)
+class RivalVerdicts:
+    """Counts what other columns that may hold the verdict would have given."""
+
+    chosen: str
+    rivals: Sequence[str]
+    score: str = ""
+    _words: RewardWords = field(default_factory=RewardWords)
+    _rewards: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next rows; a column with a cell that is no reward is no rival."""
+        if not self.rivals:
+            return
+        for name in (self.chosen, *self.rivals):
+            try:
+                numbers = [self._words[cell] for cell in chunk[name]]
+            except (ValueError, TypeError, KeyError):
+                if name == self.chosen:
+                    self.rivals = ()
+                    return
+                self.rivals = [rival for rival in self.rivals if rival != name]
+                continue
+            self._rewards.setdefault(name, []).extend(numbers)
+
+    def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
+        """Sentences about the rivals; two that give different numbers are refused with both."""
+
+        def verdicts(name: str) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
+            rewards = np.array(self._rewards[name])
+            at = 1.0 if pass_at is None and np.nanmax(rewards, initial=0) > 1 else pass_at
+            return verdicts_from_rewards(rewards, at).verdicts
+
+        def is_graded(name: str) -> bool:
+            return any(r == r and r not in (0.0, 1.0, -1.0) for r in self._rewards[name])
+
+        lines = []
+        for rival in self.rivals:
+            mine, other = verdicts(self.chosen), verdicts(rival)
+            if len(mine) != len(other) or (mine == other).all():
+                continue
+            if is_graded(rival) and not is_graded(self.chosen):
+                use = "read as the score" if rival == self.score else "not used"
+                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {use}")
+                continue
+            passes = [int((each == 1).sum()) for each in (mine, other)]
+            raise ReadError(
+                f"columns {self.chosen!r} and {rival!r} may both hold the verdict, and differ: "
+                f"{passes[0]:,} and {passes[1]:,} of {counted(len(mine), 'attempt')} passed.",
+                source=source,
+                hint=f"Choose: --map success={self.chosen}, or --map success={rival}",
+            )
+        return tuple(lines)

@@ -415,6 +415,12 @@ def _lines_above(head: bytes) -> tuple[int, str]:
     if not widths:
         sizes = {len(line.split()) for line in lines if line.strip()}
         is_aligned = len(sizes) == 1 and max(sizes) > 1 and len(lines) > 1
+        if is_aligned:
+            first_cells, second_cells = (
+                line.split() for line in list(filter(str.strip, lines))[:2]
+            )
+            # A heading shares no word with the row below it: these lines are sentences.
+            is_aligned = not set(first_cells) & set(second_cells)
         return 0, " " if is_aligned else delimiter
     (delimiter, width), count = max(widths.items(), key=lambda item: (item[1], item[0][1]))
     if count < 2:
@@ -477,7 +483,8 @@ class MarkdownRows:
             if _MARKDOWN_RULE.fullmatch(texts[number]) and "|" in texts[number - 1]
         ]
         headers = [_markdown_cells(texts[start - 1]) for start in starts]
-        first = next((i for i, names in enumerate(headers) if _holds_results(names)), 0)
+        ranks = [_rank_header(names) for names in headers]
+        first = ranks.index(max(ranks))
         header = headers[first]
         models = _table_models(texts, starts, headers, header)
         places = [first]
@@ -510,9 +517,10 @@ class MarkdownRows:
         return self.lines[row]
 
 
-def _holds_results(names: list[str]) -> bool:
+def _rank_header(names: list[str]) -> int:
+    """2 for a table of attempts or counts, 1 for another one about tasks."""
     columns = ColumnMap.resolve(names)
-    return columns.holds_attempts or columns.holds_counts
+    return 2 if columns.holds_attempts or columns.holds_counts else int("task" in columns.meaning)
 
 
 def _table_models(

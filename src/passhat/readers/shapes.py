@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import ReadError
+from passhat.errors import InvalidValue, ReadError
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
     FRACTION,
@@ -21,6 +21,7 @@ from passhat.readers.wide_tables import (
     Shape,
     distinct_cells,
     find_wide,
+    is_verdict_list,
     list_unused,
     parse_number,
     reward_or_none,
@@ -28,78 +29,22 @@ from passhat.readers.wide_tables import (
     unpivot_all,
     verdict_columns,
 )
-from passhat.stats.outcomes.cells import CellCodes
-from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
+from passhat.stats.outcomes.columns import (
+    ALIASES,
+    EVERY_COLUMN,
+    EVERY_PART,
+    JOIN_SIGN,
+    ColumnMap,
+    fold_name,
+)
 from passhat.stats.outcomes.gathering import Chunk
-from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["RivalVerdicts", "find_shape", "name_columns"]
+__all__ = ["find_shape"]
 
 _COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
-_WEAK_TASKS = (
-    *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
-    *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
-    *("sample", "nodeid", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
-    *("pregunta", "tâche", "tache", "domanda", "задача"),
-    *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
-)
-"""Names that may mean something else: taken as the task where no better one is there, and said."""
-_LONGEST_NAME = 200
 _PLAIN_WORDS = frozenset({*("true", "false", "yes", "no", "y", "n", "t", "f"), *("0", "1")})
-_LABEL_WORDS = ("category", "reason")
-"""Names of columns that hold the reason of a failure in some tables, and a subject in others."""
-
-
-def name_columns(
-    columns: ColumnMap, chunk: Chunk, *, is_prose: bool = False
-) -> tuple[ColumnMap, tuple[str, ...]]:
-    """The columns with a task by a weaker name, and the decisions that it took.
-
-    A column ``category`` that is filled where attempts passed is no reason of a failure. In a text
-    that lies beside others (``is_prose``) only certain names make a table.
-    """
-    objects = [
-        word
-        for word in ("task", "success", "trial", "score")
-        if (name := columns.meaning.get(word)) in chunk and _holds_objects(chunk[name or ""])
-    ]
-    columns = columns.without(*objects)
-    meaning = columns.meaning
-    failure, success = meaning.get("failure"), meaning.get("success")
-    if failure is not None and "failure" not in columns.stated and success in chunk:
-        words = RewardWords()
-        pairs = zip(chunk[failure], chunk[success or ""], strict=True)
-        if fold_name(failure) in _LABEL_WORDS and any(
-            str(cell or "").strip() and reward_or_none(words, verdict) == 1
-            for cell, verdict in pairs
-        ):
-            columns = columns.without("failure")
-    if "task" in meaning or is_prose or find_wide(columns, chunk) is not None:
-        return columns, ()
-    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
-    task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
-    if task is None and names and names[0] == next(iter(chunk)):
-        task = names[0] if _may_be_task(columns, chunk, names[0]) else None
-    if task is None:
-        return columns, ()
-    ignored = tuple(name for name in columns.ignored if name != task)
-    columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
-    return columns, (f"column {task!r} is taken as the task",)
-
-
-def _holds_objects(cells: Sequence[object]) -> bool:
-    return not isinstance(cells, CellCodes) and any(isinstance(cell, dict) for cell in cells)
-
-
-def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
-    """Whether a column may name tasks: every row its own, for each model."""
-    model = columns.meaning.get("model")
-    models = chunk[model] if model is not None and model in chunk else [""] * len(chunk[name])
-    cells = [str(cell).strip() for cell in chunk[name]]
-    pairs = set(zip(map(str, models), cells, strict=True))
-    is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
-    return len(pairs) == len(cells) and "" not in cells and is_text
 
 
 def find_shape(columns: ColumnMap, chunk: Chunk, source: str, *, is_named: bool = True) -> Shape:
@@ -119,6 +64,10 @@ def find_shape(columns: ColumnMap, chunk: Chunk, source: str, *, is_named: bool 
     for word in ("model", "trial"):
         if meaning.get(word) == EVERY_COLUMN:
             return unpivot_all(columns, chunk, word)
+    if meaning["task"].endswith(EVERY_PART):
+        task = meaning["task"].removesuffix(EVERY_PART)
+        columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}))
+        return unpivot_all(columns, chunk, "task")
     plain = columns.without(*_unstated(columns, "n", "c", "fails", "rate"))
     if "success" in columns.stated:
         return _stated_shape(columns, plain, chunk, source)
@@ -144,13 +93,30 @@ def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
         if not {"n", "c"} <= columns.stated:
             _refuse_tests(columns, chunk, meaning["c"], source)
         return _counts(columns, chunk)
-    passes = meaning.get("c") or meaning.get("success")
     if "trial" in meaning:
         return None
+    if (
+        "n" not in meaning
+        and "c" in meaning
+        and "fails" not in meaning
+        and "success" not in meaning
+    ):
+        total = next(
+            (n for n in list_unused(columns, chunk) if fold_name(n) in _OTHER_TOTALS), None
+        )
+        if total is not None and _are_counts(chunk, total):
+            columns = replace(columns, meaning=MappingProxyType({**meaning, "n": total}))
+            shape = _counts(columns, chunk)
+            decision = f"column {total!r} is the number of attempts"
+            return replace(shape, decisions=(decision, *shape.decisions))
+    if "n" in meaning and not {"c", "success", "rate", "fails"} & meaning.keys():
+        return _total_and_error_rate(columns, chunk, source)
+    passes = meaning.get("c") or meaning.get("success")
     if passes and "fails" in meaning and "n" in meaning and _are_counts(chunk, passes):
         known = replace(columns, meaning=MappingProxyType({**meaning, "c": passes}))
         return _counts(known.without("success", "score", "rate"), chunk, passes)
     if passes and "fails" in meaning and "n" not in meaning:
+        _refuse_ties(columns, chunk, passes, source)
         return _passes_and_fails(columns, chunk, passes)
     if "fails" in meaning and "n" in meaning and passes is None and "rate" not in meaning:
         return _total_and_fails(columns, chunk)
@@ -177,6 +143,7 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
         return _fractions(columns)
     if cells and all(split_list(cell) is not None for cell in cells):
         return _list_cells(columns)
+    _refuse_other_words(columns, cells)
     return _with_odd_endings(_run_names(columns, chunk), cells)
 
 
@@ -187,6 +154,23 @@ _ODD_ENDINGS = frozenset(
         *("partial", "partially", "partially correct", "unclear", "unknown", "incomplete"),
     }
 )
+
+
+_COMPLETE = frozenset({"completed", "complete", "done", "finished", "achieved", "good"})
+
+
+def _refuse_other_words(columns: ColumnMap, cells: Sequence[object]) -> None:
+    """Refuse failures beside a word such as ``completed``, which may mean a pass or an end."""
+    words = RewardWords()
+    rewards = [reward_or_none(words, cell) for cell in cells]
+    others = [cell for cell in cells if str(cell).strip().lower() in _COMPLETE]
+    success = columns.meaning["success"]
+    if "success" in columns.stated or 1.0 in rewards or 0.0 not in rewards or len(others) != 1:
+        return
+    raise InvalidValue(
+        f"column {success!r} has failures beside {others[0]!r}, which may mean a pass.",
+        hint=f"If it does: --pass '{success} == {others[0]}'",
+    )
 
 
 def _with_odd_endings(shape: Shape, cells: Sequence[object]) -> Shape:
@@ -224,8 +208,7 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
     lists = [
         name
         for name in names
-        if (cells := distinct_cells(chunk[name]))
-        and all(split_list(cell) is not None for cell in cells)
+        if (cells := distinct_cells(chunk[name])) and all(map(is_verdict_list, cells))
     ]
     verdicts = list(dict.fromkeys((*verdict_columns(columns, chunk, fractions=True), *lists)))
     if len(verdicts) != 1:
@@ -355,6 +338,60 @@ def _passes_and_fails(columns: ColumnMap, chunk: Chunk, passes: str) -> Shape | 
     if missing is not None:
         decision += f", {missing!r} are missing"
     return _as_counts(columns, count, decision)
+
+
+_OTHER_TOTALS = ("k", "games", "matches", "tries", "reps", "repeats", "out_of", "max", "rollouts")
+_TIES = ("ties", "tie", "tied", "draws", "draw", "drawn")
+_ERROR_RATES = ("error_rate", "fail_rate", "failure_rate", "failed_rate", "loss_rate")
+
+
+def _refuse_ties(columns: ColumnMap, chunk: Chunk, passes: str, source: str) -> None:
+    """Refuse wins and losses beside ties: a tie is a failure, or it does not count."""
+    unused = list_unused(columns, chunk)
+    ties = next((name for name in unused if fold_name(name) in _TIES), None)
+    if ties is None or not _are_counts(chunk, ties) or {"fails", "missing"} & columns.stated:
+        return
+    fails = columns.meaning["fails"]
+    c, failed, tied = (sum(parse_number(x) or 0 for x in chunk[n]) for n in (passes, fails, ties))
+    raise ReadError(
+        f"{ties!r} may be failures ({c:g} of {c + failed + tied:g} passed) or not count "
+        f"({c:g} of {c + failed:g} passed).",
+        source=source,
+        hint=f"Say which: --map c={passes},fails={fails}{JOIN_SIGN}{ties} (failures), or --map "
+        f"c={passes},fails={fails},missing={ties} (missing)",
+    )
+
+
+def _total_and_error_rate(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
+    """A number of attempts and the share of them that failed, or a number of errors."""
+    total, unused = columns.meaning["n"], list_unused(columns, chunk)
+    rate = next((name for name in unused if fold_name(name) in _ERROR_RATES), None)
+    if rate is not None:
+        cells = [parse_number(cell) for cell in distinct_cells(chunk[rate])]
+        if not cells or any(cell is None or cell < 0 for cell in cells):
+            return None
+        percent = max(cell for cell in cells if cell is not None) > 1
+
+        def count(part: Chunk) -> tuple[list[object], list[object]]:
+            n, failed = _from_rates(part[total], part[rate], percent)
+            pairs = zip(n, failed, strict=True)
+            return n, [
+                t - f if isinstance(f, int) and isinstance(t, float) else f for t, f in pairs
+            ]
+
+        decision = f"a row is a task: {rate!r} is the share of its {total!r} attempts that failed"
+        return _as_counts(columns, count, decision)
+    errors = columns.meaning.get("missing")
+    if errors is not None and "error" in fold_name(errors) and _are_counts(chunk, errors):
+        failed, runs = (sum(parse_number(x) or 0 for x in chunk[n]) for n in (errors, total))
+        raise ReadError(
+            f"no column counts what passed; if {errors!r} are all that failed, {runs - failed:g} "
+            f"of {runs:g} attempts passed.",
+            source=source,
+            hint=f"If they are: --map n={total},fails={errors} ; otherwise name the column of "
+            "passes: --map c=COLUMN",
+        )
+    return None
 
 
 def _total_and_fails(columns: ColumnMap, chunk: Chunk) -> Shape | None:
@@ -533,59 +570,3 @@ def _list_cells(columns: ColumnMap) -> Shape:
     decision = f"a row is a task: {name!r} lists the verdicts of its attempts"
     new = replace(columns, meaning=MappingProxyType(meaning), rivals=())
     return Shape(new, rearrange, (decision,))
-
-
-@dataclass(slots=True)
-class RivalVerdicts:
-    """Counts what other columns that may hold the verdict would have given."""
-
-    chosen: str
-    rivals: Sequence[str]
-    score: str = ""
-    _words: RewardWords = field(default_factory=RewardWords)
-    _rewards: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, chunk: Chunk) -> None:
-        """Take the next rows; a column with a cell that is no reward is no rival."""
-        if not self.rivals:
-            return
-        for name in (self.chosen, *self.rivals):
-            try:
-                numbers = [self._words[cell] for cell in chunk[name]]
-            except (ValueError, TypeError, KeyError):
-                if name == self.chosen:
-                    self.rivals = ()
-                    return
-                self.rivals = [rival for rival in self.rivals if rival != name]
-                continue
-            self._rewards.setdefault(name, []).extend(numbers)
-
-    def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
-        """Sentences about the rivals; two that give different numbers are refused with both."""
-        import numpy as np
-
-        def verdicts(name: str) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-            rewards = np.array(self._rewards[name])
-            at = 1.0 if pass_at is None and np.nanmax(rewards, initial=0) > 1 else pass_at
-            return verdicts_from_rewards(rewards, at).verdicts
-
-        def is_graded(name: str) -> bool:
-            return any(r == r and r not in (0.0, 1.0, -1.0) for r in self._rewards[name])
-
-        lines = []
-        for rival in self.rivals:
-            mine, other = verdicts(self.chosen), verdicts(rival)
-            if len(mine) != len(other) or (mine == other).all():
-                continue
-            if is_graded(rival) and not is_graded(self.chosen):
-                use = "read as the score" if rival == self.score else "not used"
-                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {use}")
-                continue
-            passes = [int((each == 1).sum()) for each in (mine, other)]
-            raise ReadError(
-                f"columns {self.chosen!r} and {rival!r} may both hold the verdict, and differ: "
-                f"{passes[0]:,} and {passes[1]:,} of {counted(len(mine), 'attempt')} passed.",
-                source=source,
-                hint=f"Choose: --map success={self.chosen}, or --map success={rival}",
-            )
-        return tuple(lines)

@@ -113,6 +113,8 @@ class Source:
         How many bytes of a plain file count, when not all do.
     max_unpacked : int, optional
         The stated limit on the unpacked size of a compressed file.
+    conversion : str
+        How the rows of this file were made from another, for the user to know.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Source:
     address: str = ""
     size: int | None = None
     max_unpacked: int | None = None
+    conversion: str = ""
 
     @property
     def stem(self) -> str:
@@ -226,7 +229,8 @@ class Source:
         name = {"utf-16": "UTF-16", "utf-16-le": "UTF-16", "cp1252": "Windows-1252 (Latin-1)"}.get(
             self.encoding
         )
-        return () if name is None else (f"the text is not UTF-8 and was read as {name}",)
+        encoding = "" if name is None else f"the text is not UTF-8 and was read as {name}"
+        return tuple(line for line in (encoding, self.conversion) if line)
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:

@@ -27,8 +27,11 @@ from passhat.readers.parsing import conversation_text, read_conversation
 from passhat.readers.sources import Source
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict, no_answer_text
+from passhat.stats.outcomes.attempts import MeasureColumns
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
+from passhat.stats.outcomes.order import Scores
+from passhat.stats.outcomes.rewards import COUNTED_SCORES, Unscored, grade
 from passhat.store import (
     AttemptRecord,
     CallCounts,
@@ -52,7 +55,7 @@ from passhat.store.labels import (
 )
 from passhat.store.queries import Reading
 from passhat.store.rows import unpack_transcript
-from passhat.suites.base import EXPECTED, RUBRIC_BY, Judgement, Task
+from passhat.suites.base import DIFF, EXPECTED, GOT, RUBRIC_BY, Judgement, Task
 
 if TYPE_CHECKING:
     from passhat.runner.redaction import Redactor
@@ -109,7 +112,10 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     needs = _with_programs(store, stored, needs or Needs())
     if is_counted(stored.attempts, needs):
         outcomes, aggregates = outcomes_from(store, stored.id, stored.attempts, needs)
-        outcomes = replace(outcomes, unscored="attempts were counted, not read one by one")
+        if needs.scores and stored.attempts <= base.MOST_ATTEMPTS:
+            outcomes = _add_scores(outcomes, store.load_scores(stored.id))
+        else:
+            outcomes = replace(outcomes, unscored=COUNTED_SCORES)
         run = _as_run(store, stored, outcomes, (note_counted(stored.attempts),))
         return replace(run, aggregates=aggregates)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
@@ -165,11 +171,11 @@ def _reasons(why: Sequence[object], detail: list[Any]) -> list[object]:
 
 
 def _details(retries: list[Any], talk: list[Any]) -> dict[str, list[object]]:
-    """Retries, the last words of the agent, and the right ones."""
+    """Retries, the last words of the agent, or the summary of its diff; and the right words."""
     last_texts = [{} if body is None else _last_texts(body) for body in talk]
     return {
         "retries": [str(count or 0) for count in retries],
-        "answer": [texts.get("agent") for texts in last_texts],
+        "answer": [texts.get(GOT if DIFF in texts else "agent") for texts in last_texts],
         "expected": [texts.get(EXPECTED) for texts in last_texts],
     }
 
@@ -493,6 +499,16 @@ def outcomes_from(
         store.count_same_answers(run) if needs.answers and few_enough else None,
         store.load_measures(run) if needs.spread and few_enough else None,
     )
+
+
+def _add_scores(outcomes: Outcomes, columns: MeasureColumns | None) -> Outcomes:
+    """The outcomes with the scores of their attempts, where there are any."""
+    if columns is None:
+        return outcomes
+    values, remarks = grade(columns.measures["score"], columns.verdicts, None)
+    if values is None:
+        return replace(outcomes, unscored=Unscored.of(values, remarks), binary_scores=True)
+    return replace(outcomes, scores=Scores(values, columns.starts))
 
 
 def _labels(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -10,9 +10,8 @@ from types import MappingProxyType
 from passhat._display import counted, some
 from passhat.errors import NoRows, ReadError
 from passhat.readers.parsing import number_or_none
-from passhat.readers.row_groups import RowGroups
+from passhat.readers.row_groups import RivalVerdicts, RowGroups
 from passhat.readers.rows import Losses, Rows
-from passhat.readers.shapes import RivalVerdicts
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import FRACTION, Shape
 from passhat.stats.outcomes import Tally

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +16,8 @@ from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.guessing import (
     find_facts,
-    find_numbers,
     guess_mapping,
-    suggest_rule,
+    suggest_columns,
     unknown_format,
 )
 from passhat.readers.mapping import read_mapped
@@ -35,16 +34,17 @@ from passhat.readers.row_groups import (
     named_parts,
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
-from passhat.readers.shapes import find_shape, name_columns
+from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
-from passhat.readers.wide_tables import distinct_cells, list_unused, parse_number, verdict_columns
+from passhat.readers.wide_tables import find_wide, is_verdict_list, list_unused, reward_or_none
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
-from passhat.stats.outcomes.cells import RowError, TextColumn
-from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name, is_negative
+from passhat.stats.outcomes.cells import CellCodes, RowError, TextColumn
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
+from passhat.stats.outcomes.rewards import REWARD_NAMES, RewardWords
 
 __all__ = ["TableReader"]
 
@@ -53,10 +53,19 @@ _PROSE_ENDINGS = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
 """Files that hold anything: in a folder one of them is a table by certain names only."""
 _MOST_REGROUPINGS = 3
 _MOST_SCORERS = 4
-_MOST_WORDS = 6
+
+
+_WEAK_TASKS = (
+    *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
+    *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
+    *("sample", "nodeid", "q", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
+    *("pregunta", "tâche", "tache", "domanda", "задача"),
+    *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
+)
+"""Names that may mean something else: taken as the task where no better one is there, and said."""
+_LABEL_WORDS = ("category", "reason")
+"""Names of columns that hold the reason of a failure in some tables, and a subject in others."""
 _LONGEST_NAME = 200
-_GOOD = re.compile(r"(c|pass|correct|good|complete|success|win|a|1|full)\w*$", re.IGNORECASE)
-"""Grades that usually mean a pass; a hint names the first, and the user decides."""
 
 
 class TableReader(Reader):
@@ -138,14 +147,22 @@ def _name_by_document(run: Run, source: Source) -> Run:
 def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:
     """Whether the records are a table that needs no further word."""
     first = next(rows.chunks(), None)
-    if first is None or not set(options.columns.values()) <= {*first, EVERY_COLUMN}:
+    if first is None or not _has_columns(first, options):
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
     if not has_records:  # a document of columns is one by their names alone
         return columns.holds_attempts or columns.holds_counts
-    columns, _ = name_columns(columns, first)
+    columns, _ = _name_columns(columns, first)
     columns = find_shape(columns, first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
+
+
+def _has_columns(names: Collection[str], options: ReadOptions) -> bool:
+    """Whether the columns that the user states are columns of the table."""
+    return all(
+        column in names or column.removesuffix(EVERY_PART) in (*names, EVERY_COLUMN)
+        for column in options.columns.values()
+    )
 
 
 def _read_table(
@@ -166,7 +183,7 @@ def _read_table(
     if first is None:
         scorer.refuse_unknown(source.name)
         raise no_rows(source, losses)
-    if isinstance(rows, JsonLinesRows) and not first.keys() >= set(options.columns.values()):
+    if isinstance(rows, JsonLinesRows) and not _has_columns(first, options):
         # A field inside a record, such as report.resolved.
         return read_mapped(source, options, _mapping(source, options))
     with _placing(source, rows):
@@ -178,9 +195,15 @@ def _read_table(
         if isinstance(found, ScorerChoice):
             raise _refuse_scorers(source, options, open_rows, found)
         if found is not None and len(regroupings) < _MOST_REGROUPINGS:
-            again = replace(options, columns={**options.columns, **found.columns})
+            # A table with a column for each task is read so again.
+            task = options.columns.get("task", EVERY_COLUMN)
+            named = {w: c.replace("passhat:task", task) for w, c in found.columns.items()}
+            again = replace(options, columns={**options.columns, **named})
             return _read_table(source, again, open_rows, (*regroupings, found))
-        parts = table.runs()
+        try:
+            parts = table.runs()
+        except RowError as error:
+            raise _with_trial(error, table, options) from None
         decisions = table.decisions(options.pass_at)
     grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
     decisions = (*rows.decisions, *sections.decisions, *grouping, *decisions, *scorer.decisions)
@@ -194,6 +217,85 @@ def _read_table(
     return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
 
 
+def _with_trial(error: RowError, table: TableRows, options: ReadOptions) -> RowError:
+    """The refusal of an attempt that is listed twice, with the column that tells both apart."""
+    trial = table.groups.suggest_trial() if error.other is not None else None
+    if trial is None:
+        return error
+    pairs = [f"{word}={name}" for word, name in options.columns.items() if word != "trial"]
+    pairs.append(f"trial={trial}")
+    hint = f"If both are attempts: --map {','.join(pairs)}"
+    return RowError(error.row, error.message, other=error.other, hint=hint)
+
+
+def _name_columns(
+    columns: ColumnMap, chunk: Chunk, *, is_prose: bool = False
+) -> tuple[ColumnMap, tuple[str, ...]]:
+    """The columns with a task by a weaker name, and the decisions that it took.
+
+    A column ``category`` that is filled where attempts passed is no reason of a failure. In a text
+    that lies beside others (``is_prose``) only certain names make a table.
+    """
+    objects = [
+        word
+        for word in ("task", "success", "trial", "score")
+        if (name := columns.meaning.get(word)) in chunk
+        and (_holds_objects(chunk[name or ""]) or _holds_answers(chunk[name or ""]))
+    ]
+    columns = columns.without(*objects)
+    meaning = columns.meaning
+    failure, success = meaning.get("failure"), meaning.get("success")
+    if failure is not None and "failure" not in columns.stated and success in chunk:
+        words = RewardWords()
+        pairs = zip(chunk[failure], chunk[success or ""], strict=True)
+        if fold_name(failure) in _LABEL_WORDS and any(
+            str(cell or "").strip() and reward_or_none(words, verdict) == 1
+            for cell, verdict in pairs
+        ):
+            columns = columns.without("failure")
+    if "task" in meaning or is_prose or find_wide(columns, chunk) is not None:
+        return columns, ()
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
+    task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
+    if task is None:
+        # In a league of several days, or a game of several levels, a row is one of them.
+        numbered = [n for n in names if fold_name(n) in ("day", "level", "stage", "week")]
+        task = next((n for n in numbered if _is_key(columns, chunk, n)), None)
+    if task is None and names and names[0] == next(iter(chunk)):
+        task = names[0] if _may_be_task(columns, chunk, names[0]) else None
+    if task is None:
+        return columns, ()
+    ignored = tuple(name for name in columns.ignored if name != task)
+    columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
+    return columns, (f"column {task!r} is taken as the task",)
+
+
+def _holds_objects(cells: Sequence[object]) -> bool:
+    return not isinstance(cells, CellCodes) and any(isinstance(cell, dict) for cell in cells)
+
+
+def _holds_answers(cells: Sequence[object]) -> bool:
+    """Whether a column holds lists that are no lists of verdicts, as those of right answers are."""
+    lists = [] if isinstance(cells, CellCodes) else [c for c in cells if isinstance(c, list)]
+    return bool(lists) and 2 * sum(map(is_verdict_list, lists)) < len(lists)
+
+
+def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
+    """Whether a column may name tasks: every row its own, for each model."""
+    cells = [str(cell).strip() for cell in chunk[name]]
+    is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
+    return is_text and _is_key(columns, chunk, name)
+
+
+def _is_key(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
+    """Whether every row of a model has a value of its own."""
+    model = columns.meaning.get("model")
+    models = chunk[model] if model is not None and model in chunk else [""] * len(chunk[name])
+    cells = [str(cell).strip() for cell in chunk[name]]
+    pairs = set(zip(map(str, models), cells, strict=True))
+    return len(pairs) == len(cells) > 1 and "" not in cells
+
+
 def _gather(
     source: Source,
     options: ReadOptions,
@@ -205,7 +307,7 @@ def _gather(
     """The table with its first rows, by which its shape is found."""
     columns = ColumnMap.resolve(first, options.columns, options.labels)
     is_prose = source.found and source.path.suffix.lower() in _PROSE_ENDINGS
-    columns, task_notes = name_columns(columns, first, is_prose=is_prose)
+    columns, task_notes = _name_columns(columns, first, is_prose=is_prose)
     verdicts = [columns.meaning[word] for word in ("success", "n") if word in columns.meaning]
     verdicts += [name for name in reversed(list(first)) if name != columns.meaning.get("task")]
     table_filter = TableFilter(columns.meaning.get("task"), (*verdicts, None)[0])
@@ -300,12 +402,14 @@ def _mapping(source: Source, options: ReadOptions) -> RecordMap:
 def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
     """Runs of a table with many attempts; ``None`` when it is to be read row by row."""
     names = rows.columns()
-    if not set(options.columns.values()) <= {*names, EVERY_COLUMN}:
+    if not _has_columns(names, options):
         return None  # columns that are joined
     columns = ColumnMap.resolve(names, options.columns, options.labels)
     count = rows.count()
     needs = options.needs
-    if needs.spread:  # measures are read with the attempts
+    rewards = columns.meaning.get("success", "").lower() in REWARD_NAMES
+    has_scores = "score" in columns.meaning or rewards
+    if needs.spread or (needs.scores and has_scores):  # they are read with the attempts
         needs = replace(needs, attempts=True, attempts_up_to=None)
     if not is_counted(count, needs) or not columns.holds_attempts:
         return None
@@ -385,72 +489,8 @@ def _gatherer(
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
         line=1,
-        hint=_stating(columns, chunk, source, options),
+        hint=suggest_columns(columns, chunk, source, options),
     )
-
-
-def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOptions) -> str:
-    """The options that would read a table whose columns are not recognized."""
-    names = list(chunk)
-    verdicts = verdict_columns(columns, chunk)
-    if "task" in columns.meaning and len(verdicts) > 1:
-        return (
-            f"If each of {some(verdicts, 4)} is a model: --map model=@column ; if each is an "
-            f"attempt: --map trial=@column ; if one of them is the verdict: --map "
-            f"success={verdicts[0]}"
-        )
-    column = columns.meaning.get("task") or _likely_task(columns, chunk)
-    task = "" if fold_name(column) in ALIASES["task"] else f" --map task={column}"
-    # A number of failures is no verdict.
-    rule = suggest_rule([n for n in names if not (is_negative(n) and _is_count(chunk[n]))])
-    if rule:
-        case = "true means a failure"
-        if "@" in rule:
-            case = "all tests must pass" if ">=" in rule else "an equal answer passes"
-        return f"If {case}: --pass '{rule}'{task}"
-    mapping, _ = guess_mapping(source, options)
-    fields = {word: paths[0] for word, paths in mapping.fields.items()}
-    if not any("." in path for path in fields.values()):
-        # The columns as they were recognized; a document may need fields inside a record.
-        fields = {w: c for w, c in columns.meaning.items() if w in ("task", "model", "trial")}
-        fields.setdefault("task", _likely_task(columns, chunk))
-    if "success" not in columns.meaning:
-        inner = find_numbers(source, mapping.records)
-        words = _word_columns(columns, chunk)
-        if not verdicts and not inner and words:
-            name, word = words[0]
-            return f"If a word in {name!r} means a pass: --pass '{name} == {word}'{task}"
-        fields.setdefault("success", (*verdicts, *inner, "COLUMN")[0])
-    pairs = ",".join(f"{word}={path}" for word, path in fields.items())
-    return (
-        f"Say which column is which: --map {pairs} ; if several columns hold an attempt each: "
-        "--trials PATTERN, as in 'run_*'"
-    )
-
-
-def _likely_task(columns: ColumnMap, chunk: Chunk) -> str:
-    """The first column of texts that differ from row to row, or of any texts."""
-    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
-    texts = [n for n in names if any(parse_number(c) is None for c in distinct_cells(chunk[n]))]
-    texts.sort(key=lambda name: len(distinct_cells(chunk[name])) < len(chunk[name]))
-    return (*texts, *names, "COLUMN")[0]
-
-
-def _is_count(cells: Sequence[object]) -> bool:
-    numbers = [parse_number(cell) for cell in distinct_cells(cells)]
-    return any(number is not None and number > 1 for number in numbers)
-
-
-def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
-    """Columns with a few words that repeat, as grades do, and the word that may mean a pass."""
-    found = []
-    for name in list_unused(columns, chunk):
-        words = [str(cell) for cell in distinct_cells(chunk[name])]
-        if any(parse_number(word) is not None for word in words):
-            continue
-        if 2 <= len(words) <= _MOST_WORDS and len(words) < len(chunk[name]):
-            found.append((name, min(words, key=lambda word: (not _GOOD.match(word), word))))
-    return found
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:

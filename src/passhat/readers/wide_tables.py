@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -23,6 +23,7 @@ __all__ = [
     "distinct_cells",
     "find_wide",
     "is_model_name",
+    "is_verdict_list",
     "list_unused",
     "parse_number",
     "reward_or_none",
@@ -134,6 +135,12 @@ def split_list(cell: object) -> list[object] | None:
     return None
 
 
+def is_verdict_list(cell: object) -> bool:
+    words = RewardWords()
+    rewards = [reward_or_none(words, part) for part in split_list(cell) or ()]
+    return bool(rewards) and all(r is not None and (r != r or 0 <= r <= 1) for r in rewards)
+
+
 _MODEL = re.compile(
     r"(model|agent|system|llm|bot)(\b|_|[A-Z]$)|.*(gpt|claude|sonnet|opus|haiku|llama|gemini|"
     r"gemma|qwen|mistral|mixtral|deepseek|grok|phi-?\d|command-r|kimi|glm|nova|o[134]\b)",
@@ -157,6 +164,8 @@ _SUMMARIES = re.compile(
     re.IGNORECASE,
 )
 """Columns that are made from others."""
+_LABELS = re.compile(rf"{_MEASURES.pattern}|.*(date|day|stamp|error|message|status)", re.I)
+"""Columns that differ from attempt to attempt."""
 _TRIAL_FIRST = re.compile(r"((?:run|trial|attempt|seed|rep)[\s_#-]*\d+)[\s_./|:-]+(.+)", re.I)
 _DATE = re.compile(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}")
 _LONGEST_NAME = 200
@@ -223,12 +232,17 @@ def verdict_columns(columns: ColumnMap, chunk: Chunk, *, fractions: bool = False
     other number one of scores or times. ``fractions`` are cells such as 3/4.
     """
     names = [name for name in list_unused(columns, chunk) if not is_negative(name)]
-    names = [name for name in names if fold_name(name) not in _ANSWERS]
+    names = [name for name in names if fold_name(name) not in _ANSWERS and not _is_id(name)]
     return [
         name
         for name in names
         if _holds_verdicts(chunk[name]) or (fractions and _holds_fractions(chunk[name]))
     ]
+
+
+def _is_id(name: str) -> bool:
+    """Whether a column holds ids: one of zeros alone is no column of failures."""
+    return re.fullmatch(r"(.*_)?(id|uuid|guid|hash|sha)", fold_name(name)) is not None
 
 
 def _holds_verdicts(column: Sequence[object]) -> bool:
@@ -407,9 +421,29 @@ def _task_columns(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     if not row_words or len(names) < 2 or "success" in columns.meaning:
         return None
     names = [name for name in names if not _SUMMARIES.fullmatch(name.strip())]
+    if all(re.match(r"(?i)(sub)?(part|step|stage|phase)[\s_-]?\d", name.strip()) for name in names):
+        return None  # parts of the task that the row is about
     rest = [n for n in list_unused(columns, chunk) if n not in names and _holds_verdicts(chunk[n])]
+    rows = list(zip(*(map(str, chunk[columns.meaning[word]]) for word in row_words), strict=True))
+    others = [n for n in list_unused(columns, chunk) if n not in names and not _LABELS.fullmatch(n)]
+    if any(len({*zip(rows, map(str, chunk[n]), strict=True)}) > len({*rows}) for n in others):
+        return None  # another column tells the rows of a model apart: it may be the task
     wide = [_WideColumn(name, (("task", name.strip()),)) for name in names]
     return _unpivot(columns, wide, chunk) if len(names) > 1 and len(rest) < len(names) else None
+
+
+def _join_tasks(
+    tasks: Sequence[object] | None, rows: list[int], cells: Mapping[str, Sequence[object]]
+) -> dict[str, Sequence[object]]:
+    """The task of a row and the heading of a column together, where both name a task."""
+    if tasks is None:
+        return {}
+    headings = cells[_LABEL_CELLS["task"]]
+    return {
+        _LABEL_CELLS["task"]: [
+            f"{tasks[row]}/{heading}" for row, heading in zip(rows, headings, strict=True)
+        ]
+    }
 
 
 def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> Shape:
@@ -417,6 +451,7 @@ def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> S
     words = [word for word, _ in wide[0].labels]
     names = [column.name for column in wide]
     others = [name for name in list_unused(columns, chunk) if name not in names]
+    task_column = columns.meaning.get("task", "") if "task" in words else ""
     columns = columns.without(*words, "score", "n", "c", "fails", "rate")
     filled = [name for name in names if distinct_cells(chunk[name])]
     has_counts = all(_holds_fractions(chunk[name]) for name in filled)
@@ -445,6 +480,7 @@ def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> S
         }
         for place, word in enumerate(words):
             cells[_LABEL_CELLS[word]] = [labels[i][place][1] for i in kept]
+        cells |= _join_tasks(part.get(task_column), [origins[i] for i in kept], cells)
         if has_counts:
             pairs = [FRACTION.fullmatch(str(values[i])) or (None, *[values[i]] * 2) for i in kept]
             cells[N_CELL] = [pair[2] for pair in pairs]
