@@ -68,6 +68,14 @@ def test_a_long_list_of_rows_is_not_printed() -> None:
     [
         (Outcomes.from_counts(8, [8, 8, 7, 3, 0, 1, 8, 8, 5]), "pass@4", "these tasks"),
         (Outcomes.from_counts(1, [1] * 12 + [0] * 8), "pass^1", "new tasks"),
+        (Outcomes.from_counts([4, 4, 3, 5, 2], [4, 2, 3, 0, 2]), "pass^2", "these tasks"),
+        (Outcomes.from_counts(6, [4]), "pass^2", "these tasks"),
+        (
+            Outcomes.from_scores([[0.0, 0.5], [0.5, 1.0], [1.0, 1.0], [0.0, 1.0]] * 2),
+            "worst@2",
+            "these tasks",
+        ),
+        (Outcomes.from_scores([[0.5], [0.25], [1.0], [0.0]]), "mean", "these tasks"),
     ],
 )
 def test_a_general_solver_gives_the_same_interval(
@@ -75,8 +83,9 @@ def test_a_general_solver_gives_the_same_interval(
 ) -> None:
     explanation = explain(word, Run("a", "a", outcomes), about=about)
     exec(f"{explanation.python}\n{explanation.interval_python}", {})
-    _, low, high = map(float, capsys.readouterr().out.split())
+    value, low, high = map(float, capsys.readouterr().out.split())
     assert explanation.estimate is not None
+    assert value == pytest.approx(explanation.estimate.value, abs=1e-15)
     assert (low, high) == pytest.approx(
         (explanation.estimate.low, explanation.estimate.high), abs=0.003
     )

@@ -12,8 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from passhat import Outcomes, Run, compare, gate
-from passhat.judging.audit import Audited
-from passhat.reporting.audit import audit_as_markdown
+from passhat.reporting.audit import Audited, audit_as_markdown
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.documents.verdicts import comparison_document, gate_document

@@ -12,6 +12,7 @@ from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import Estimate, estimate, metric
 from passhat.stats.estimate.intervals.frontier import Calibration
+from passhat.stats.estimate.intervals.score_levels import choose_thresholds
 from passhat.stats.estimate.metrics import (
     CountMetric,
     Mean,
@@ -20,6 +21,7 @@ from passhat.stats.estimate.metrics import (
     PassAt,
     ScoreMetric,
 )
+from passhat.stats.estimate.task_values import verdict_twin
 from passhat.stats.labels import Corrected, Correction, correct
 from passhat.stats.labels.judge_error import Strata
 from passhat.stats.labels.lifts import require_labels
@@ -131,14 +133,13 @@ def explain(
         n, _ = outcomes.counts(completion)
         outcomes = outcomes.take(n >= parsed_metric.k)
     inputs = f"{run.name}: {outcomes}; {_ways(terms.missing)}"
-    python = _python(parsed_metric, outcomes, completion)
+    twin = verdict_twin(parsed_metric, outcomes)
     return Explanation(
         parsed_metric,
         result,
         inputs,
-        python,
-        _score_interval_python(parsed_metric, outcomes, terms)
-        or _interval_python(parsed_metric, outcomes.histogram(completion), terms),
+        _python(twin, outcomes, completion),
+        _interval_python(twin, outcomes, terms),
     )
 
 
@@ -165,30 +166,40 @@ def _score_rows(outcomes: Outcomes, completion: Completion) -> str:
     return f"# the scores of each task\nrows = {rows}"
 
 
-def _score_interval_python(chosen: Metric, outcomes: Outcomes, terms: Terms) -> str:
-    """Lines for the interval of a metric of scores about new tasks, where its rows are printed."""
-    is_printed = isinstance(chosen, ScoreMetric) and len(outcomes) <= _MOST_ROWS
-    if not is_printed or terms.about() is not Population.NEW_TASKS:
-        return ""
-    tail = (1 - terms.level) / 2
-    value = "sum(row) / len(row)" if isinstance(chosen, Mean) else "task_value(row)"
-    return _GAFFKE_ROWS.format(value=value, tail=f"{tail:.6g}", rest=f"{1 - tail:.6g}")
-
-
-def _interval_python(chosen: Metric, cells: Histogram, terms: Terms) -> str:
+def _interval_python(chosen: Metric, outcomes: Outcomes, terms: Terms) -> str:
     """Lines that give the interval, continuing those that give the value; none where too long."""
-    if not isinstance(chosen, CountMetric):
+    cells, tail = outcomes.histogram(terms.missing.completion), (1 - terms.level) / 2
+    ends = {"tail": f"{tail:.6g}", "rest": f"{1 - tail:.6g}"}
+    is_equal = cells.size > 1 and int(cells.n.min()) == int(cells.n.max()) > 1
+    about_new = terms.about() is Population.NEW_TASKS
+    if isinstance(chosen, ScoreMetric):
+        if len(outcomes) > _MOST_ROWS:
+            return ""
+        if about_new:
+            value = "sum(row) / len(row)" if isinstance(chosen, Mean) else "task_value(row)"
+            return _GAFFKE_ROWS.format(value=value, **ends)
+        if is_equal:
+            levels = choose_thresholds(outcomes.graded(terms.missing.completion))
+            pairs = [(round(level.cut, 9), round(level.weight, 9)) for level in levels]
+            twin, sizes = chosen.verdict_metric, "n, tasks = len(rows[0]), len(rows)\n"
+            solver = _frontier_python(twin, cells, terms)
+            return f"{twin.set_up_python}\n{sizes}{solver}{_OF_LEVELS.format(levels=pairs)}"
+    elif not isinstance(chosen, CountMetric):
         return ""
-    if int(cells.n.max()) == 1:
+    elif int(cells.n.max()) == 1:
         return _BLAKER.format(alpha=f"{1 - terms.level:.6g}")
-    if terms.about() is Population.NEW_TASKS:
-        tail = (1 - terms.level) / 2
-        return _GAFFKE.format(cell=chosen.cell_python, tail=f"{tail:.6g}", rest=f"{1 - tail:.6g}")
-    if cells.size == 1 or int(cells.n.min()) < int(cells.n.max()):
-        return ""
+    elif about_new:
+        return _GAFFKE.format(cell=chosen.cell_python, **ends)
+    elif is_equal:
+        return f"n = cells[0][0]\n{_frontier_python(chosen, cells, terms)}{_OF_CELLS}"
+    data = _ROWS if isinstance(chosen, ScoreMetric) else _COUNTS
+    return _BY_PASSHAT.format(outcomes=data, metric=chosen, level=terms.level)
+
+
+def _frontier_python(metric: CountMetric, cells: Histogram, terms: Terms) -> str:
     constants = Calibration.at(terms.level, cells.size)
     return _FRONTIER.format(
-        cell=chosen.cell_python,
+        cell=metric.cell_python,
         b=f"{constants.surprise:.6g}",
         kappa=f"{constants.fit:.6g}",
         d=f"{constants.step:g}",
@@ -233,28 +244,45 @@ _FRONTIER = """\
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import binom
-n = cells[0][0]
 u = np.array([{cell} for c in range(n + 1)])
-seen, h = np.array([c for n, c, h in cells]), np.array([h for n, c, h in cells])
 p = np.sin(np.linspace(0, np.pi / 2, 41)) ** 2       # rates at which G may have mass
 chance = binom.pmf(np.arange(n + 1)[:, None], n, p)
-fit = lambda g: h @ np.log(np.maximum(chance[seen] @ g, 1e-300))
-g = np.full(len(p), 1 / len(p))
-for _ in range(20_000):                               # the most likely G, by EM
-    g *= (h / (chance[seen] @ g)) @ chance[seen] / tasks
-best = fit(g)
-s = np.geomspace(0.7 * np.sqrt(8 * {b} / tasks), 25, 20)
-s = np.concatenate([-s, s])
-moments = np.log(np.exp(np.outer(s, u)) @ chance)
-d = {d} * np.abs(np.diff(u)).max() / tasks
-limit = {b} / tasks - s * value + np.abs(s) * d
-rules = [dict(type="eq", fun=lambda g: g.sum() - 1),
-         dict(type="ineq", fun=lambda g: limit + moments @ g),
-         dict(type="ineq", fun=lambda g: fit(g) - best + {kappa})]
-for sign in (1, -1):
-    end = minimize(lambda g: sign * (u @ chance @ g), g, bounds=[(0, 1)] * len(p),
-                   constraints=rules, method="SLSQP", options=dict(maxiter=500))
-    print(sign * end.fun)"""
+def ends(seen, h, value):                             # h tasks with so many passes
+    fit = lambda g: h @ np.log(np.maximum(chance[seen] @ g, 1e-300))
+    g = np.full(len(p), 1 / len(p))
+    for _ in range(20_000):                           # the most likely G, by EM
+        g *= (h / (chance[seen] @ g)) @ chance[seen] / tasks
+    best = fit(g)
+    s = np.geomspace(0.7 * np.sqrt(8 * {b} / tasks), 25, 20)
+    s = np.concatenate([-s, s])
+    moments = np.log(np.exp(np.outer(s, u)) @ chance)
+    d = {d} * np.abs(np.diff(u)).max() / tasks
+    limit = {b} / tasks - s * value + np.abs(s) * d
+    rules = [dict(type="eq", fun=lambda g: g.sum() - 1),
+             dict(type="ineq", fun=lambda g: limit + moments @ g),
+             dict(type="ineq", fun=lambda g: fit(g) - best + {kappa})]
+    for sign in (1, -1):
+        end = minimize(lambda g: sign * (u @ chance @ g), g, bounds=[(0, 1)] * len(p),
+                       constraints=rules, method="SLSQP", options=dict(maxiter=500))
+        yield sign * end.fun
+"""
+_OF_CELLS = """\
+print(*ends(np.array([c for n, c, h in cells]), np.array([h for n, c, h in cells]), value))"""
+_OF_LEVELS = """\
+low = high = value
+for cut, weight in {levels}:  # scores from there on pass
+    seen, h = np.unique([sum(round(x, 9) >= cut for x in row) for row in rows], return_counts=True)
+    mean = h @ u[seen] / tasks
+    below, above = ends(seen, h, mean)
+    low, high = low + weight * min(below - mean, 0), high + weight * max(above - mean, 0)
+print(low, high)"""
+_BY_PASSHAT = """\
+import passhat                                        # the solver is too long to be printed
+data = {outcomes}
+found = passhat.estimate(data, "{metric}", about="these tasks", level={level:g}, missing="exclude")
+print(found.low, found.high)"""
+_COUNTS = "passhat.Outcomes.from_counts(*zip(*((n, c) for n, c, h in cells for _ in range(h))))"
+_ROWS = "[row + [float('nan')] * (max(map(len, rows)) - len(row)) for row in rows]"
 
 
 def _rows(outcomes: Outcomes, completion: Completion) -> str:

@@ -156,7 +156,7 @@ def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
     error, and with the reason that brings it back in ``metadata``. The file about the whole
     evaluation needs facts on the organization that no run holds, and is not written.
     """
-    kept = ("attempt", "category", "seed", "tokens", "cost", "retries")
+    kept = ("run", "attempt", "category", "seed", "seconds", "tokens", "cost", "retries")
     protocols = {run.name: _compact(run.protocol.to_dict()) for run in runs}
     for row in export_rows(runs):
         suite, passed, score = row["suite"] or "unknown", bool(row["passed"]), row["score"]

@@ -49,6 +49,7 @@ __all__ = [
     "estimate_family",
     "estimate_text",
     "estimates_over_k",
+    "number_labels",
     "populations_text",
     "run_labels",
     "run_warnings",
@@ -466,13 +467,23 @@ _LABEL_COLUMNS = 24
 def short_labels(runs: Sequence[Run]) -> list[str]:
     """Labels that fit a column and are distinct, by their ends if necessary."""
     labels = run_labels(runs)
-    limit = _LABEL_COLUMNS
+    return _cut_labels(labels, _LABEL_COLUMNS) or labels
+
+
+def _cut_labels(labels: Sequence[str], limit: int) -> list[str]:
+    """Labels of at most ``limit`` characters, by their starts or ends; none if not distinct."""
     starts = [label if len(label) <= limit else f"{label[: limit - 1]}…" for label in labels]
     ends = [label if len(label) <= limit else f"…{label[1 - limit :]}" for label in labels]
     for short in (starts, ends):
         if len(set(short)) == len(set(labels)):
             return short
-    return list(labels)
+    return []
+
+
+def number_labels(labels: Sequence[str], limit: int) -> list[str]:
+    """Distinct labels that fit, with a number in front where their words alone are the same."""
+    short = _cut_labels(labels, limit)
+    return short or [f"{i} {label}"[: limit - 1] + "…" for i, label in enumerate(labels, 1)]
 
 
 def _temperature_of(run: Run) -> str:

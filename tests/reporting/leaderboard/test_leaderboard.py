@@ -331,3 +331,11 @@ def test_scores_rank_by_their_mean() -> None:
     assert [str(agent.ranks[2]) for agent in found.agents if agent.name == "good"] == ["1"]
     (by_worst,) = build_leaderboard(graded, BoardOptions(("worst@4",))).boards
     assert [agent.name for agent in by_worst.agents] == ["good", "half"]
+
+
+def test_agents_that_new_tasks_do_not_tell_apart(passhat: Callable[..., Any]) -> None:
+    words = " ".join(passhat("leaderboard", "example:helpdesk").out.split())
+    assert "By pass^1 no two agents are told apart about new tasks; --about these-tasks" in words
+    others = passhat("leaderboard", "example:helpdesk", "--about", "these-tasks").out
+    assert "careful is the best of 2 agents" in others
+    assert "told apart about new" not in others

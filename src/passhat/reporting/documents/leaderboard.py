@@ -18,7 +18,8 @@ from passhat.reporting.document import (
     Table,
 )
 from passhat.reporting.leaderboard.facts import Board, BoardAgent, Leaderboard
-from passhat.reporting.view import estimate_text, value_text
+from passhat.reporting.view import estimate_text, number_labels, value_text
+from passhat.stats.terms import Population
 
 __all__ = [
     "board_title",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _MOST_AGENTS = 20
+_LONGEST_NAME = 40  # on one screen
 _MOST_GROUPS = 12
 
 
@@ -69,7 +71,9 @@ def _board_blocks(board: Board) -> Iterator[Block]:
         )
         for agent in board.agents
     )
-    yield Table(header, rows[:_MOST_AGENTS], left=(0, 1), level=Level.SHORT)
+    names = number_labels([agent.name for agent in board.agents], _LONGEST_NAME)
+    short = tuple((row[0], name, *row[2:]) for row, name in zip(rows, names, strict=True))
+    yield Table(header, short[:_MOST_AGENTS], left=(0, 1), level=Level.SHORT)
     if len(rows) > _MOST_AGENTS:
         yield Sentence(f"and {len(rows) - _MOST_AGENTS} more agents", level=Level.SHORT)
     yield Table(header, rows, left=(0, 1), level=Level.FULL)
@@ -77,6 +81,13 @@ def _board_blocks(board: Board) -> Iterator[Block]:
         f"Ranks that are possible at {100 * board.level:g}% for all agents at once, about "
         f"{board.about}."
     )
+    ranks = {(agent.ranks[0].best, agent.ranks[0].worst) for agent in board.agents}
+    is_open = board.pairs > 0 and ranks == {(1, len(board.agents))}
+    if is_open and board.about == str(Population.NEW_TASKS):
+        yield Note(
+            f"By {board.ranked_by[0]} no two agents are told apart about new tasks; "
+            "--about these-tasks ranks them on exactly these."
+        )
     yield from group_blocks(board)
     yield from slice_blocks(board)
     yield from (Note(f"{note[:1].upper()}{note[1:]}.") for note in board.notes)
@@ -112,12 +123,13 @@ def group_blocks(board: Board) -> Iterator[Block]:
 def slice_blocks(board: Board) -> Iterator[Block]:
     """The ranking metric by slice."""
     labels = dict.fromkeys(part.label for part in board.slices)
+    names = number_labels([agent.name for agent in board.agents], _LONGEST_NAME)
     for label in labels:
         parts = [part for part in board.slices if part.label == label]
         header = ("agent", *(f"{part.value} ({part.tasks:,})" for part in parts))
         rows = tuple(
-            (agent.name, *(value_text(part.estimates[i]) for part in parts))
-            for i, agent in enumerate(board.agents)
+            (name, *(value_text(part.estimates[i]) for part in parts))
+            for i, name in enumerate(names)
         )
         caption = (
             f"{board.ranked_by[0]} by {label}, tasks in brackets; {len(parts)} slices were looked "

@@ -88,21 +88,21 @@ def comparison_document(
 
 def _questions(runs: Sequence[Run]) -> Iterator[Block]:
     """The questions that were recorded before the runs."""
-    questions = dict.fromkeys(run.protocol.question for run in runs)
-    for question in questions:
+    for question in dict.fromkeys(run.protocol.question for run in runs):
         if question != Question():
             yield Sentence(f"Asked before the run: {question}")
 
 
 def lead_verdict(comparison: Comparison, a: str = "", b: str = "") -> PairVerdict:
-    """The verdict on the most demanding metric that is settled, else on the most demanding one.
+    """The verdict on the first metric; over several k, on the largest that is settled, if any.
 
     ``a`` and ``b`` are the labels of the runs, where they have shorter ones than their names.
     """
-    decisive = [
-        verdict for verdict in comparison.verdicts if verdict.claim is not Claim.INCONCLUSIVE
-    ]
-    return _relabel((decisive or list(comparison.verdicts))[-1], a, b)
+    verdicts = comparison.verdicts
+    if len({verdict.lead.metric.family for verdict in verdicts}) > 1:
+        return _relabel(verdicts[0], a, b)
+    decisive = [verdict for verdict in verdicts if verdict.claim is not Claim.INCONCLUSIVE]
+    return _relabel((decisive or verdicts)[-1], a, b)
 
 
 def _relabel(verdict: PairVerdict, a: str, b: str) -> PairVerdict:

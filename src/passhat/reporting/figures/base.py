@@ -22,6 +22,7 @@ __all__ = [
     "DASHES",
     "FORMS",
     "HEIGHT",
+    "LONGEST_LABEL",
     "MOST_RUNS",
     "SHAPES",
     "WIDTH",
@@ -51,7 +52,7 @@ _ON_PAPER = {
     "var(--line)": "#dde2e7",
     "var(--paper)": "#ffffff",
 }
-_LONGEST_LABEL = 26
+LONGEST_LABEL = 26
 FORMS = MappingProxyType({".svg": "svg", ".png": "png", ".pdf": "pdf"})
 """File endings that a figure can be written as."""
 _PIXELS_PER_POINT = 3.0
@@ -83,7 +84,7 @@ def labels_of(runs: Sequence[RunReport]) -> list[str]:
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
 
 
 def specification(figure: Figure, *, paper: bool = False) -> Spec:

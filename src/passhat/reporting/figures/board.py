@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from passhat._display import duration, money, percent, some
-from passhat.reporting.figures.base import WIDTH, Figure
+from passhat.reporting.figures.base import LONGEST_LABEL, WIDTH, Figure
 from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layer, marks
 from passhat.reporting.leaderboard.facts import PRICES, Board, BoardAgent
+from passhat.reporting.view import number_labels
 
 __all__ = ["price_figures"]
 
-_MOST_LABELS = 12
+_CHARACTER, _LINE, _MARGIN = 6.5, 15.0, 10.0
+"""Pixels: of a character and a line of a label, and beyond the plot."""
 _TITLES = {"cost": "US dollars per attempt", "seconds": "seconds per attempt"}
 _WRITE = {"cost": money, "seconds": duration}
 
@@ -28,7 +31,8 @@ def _price_figure(board: Board, agents: list[BoardAgent], measure: str) -> Figur
     word = board.ranked_by[0]
     write = _WRITE[measure]
     rows: list[Row] = []
-    for agent in agents:
+    labels = number_labels([agent.name for agent in agents], LONGEST_LABEL)
+    for agent, label in zip(agents, labels, strict=True):
         estimate = agent.find(word)
         is_on_front, share = agent.fronts[measure]
         assert estimate is not None
@@ -36,6 +40,7 @@ def _price_figure(board: Board, agents: list[BoardAgent], measure: str) -> Figur
         rows.append(
             {
                 "name": agent.name,
+                "label": label,
                 "price": price,
                 "value": estimate.value,
                 "low": estimate.low,
@@ -50,7 +55,7 @@ def _price_figure(board: Board, agents: list[BoardAgent], measure: str) -> Figur
         (row for row in rows if row["front"] == "on the front"),
         key=lambda row: float(str(row["price"])),
     )
-    names = [str(row["name"]) for row in front]
+    names = [str(row["label"]) for row in front]
     return Figure(
         f"price-{measure}",
         f"{word} against {'cost' if measure == 'cost' else 'time'}",
@@ -76,6 +81,7 @@ def _chart(rows: list[Row], front: list[Row], measure: str, word: str) -> Spec:
     prices = [float(str(row["price"])) for row in rows]
     is_wide = min(prices) > 0 and max(prices) / min(prices) > 8
     scale: Spec = {"nice": True, "zero": not is_wide, "padding": 12}
+    width, height = WIDTH + 40, 260
     if is_wide:
         scale |= {"type": "log"}
     x = field("price:Q", title=_TITLES[measure], scale=scale, axis={"grid": False, "tickCount": 5})
@@ -89,15 +95,44 @@ def _chart(rows: list[Row], front: list[Row], measure: str, word: str) -> Spec:
     step: Spec = {"interpolate": "step-after", "strokeWidth": 1.5, "strokeDash": [4, 3]}
     step |= {"aria": False, "opacity": 0.8}
     dot: Spec = {"filled": True, "size": 60, "opacity": 0.95}
-    text: Spec = {"align": "left", "dx": 7, "dy": -7, "fontSize": 11, "aria": False}
-    labelled = front if len(rows) > _MOST_LABELS else rows
+    text: Spec = {"dy": -7, "fontSize": 11, "aria": False}
+    to_right: Spec = text | {"align": "left", "dx": 7}
+    to_left: Spec = text | {"align": "right", "dx": -7}
+    candidates = [*front[::-1], *(row for row in rows if row not in front)]
+    right, left = _place_labels(candidates, width, height, is_log=is_wide)
     return layer(
         [
             marks(rows, "rule", rule, x=x, y=low, y2="high:Q", color=color),
             marks(front, "line", step, x=x, y=y, color=constant("var(--c3)")),
             marks(rows, "point", dot, x=x, y=y, color=color, description="tip:N"),
-            marks(labelled[:_MOST_LABELS], "text", text, x=x, y=y, text="name:N", color=color),
+            marks(right, "text", to_right, x=x, y=y, text="label:N", color=color),
+            marks(left, "text", to_left, x=x, y=y, text="label:N", color=color),
         ],
-        width=WIDTH + 40,
-        height=260,
+        width=width,
+        height=height,
     )
+
+
+def _place_labels(
+    rows: list[Row], width: float, height: float, *, is_log: bool
+) -> tuple[list[Row], list[Row]]:
+    """The rows with a label to their right, and to their left; one that would overlap has none."""
+    prices = [float(str(row["price"])) for row in rows]
+    prices = [math.log(price) for price in prices] if is_log else prices
+    low = min(prices) if is_log else min(0.0, *prices)
+    reach = max(prices) - low or 1.0
+    taken: list[tuple[float, float, float]] = []
+    sides: tuple[list[Row], list[Row]] = [], []
+    for row, price in zip(rows, prices, strict=True):
+        x, y = width * (price - low) / reach, height * (1 - float(str(row["value"])))
+        length = _CHARACTER * len(str(row["label"]))
+        for side, start in zip(sides, (x + 7, x - 7 - length), strict=True):
+            is_free = all(
+                abs(y - other) > _LINE or start > end or start + length < begin
+                for begin, end, other in taken
+            )
+            if is_free and start >= 0 and start + length <= width + _MARGIN:
+                side.append(row)
+                taken.append((start, start + length, y))
+                break
+    return sides

@@ -17,7 +17,7 @@ import numpy as np
 from passhat._display import counted, some, visible
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
-from passhat.reporting.view import run_labels
+from passhat.reporting.view import number_labels, run_labels
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.paired_comparison import Use, measure_use
 from passhat.stats.compare.pairing import common_tasks, restrict
@@ -44,6 +44,7 @@ _LEAST_SHARED = 0.5
 """A run with less than this share of a board's tasks is not ranked with it."""
 _MOST_SLICE_VALUES = 12
 _NAMED_AGENTS = 3
+_LONGEST_NAME = 60  # in a sentence
 PRICES = ("cost", "seconds")
 
 
@@ -155,10 +156,11 @@ class Board(Plain):
     @property
     def headline(self) -> str:
         """The agents that may be the best, in one sentence."""
-        first = [agent.name for agent in self.agents if agent.ranks[0].best == 1]
+        names = number_labels([agent.name for agent in self.agents], _LONGEST_NAME)
+        first = [names[i] for i, agent in enumerate(self.agents) if agent.ranks[0].best == 1]
         word = self.ranked_by[0]
         if len(self.agents) == 1:
-            return f"{self.agents[0].name} is alone on this board."
+            return f"{names[0]} is alone on this board."
         if len(first) == 1:
             return f"{first[0]} is the best of {len(self.agents)} agents by {word}."
         return (

@@ -61,6 +61,7 @@ def leaderboard_page(leaderboard: Leaderboard, command: str = "") -> str:
             counted(sum(len(board.agents) for board in leaderboard.boards), "agent"),
             counted(len({task for board in boards for task in board.tasks}), "task"),
             counted(sum(a.attempts for b in leaderboard.boards for a in b.agents), "attempt"),
+            *(() if any(map(_has_missing, boards)) else ("none missing",)),
         ],
         figures=[(figure, page_svg(figure)) for board in boards for figure in price_figures(board)],
         sources=[source_table(leaderboard)],
@@ -104,6 +105,10 @@ def _has_letters(board: Board) -> bool:
     return 1 < len(board.groups) <= _MOST_LETTERS
 
 
+def _has_missing(board: Board) -> bool:
+    return any(agent.missing for agent in board.agents)
+
+
 def _measures(board: Board) -> list[str]:
     return [name for name in PRICES if any(name in agent.use for agent in board.agents)]
 
@@ -123,7 +128,8 @@ def _columns(board: Board) -> Iterator[_Column]:
         if any(name in agent.fronts for agent in board.agents):
             asks = "On the Pareto front, and in which share of redraws of the tasks"
             yield _Column(f"front ({unit})", "front", "descending", asks)
-    yield _Column("missing", "missing", "descending", "Attempts without a verdict")
+    if _has_missing(board):
+        yield _Column("missing", "missing", "descending", "Attempts without a verdict")
 
 
 def _others(board: Board) -> list[Metric]:
@@ -173,7 +179,8 @@ def _cells(board: Board, agent: BoardAgent) -> Iterator[dict[str, object]]:
             share = "" if entry is None or entry[1] is None else entry[1] + entry[0]
             is_on_front = entry is not None and entry[0]
             yield {"kind": "front", "text": front_text(entry), "sort": share, "on": is_on_front}
-    yield {"kind": "missing", "text": f"{agent.missing:,}", "sort": agent.missing}
+    if _has_missing(board):
+        yield {"kind": "missing", "text": f"{agent.missing:,}", "sort": agent.missing}
 
 
 def _span(estimate: Estimate | None) -> dict[str, object]:
