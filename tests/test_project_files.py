@@ -84,3 +84,13 @@ def test_what_pages_about_the_source_name_is_there(page: str) -> None:
             assert re.search(rf"^(class )?{word}\b", code, re.MULTILINE), word
         elif re.fullmatch(r"[A-Z]+_[A-Z]+", word) and word != "PASSHAT_":
             assert re.search(rf"^{word} =", code, re.MULTILINE), word
+
+
+def test_the_page_names_the_versions_of_frameworks_that_are_tested() -> None:
+    page = (ROOT / "docs" / "writing-an-agent.md").read_text(encoding="utf-8")
+    pins: dict[str, str] = {}
+    for file in (ROOT / "tests" / "frameworks" / "requirements").glob("*.txt"):
+        pins |= dict(re.findall(r"^([\w-]+)(?:\[\w+\])?==([\d.]+)", file.read_text(), re.M))
+    tested = re.findall(r"^\| [^|]+ \| ([\w-]+) ([\d.]+) \|", page, re.M)
+    assert len(tested) == 13
+    assert {name: pins.get(name) for name, _ in tested} == dict(tested)

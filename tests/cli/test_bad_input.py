@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+
+from passhat.cli.main import cli
 
 Passhat = Callable[..., Any]
 
@@ -46,6 +50,22 @@ CASES = {
     "judge nothere.jsonl -s code:ordercode": "cannot be read: No such file",
     "judge t.csv -s code:ordercode": "line 1: is not JSON",
     "tasks jsonl:nothere.jsonl": "cannot be read: No such file",
+    # options that only passhat read has
+    "report signed.csv --metric mean": "signed.csv --score-range LOWEST..HIGHEST -o runs.jsonl && "
+    "passhat report runs.jsonl --metric mean",
+    "report judges.csv": "passhat read judges.csv --scorer NAME -o runs.jsonl && passhat report",
+    **{
+        line: "passhat read stars.csv --pass-at SCORE --score-range LOWEST..HIGHEST -o runs.jsonl "
+        f"&& passhat {line.replace('stars.csv', 'runs.jsonl')}"
+        for line in (
+            *("report stars.csv", "compare stars.csv", "leaderboard stars.csv -o site"),
+            *("gate stars.csv 'pass^1 >= 0.5'", "history stars.csv", "explain mean stars.csv"),
+            *("figure curves stars.csv -o f.svg", "plan stars.csv --half-width 0.1"),
+            *("forecast stars.csv", "temperature fit stars.csv", "export stars.csv"),
+        )
+    },
+    # options that only another command has
+    "gate t.csv --against other.csv": "passhat gate has no --unpaired; it is an option of compare",
     # k, metrics, levels
     "report t.csv -k 0": "k starts at 1 and ranges go upwards",
     "report t.csv -k x": "'x' is not a k; write 1,2,4 or 1-4",
@@ -136,7 +156,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "maybe.csv").write_text("task,success\na,maybe\n")
     (path / "broken.json").write_text('{"id": 1')
     (path / "folder").mkdir()
+    (path / "other.csv").write_text(TABLE.replace("m,", "m,other-"))
+    rows = "".join(f"a,{score}\nb,{score}\n" for score in range(1, 6))
+    (path / "stars.csv").write_text(f"task,score\n{rows}")
+    (path / "signed.csv").write_text("task,score\na,-0.5\na,0.5\nb,1\nb,0\n")
+    (path / "judges.csv").write_text(
+        "task,scorer,trial,success\n" + "".join(f"a,x,{i},1\na,y,{i},0\n" for i in range(4))
+    )
     return path
+
+
+def _check_options(line: str, message: str) -> None:
+    """Every option that a message names is one of the command that it is written behind.
+
+    Options outside of a command line belong to the command that was typed, unless a command
+    line or a list of owners follows.
+    """
+    denied = set(re.findall(r"has no (--[a-z-]+)", message))
+    lines = re.findall(r"passhat [a-z][^;,\n]*?(?= && |[;,\n]|\. |$)", message)
+    lines = [part for part in lines if " has no --" not in part]
+    for part in lines:
+        assert _flags_in(part) <= _flags_of(part.split()[1:]), part
+        message = message.replace(part, "")
+    explained = denied.union(*map(_flags_in, lines))
+    assert _flags_in(message) - explained <= _flags_of(shlex.split(line))
+
+
+def _flags_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--[a-z-]+", text))
+
+
+def _flags_of(words: list[str]) -> set[str]:
+    context = click.Context(cli)
+    command = cli.get_command(context, words[0])
+    if isinstance(command, click.Group):
+        command = command.commands.get((*words[1:], "")[0])
+    params = command.params if command is not None else []
+    return {"--help"} | {flag for p in params for flag in (*p.opts, *p.secondary_opts)}
 
 
 @pytest.mark.parametrize("line", list(CASES))
@@ -151,6 +207,7 @@ def test_a_mistake_is_one_message_and_exit_code_2(
     assert CASES[line] in " ".join(ended.err.split())
     assert "Traceback" not in ended.err
     assert "Errno" not in ended.err
+    _check_options(line, ended.err)
     made = [path for path in sorted(folder.rglob("*")) if path not in before]
     assert made == [], "a refused command leaves no file behind"
 

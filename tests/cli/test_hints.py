@@ -49,7 +49,9 @@ def test_rows_that_are_lost_come_with_advice_once(
     table.write_text("task,success\na,yes\nb,maybe\nc,perhaps\n", encoding="utf-8")
     assert main(["report", str(table)]) == 4
     printed = capsys.readouterr().err
-    assert printed.count("--pass 'success == WORD'") == 1
+    assert printed.count("state it: --pass 'success == WORD'") == 1
+    line = f"Write: passhat read {table} --pass 'success == WORD' -o runs.jsonl && passhat report"
+    assert printed.count(line) == 1
     assert "line 4" in printed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,7 @@ def test_a_run_without_an_answer_has_no_rate_on_any_screen(
 ) -> None:
     assert run_agent("boom", store) == 4
     _, printed = run_main(capsys, "runs", "--store", store)
-    assert " 2 – 0 " in printed
-    assert "no answers" in printed
+    assert re.search(r" 2 – (\d\d-\d\d \S+ )?no answers", printed)
     code, printed = run_main(capsys, "gate", store, "pass^1 >= 0.5")
     assert code == 3
     assert "pass^1 is –: no attempt gave an answer: 2 exceptions (KeyError:" in printed

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dashboard.conftest import served
+from tests.dashboard.conftest import TOKENS, served
 
+from passhat.dashboard.guard import Access
 from passhat.store import open_store
 
 Passhat = Callable[..., Any]
@@ -41,11 +42,38 @@ def test_no_store_and_no_address(passhat: Passhat, tmp_path: Path) -> None:
     assert "is not an address of this machine" in ended.err
 
 
-def test_other_machines_need_the_token(tmp_path: Path) -> None:
+def test_a_browser_is_started_with_a_ticket(
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its arguments are in the list of processes, so they do not hold the token."""
     path = str(tmp_path / "s.db")
     open_store(path).close()
-    with served(path, "--host", "0.0.0.0") as address:
-        plain, _, token = address.partition("?token=")
+    addresses: list[str] = []
+    tickets: list[set[str]] = []
+
+    def serve(
+        _store: str, access: Access, *_: object, ready: Callable[[], None], **__: object
+    ) -> None:
+        ready()
+        tickets.append(access.tickets)
+
+    monkeypatch.setattr("passhat.dashboard.app.serve", serve)
+    monkeypatch.setattr("webbrowser.open", addresses.append)
+    ended = passhat("view", "--store", path, "--open")
+    printed = ended.out.splitlines()[0].rpartition("?token=")[2]
+    (address,) = addresses
+    assert len(printed) > 20
+    assert printed not in address
+    assert tickets == [{address.partition("?token=")[2]}]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_everybody_needs_the_token(tmp_path: Path, host: str) -> None:
+    """On this machine, too: agents reach its ports."""
+    path = str(tmp_path / "s.db")
+    open_store(path).close()
+    with served(path, "--host", host) as plain:
+        token = TOKENS[plain]
         assert len(token) > 20
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{plain}runs.json")

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
@@ -135,9 +136,13 @@ def client(stored: Stored) -> Iterator[TestClient]:
         yield found
 
 
+TOKENS: dict[str, str] = {}
+"""Of the dashboards that are served now, by address."""
+
+
 @contextmanager
 def served(store: str, *options: str, folder: Path | None = None) -> Iterator[str]:
-    """``passhat view`` in a process of its own; yields its address, and Ctrl-C ends it cleanly."""
+    """``passhat view`` in a process of its own; yields its address without the token."""
     process = subprocess.Popen(
         [sys.executable, "-m", "passhat", "view", "--store", store, *options],
         stdout=subprocess.PIPE,
@@ -147,9 +152,13 @@ def served(store: str, *options: str, folder: Path | None = None) -> Iterator[st
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert process.stdout is not None
+    address = ""
     try:
-        yield process.stdout.readline().rpartition(" ")[2].strip()
+        printed = process.stdout.readline().rpartition(" ")[2].strip()
+        address, _, TOKENS[printed.partition("?")[0]] = printed.partition("?token=")
+        yield address
     finally:
+        TOKENS.pop(address, None)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
@@ -161,6 +170,21 @@ def view(stored: Stored) -> Iterator[str]:
     """The address of a real dashboard over the store, without a slash at the end."""
     with served(stored.place) as address:
         yield address.rstrip("/")
+
+
+@pytest.fixture
+def browser_page(browser_page: Callable[..., Any]) -> Callable[..., Any]:
+    """Signed in at every dashboard that is served."""
+
+    def open_(address: str, **options: Any) -> Any:
+        cookies = [
+            {"name": f"passhat-token-{urlsplit(url).port}", "value": token, "url": url}
+            | {"httpOnly": True, "sameSite": "Lax"}
+            for url, token in TOKENS.items()
+        ]
+        return browser_page(address, cookies=cookies, **options)
+
+    return open_
 
 
 Served = Callable[..., str]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import re
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,66 @@ def test_the_token_opens_and_leaves_the_address(guarded: TestClient) -> None:
     assert guarded.get("/runs?q=beta").status_code == 200
     elsewhere = guarded.get(f"//evil.example/x?token={TOKEN}", headers={"cookie": ""})
     assert not elsewhere.headers.get("location", "/").startswith("//")
+
+
+def test_dashboards_on_two_ports_keep_their_own_cookies(stored: Stored) -> None:
+    """A browser sends the cookies of 127.0.0.1 to each of its ports."""
+    tokens = {8000: "of-the-first", 8001: "of-the-second"}
+    jar: dict[str, str] = {}
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(
+                TestClient(
+                    make_app(stored.place, Access("127.0.0.1", token)),
+                    base_url=f"http://127.0.0.1:{port}",
+                    follow_redirects=False,
+                )
+            )
+            for port, token in tokens.items()
+        ]
+        for client, token in zip(clients, tokens.values(), strict=True):
+            jar |= client.get(f"/?token={token}").cookies
+        header = "; ".join(f"{name}={value}" for name, value in jar.items())
+        for client in clients:
+            client.cookies.clear()
+            assert client.get("/runs.json").status_code == 401
+            assert client.get("/runs.json", headers={"cookie": header}).status_code == 200
+        crossed = {"cookie": f"passhat-token-8000={tokens[8001]}"}
+        assert clients[0].get("/runs.json", headers=crossed).status_code == 401
+
+
+def test_a_crawl_without_the_token_reads_nothing(stored: Stored) -> None:
+    """As an agent under evaluation would: every link that a signed-in browser sees."""
+    app = make_app(stored.place, Access("127.0.0.1", TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        pages = ["/", f"/runs/{stored.a}", f"/runs/{stored.a}/attempts"]
+        pages += [f"/runs/{stored.a}/attempt/retail/011/1"]
+        links = {
+            link
+            for page in pages
+            for link in re.findall(
+                r'(?:href|src)="(/[^"#]*)"', client.get(page, headers=bearer).text
+            )
+        }
+        assert len(links) > 20
+        for link in [*pages, *links]:
+            answer = client.get(html.unescape(link))
+            assert answer.status_code == 401, link
+            assert answer.text.startswith("A token is required")
+
+
+def test_a_ticket_signs_in_once(stored: Stored) -> None:
+    access = Access("127.0.0.1", TOKEN)
+    access.tickets.add("a-ticket")
+    app = make_app(stored.place, access)
+    with TestClient(app, base_url="http://127.0.0.1:8000", follow_redirects=False) as client:
+        bearer = {"authorization": "Bearer a-ticket"}
+        assert client.get("/runs.json", headers=bearer).status_code == 401
+        assert client.get("/?token=a-ticket").status_code == 303
+        assert client.get("/runs.json").status_code == 200
+        client.cookies.clear()
+        assert client.get("/?token=a-ticket").status_code == 401
 
 
 @pytest.mark.parametrize(

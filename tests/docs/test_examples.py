@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from tests.docs.preloaded import preloaded_command
 
 from kept_ports import kept_port
 
@@ -29,7 +30,9 @@ BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of(
+    page: Path, command_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     names: dict[str, object] = {}
@@ -38,7 +41,7 @@ def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
             if file := re.search(r'title="([^"]+)"', rest):
                 (tmp_path / file[1]).write_text(body, encoding="utf-8")
             elif language == "console":
-                _run_console(body, tmp_path)
+                _run_console(body, tmp_path, command_folder)
             elif language == "python" and ">>>" in body:
                 _run_python(body, names, page.name)
             elif language == "python":
@@ -55,12 +58,23 @@ def _with_free_ports(text: str) -> Iterator[str]:
         yield PORT.sub(lambda found: free[found[0]], text)
 
 
-def _run_console(body: str, folder: Path) -> None:
+@pytest.fixture(scope="module")
+def command_folder() -> Iterator[Path]:
+    with preloaded_command() as folder:
+        yield folder
+
+
+def _run_console(body: str, folder: Path, command_folder: Path) -> None:
     for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
+        # What runs in the background is killed by its number: that is the installed program's.
+        is_server = re.search(r"(?<![&>])&(?![&>\d])", command)
+        folders = [] if is_server else [str(command_folder)]
         environment = {
             **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(
+                [*folders, str(Path(sys.executable).parent), os.environ["PATH"]]
+            ),
             "COLUMNS": "80",
             "XDG_CACHE_HOME": str(folder / "cache"),
             "PASSHAT_TAU2": str(ROOT / "tests" / "integrations" / "tau2" / "checkout"),

@@ -13,6 +13,7 @@ from passhat.cli.shared.options import (
     ReadingOptions,
     exit_code,
     full_option,
+    look_at_attempts,
     sources_or_store,
     term_options,
 )
@@ -78,7 +79,7 @@ def command(
     from passhat.reporting.terminal import render_terminal
     from passhat.stats.estimate import metric
 
-    needs = Needs(attempts=False, measures=False, answers=False)
+    needs = Needs(attempts=look_at_attempts(metrics), measures=False, answers=False)
     runs = ReadingOptions({}).read(sources_or_store(sources, store_path), needs=needs)
     words = [metric(word) for word in metrics]
     history = build_history(runs, suite=suite, agent=agent, metrics=words, terms=terms)

@@ -19,11 +19,11 @@ from passhat.cli.shared.run_settings import JudgingOptions, judging_options
 from passhat.errors import InvalidValue, ReadError
 
 if TYPE_CHECKING:
-    from passhat.judging.audit import Audited
     from passhat.judging.bench import Bench
-    from passhat.judging.samples import Sample
+    from passhat.reporting.audit import Audited
     from passhat.stats.outcomes import Run
     from passhat.store import Ended, Store, StoredJudgement
+    from passhat.suites.code_samples import Sample
 
 __all__ = ["audit_run", "show_judged", "show_stored"]
 
@@ -71,7 +71,7 @@ def _matches(selector: str, task: str, number: object) -> bool:
 
 
 def _in_file(path: str) -> Iterator[_Shown]:
-    from passhat.judging.code_suites import json_lines
+    from passhat.suites.code_files import json_lines
 
     for _, row in json_lines(path):
         success, judges = row.get("success"), row.get("judges")
@@ -142,8 +142,7 @@ def audit_run(
     outputs: tuple[Output, ...],
 ) -> ExitCode:
     """Print a sample of a stored run or of a file of results."""
-    from passhat.judging.audit import agreement, audit_sample
-    from passhat.reporting.audit import audit_as_json, audit_as_markdown
+    from passhat.reporting.audit import agreement, audit_as_json, audit_as_markdown, audit_sample
     from passhat.store import open_store
 
     if Path(word).is_file():
@@ -172,7 +171,7 @@ def audit_run(
 
 def read_stored_verdicts(store: Store, run: str) -> list[Audited]:
     """Every attempt of a run that has a verdict, with the agent's answer."""
-    from passhat.judging.audit import Audited
+    from passhat.reporting.audit import Audited
     from passhat.stats.outcomes import Verdict
 
     attempts = []
@@ -212,8 +211,8 @@ def _words(ended: Ended) -> tuple[StoredJudgement, bool | None]:
 
 def read_result_verdicts(path: str) -> list[Audited]:
     """Every row with a verdict of a file that ``passhat judge -o`` wrote."""
-    from passhat.judging.audit import Audited
-    from passhat.judging.code_suites import json_lines
+    from passhat.reporting.audit import Audited
+    from passhat.suites.code_files import json_lines
 
     attempts = []
     for line, row in json_lines(path):
@@ -341,9 +340,9 @@ def command(
             raise click.UsageError("results go to a file or to --store, not to both.")
         store_path = None  # PASSHAT_STORE applies only where no file is named
 
-    from passhat.judging.code_suites import read_code_suite
-    from passhat.judging.samples import read_samples
     from passhat.stats.outcomes import MissingReason
+    from passhat.suites.code_files import read_code_suite
+    from passhat.suites.code_samples import read_samples
 
     tasks = read_code_suite(suite)
     if mutants:
@@ -378,7 +377,7 @@ def _judge_run(
 ) -> Run:
     """The run, from the store or from the file of results; prints the number of reused rows."""
     if store_path is None:
-        from passhat.judging.results import judge_samples
+        from passhat.suites.code_results import judge_samples
 
         results = judge_samples(bench, samples, source, out)
         if results.resumed:

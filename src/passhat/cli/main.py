@@ -16,7 +16,7 @@ import click
 from passhat._display import visible
 from passhat._version import __version__
 from passhat.cli.shared.commands import Group
-from passhat.cli.shared.corrections import correct_second_command
+from passhat.cli.shared.corrections import complete_hint, correct_second_command
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import forget_standard_output
 from passhat.errors import PasshatError
@@ -164,8 +164,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.USAGE
     except PasshatError as error:
         click.echo(f"passhat: {visible(error.message)}", err=True)
-        if hint := correct_second_command(cli, words) or hint_text(error):
-            click.echo(f"  {visible(hint)}", err=True)
+        hint = correct_second_command(cli, words) or hint_text(error)
+        for line in filter(None, (hint, *complete_hint(cli, words, hint))):
+            click.echo(f"  {visible(line)}", err=True)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)

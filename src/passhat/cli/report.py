@@ -106,7 +106,7 @@ def command(
     kinds = {output.form for output in outputs}
     handed_on = [output for output in outputs if output.form not in ("html", "md", "csv", "json")]
     with_details = as_json_text or not kinds.isdisjoint(("html", "json"))
-    needs = Needs(attempts=look_at_attempts(metrics), measures=False)
+    needs = Needs(attempts=look_at_attempts(metrics), measures=False, scores=True)
     if with_details:
         needs = needs_of_page(metrics, page="html" in kinds, transcripts=transcripts)
     if handed_on:

@@ -12,10 +12,12 @@ from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from passhat.store import Store
 
-_GAP = 2
-"""Columns between two cells."""
+_TEXTS = ("run", "agent", "suite", "started", "status")
+"""Columns that hold words, not numbers."""
 
 
 @click.command(
@@ -49,7 +51,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     if as_json_text:
         click.echo(as_json({"runs": to_data(runs)}), nl=False)
         return ExitCode.OK
-    # At 80 columns ids, counts and times stay whole; long names of agents and suites are cut.
+    # Ids, counts and times stay on one line; long names of agents and suites go on in the next.
     header = ("run", "agent", "suite", "made", "pass", "missing", "started", "status")
     rows = []
     listed = [run for run in runs if not run.is_fresh]
@@ -63,11 +65,17 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
         counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
         rows.append([run.id, run.name or run.agent, run.suite, *counts, start_time, status])
     console = Console()
-    others = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    room = console.width - sum(others) + others[1] + others[2] - _GAP * len(header)
-    for row in rows:
-        row[1:3] = _cut_to(row[1], row[2], room)
-    table = plain_table(header, rows, left=(0, 1, 2, 6, 7), whole=range(len(header)))
+    # A column that says nothing, and the time on a narrow screen, leave their room to the names.
+    is_missing = any(run.missing for run in listed)
+    shown = [i for i, name in enumerate(header) if name != "missing" or is_missing]
+    if _width([header, *rows], shown) > console.width:
+        shown.remove(header.index("started"))
+    table = plain_table(
+        [header[i] for i in shown],
+        [[row[i] for i in shown] for row in rows],
+        left=[at for at, i in enumerate(shown) if header[i] in _TEXTS],
+        whole=[at for at, i in enumerate(shown) if header[i] not in ("agent", "suite")],
+    )
     click.echo(capture(console, lambda: [table]), nl=False)
     if len(listed) < len(runs):
         fresh = f"{counted(len(runs) - len(listed), 'run')} of fresh attempts"
@@ -82,16 +90,9 @@ def _task_mean(store: Store, run: str) -> float:
     return float((counts.c[has_score] / counts.n[has_score]).mean()) if has_score.any() else 0.0
 
 
-def _cut_to(agent: str, suite: str, room: int) -> tuple[str, str]:
-    """Both names in so many columns; a short one leaves its room to the other."""
-    half = max(8, room // 2)
-    first = max(half, room - len(suite))
-    second = max(half, room - len(agent))
-    return _cut(agent, first), _cut(suite, second)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _width(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
+    """The columns of a screen that a table takes, with two between cells."""
+    return sum(2 + max(len(row[at]) for row in rows) for at in columns)
 
 
 @click.command(

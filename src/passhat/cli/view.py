@@ -26,7 +26,7 @@ from passhat.cli.shared.exits import ExitCode
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="Where to listen; other machines then need the token that is printed.",
+    help="Where to listen, as in 0.0.0.0; the printed address has the token.",
 )
 @click.option(
     "--allow-host",
@@ -47,7 +47,7 @@ def command(
 ) -> ExitCode:
     """Show the runs of a store in a browser, live while attempts finish.
 
-    Serves this machine only, unless --host is given. Ctrl-C ends it.
+    Serves this machine only, unless --host is given. The printed address opens it. Ctrl-C ends it.
     """
     import secrets
     import socket
@@ -59,15 +59,18 @@ def command(
 
     # Opened once for writing: a store of an older version is brought up to date.
     open_store(store_path, must_exist=True, read_only=True).close()
-    token = "" if is_loopback(host) else secrets.token_urlsafe(24)
+    # Here, too: an agent that is being evaluated reaches this machine's ports, and would read the
+    # hidden tests and other attempts.
+    token = secrets.token_urlsafe(24)
+    is_shared = not is_loopback(host)
     here = socket.gethostname()
-    access = Access(host, token, (*names, here) if token else names)
+    access = Access(host, token, (*names, here) if is_shared else names)
     listening = listen(host, port)
     address = address_of(listening, access)
 
     def ready() -> None:
         click.echo(f"dashboard of {without_password(store_path)}: {address}")
-        if token:
+        if is_shared:
             click.echo(f"from other machines: {address_of(listening, access, here)}", err=True)
             click.echo("anyone with this address can read every conversation", err=True)
         click.echo("Ctrl-C ends it", err=True)
@@ -75,7 +78,9 @@ def command(
         if open_browser:
             import webbrowser
 
-            webbrowser.open(address)
+            ticket = secrets.token_urlsafe(24)
+            access.tickets.add(ticket)
+            webbrowser.open(address.replace(token, ticket))
 
     try:
         with listening:

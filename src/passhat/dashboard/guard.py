@@ -24,7 +24,6 @@ from passhat.errors import PasshatError
 
 __all__ = ["Access", "Forbidden", "Guard", "NotFound", "is_loopback", "read_form"]
 
-_COOKIE = "passhat-token"
 _MOST_BYTES = 64 * 1024
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HEADERS = {
@@ -60,12 +59,15 @@ class Access:
         Further host names by which it may be called.
     csrf : str
         Secret in every form of our own pages.
+    tickets : set of str
+        Each stands for the token once: what a browser is started with is in the list of processes.
     """
 
     host: str = "127.0.0.1"
     token: str = ""
     names: Sequence[str] = ()
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    tickets: set[str] = field(default_factory=set)
 
     def may_be_called(self, host: str) -> bool:
         """Return whether a Host header is one of ours.
@@ -165,7 +167,9 @@ class Guard:
         changes = scope["method"] not in _SAFE_METHODS
         if (changes or not self._pages) and (refusal := self._refusal(scope, headers, changes)):
             return refusal
-        if not self._access.token or self._is_token(_token_of(headers, cookies=self._pages)):
+        if not self._access.token or self._is_token(
+            _token_of(headers, _cookie_name(scope) if self._pages else "")
+        ):
             return self._app
         if not changes and scope["path"] in self._open_paths:
             return self._app
@@ -173,16 +177,18 @@ class Guard:
         if (
             self._pages
             and scope["method"] == "GET"
-            and self._is_token("".join(query.pop("token", [])))
+            and self._may_sign_in("".join(query.pop("token", [])))
         ):
             # One slash: a path that begins with two would lead to another host.
             path, rest = f"/{scope['path'].lstrip('/')}", urlencode(query, doseq=True)
             response = RedirectResponse(f"{path}{'?' if rest else ''}{rest}", 303)
             # Lax: an address that a colleague sent opens at once; forms are checked by themselves.
-            response.set_cookie(_COOKIE, self._access.token, httponly=True, samesite="lax")
+            response.set_cookie(
+                _cookie_name(scope), self._access.token, httponly=True, samesite="lax"
+            )
             return response
         return PlainTextResponse(
-            f"A token is required: use the address that {self._command} printed, or send "
+            f"A token is required: open the address that {self._command} printed, or send "
             "Authorization: Bearer TOKEN.\n",
             status_code=401,
             headers={"www-authenticate": "Bearer"},
@@ -207,20 +213,31 @@ class Guard:
             )
         return None
 
+    def _may_sign_in(self, given: str) -> bool:
+        if given in self._access.tickets:
+            self._access.tickets.remove(given)
+            return True
+        return self._is_token(given)
+
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._access.token.encode())
 
 
-def _token_of(headers: Headers, *, cookies: bool) -> str:
+def _cookie_name(scope: Scope) -> str:
+    """With the port: browsers send the cookies of one host to all of its ports."""
+    return f"passhat-token-{(scope.get('server') or ('', 0))[1]}"
+
+
+def _token_of(headers: Headers, cookie: str) -> str:
     """The token of a request: in the header that programs send, or in the cookie of a browser."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return value.strip()
-    if not cookies:
+    if not cookie:
         return ""
     jar: SimpleCookie = SimpleCookie()
     jar.load(headers.get("cookie", ""))
-    return jar[_COOKIE].value if _COOKIE in jar else ""
+    return jar[cookie].value if cookie in jar else ""
 
 
 async def read_form(request: Request, access: Access) -> dict[str, str]:

@@ -125,15 +125,15 @@ def explain_failure(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgeme
     if category is FailureCategory.TRUNCATED:
         tokens = last.output_tokens or last.limit
         notes.append("cut at the token limit" + (f" ({tokens:g} tokens)" if tokens else ""))
-    elif last.stop_raw.lower() in INVALID_CALLS:
+    elif last.stop_raw.lower() in INVALID_CALLS or last.empty == "no valid call":
         category = FailureCategory.FORMAT_ERROR
-        notes.append(f"the model wrote a tool call that is not valid ({last.stop_raw})")
+        notes.append(f"the model wrote no valid tool call ({last.stop_raw or last.stop})")
     elif last.stop == StopReason.OTHER and last.stop_raw:
         category = FailureCategory.UNKNOWN_FAILURE
         notes.append(f"the answer ended as {last.stop_raw!r}, a reason that passhat does not know")
     elif category is not None:
         notes.append(f"{category} by the model or its provider ({last.stop_raw or last.stop})")
-    if last.empty:
+    if last.empty in ("empty", "thinking only"):
         thinking = f" ({last.reasoning_tokens:g} tokens)" if last.reasoning_tokens else ""
         notes.append(
             f"the answer is thinking only{thinking}"

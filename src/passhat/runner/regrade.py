@@ -23,7 +23,6 @@ from typing import Any
 from passhat._serialize import Plain
 from passhat.errors import ReadError, shorten
 from passhat.judging.bench import Bench
-from passhat.judging.samples import Sample, printable
 from passhat.judging.verdict import CodeVerdict
 from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
@@ -32,6 +31,7 @@ from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, Ended, JudgementSource, RunRecord, Store, StoredJudgement
 from passhat.store.labels import choose_anchors, save_anchor
 from passhat.suites.base import REMARKS, Episode, Judgement, Suite, Task, Turn
+from passhat.suites.code_samples import Sample, printable
 
 __all__ = [
     "VARIANTS",

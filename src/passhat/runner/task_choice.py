@@ -181,11 +181,11 @@ def digest_selection(suite: Suite, chosen: Sequence[Task]) -> str:
 
 def refuse_pair(suite: Suite, agent: Agent) -> None:
     """Refuse to mix a suite of another harness with other agents, or its agents with others."""
-    if suite.has_workspaces and (isinstance(agent, ChatAgent) or agent.name.startswith("a2a:")):
-        # Files of a workspace do not travel over A2A: the agent could only talk about them.
+    if suite.has_workspaces and isinstance(agent, ChatAgent):
         raise InvalidValue(
             f"{agent.name!r} answers with text, and {suite.name} needs an agent that edits files.",
-            hint="Name a program, as in -a 'command:claude -p {prompt}', or a Python function.",
+            hint="Name a program, as in -a 'command:claude -p {prompt}', a Python function, or an "
+            "A2A agent that returns files.",
         )
     needs, is_for = suite.harness, agent.harness
     if needs == is_for:

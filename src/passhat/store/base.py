@@ -414,6 +414,10 @@ class Store(ABC):
         """Seconds, steps, tokens and cost of every finished attempt, as numbers."""
         return counting.load_measures(self._stream, self._key(run))
 
+    def load_scores(self, run: str) -> MeasureColumns | None:
+        """The score of every finished attempt, as numbers; ``None`` where none was recorded."""
+        return counting.load_scores(self._stream, self._key(run))
+
     def count_same_answers(self, run: str) -> tuple[int, int]:
         """Tasks with several answers, and those where every attempt gave the same one."""
         return counting.count_same_answers(self._db, self._key(run))

@@ -65,8 +65,9 @@ _ALIKE = (
 )
 
 _JUDGED = "SELECT 1 FROM judgements WHERE run = ? LIMIT 1"
+_SCORED = "SELECT 1 FROM attempts WHERE run = ? AND score IS NOT NULL LIMIT 1"
 _TAKEN = (
-    f"SELECT task, verdict, {', '.join(MEASURES)} FROM {{attempts}} "
+    "SELECT task, verdict, {names} FROM {attempts} "
     "WHERE run = ? AND verdict IS NOT NULL ORDER BY task, number"
 )
 
@@ -207,11 +208,22 @@ def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
 
 def load_measures(stream: Stream, run: int) -> MeasureColumns:
     """Measures of every finished attempt, with its newest verdict; in the order of the tasks."""
+    return _load_columns(stream, run, MEASURES)
+
+
+def load_scores(stream: Stream, run: int) -> MeasureColumns | None:
+    """The score of every finished attempt, in the order of the tasks; ``None`` without any."""
+    has_scores = any(True for _ in stream(_SCORED, (run,), 1))
+    return _load_columns(stream, run, ("score",)) if has_scores else None
+
+
+def _load_columns(stream: Stream, run: int, names: Sequence[str]) -> MeasureColumns:
     keys, verdicts = array("q"), array("b")
-    columns = [array("d") for _ in MEASURES]
+    columns = [array("d") for _ in names]
     # The view costs a look-up each, and most runs have no later judgement.
     has_judgements = any(True for _ in stream(_JUDGED, (run,), 1))
-    statement = _TAKEN.format(attempts="judged" if has_judgements else "attempts")
+    table = "judged" if has_judgements else "attempts"
+    statement = _TAKEN.format(names=", ".join(names), attempts=table)
     for block in stream(statement, (run,), _BLOCK):
         task, verdict, *cells = zip(*block, strict=True)
         keys.extend(task)
@@ -235,7 +247,7 @@ def load_measures(stream: Stream, run: int) -> MeasureColumns:
         _array(verdicts, np.int8)[rows],
         {
             name: _array(column, np.float64)[rows]
-            for name, column in zip(MEASURES, columns, strict=True)
+            for name, column in zip(names, columns, strict=True)
         },
     )
 

@@ -5,21 +5,32 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-__all__ = ["correct_command", "correct_extra_words", "correct_option", "correct_second_command"]
+__all__ = [
+    "complete_hint",
+    "correct_command",
+    "correct_extra_words",
+    "correct_option",
+    "correct_second_command",
+]
 
 _REMOVED = {"config": "run --show-config"}
 """Commands of earlier versions, and what replaces them."""
 _SOURCES = ("sources", "source", "against")
 _COLUMN_FLAGS = ("--map", "--pass-at", "--scorer")
 """Options about the columns of the source, which what `read` writes no longer has."""
+_MANY = 6
+"""So many commands are not listed as those that have an option."""
 _SLICES = ("by", "cluster")
 _SOURCE = re.compile(r"latest(~\d+)?$|[a-z_]+:|.*\.(csv|jsonl?|parquet|eval|db|gz|zst)$")
+_COMMAND_LINE = re.compile(r"passhat [a-z-]+(?:[^;,.]|[.](?! |$))*")
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?:[ =]('[^']*'|[^\s;,():'-][^\s;,()']*))?")
+"""An option in a hint, and the word after it, which may be its value."""
 _METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^]")
 
 
@@ -72,6 +83,64 @@ def correct_second_command(root: click.Group, words: Sequence[str]) -> str:
     latest = " ".join(["passhat", first, "latest", *map(_quote, rest)])
     other = f", or {latest} for the newest run" if second in ("run", "runs") else ""
     return f"{second} is a command, too. Did you mean: {line}{other}?"
+
+
+def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[str]:
+    """Command lines for the options of a hint that the command that was typed does not have.
+
+    Most commands have few options for reading; ``passhat read`` has all of them.
+    """
+    if "--" not in hint:
+        return []
+    ctx = click.Context(root, info_name="passhat")
+    commands = dict(_all_commands(ctx))
+    name = next((n for n in (" ".join(words[:2]), *words[:1]) if n in commands), None)
+    if name is None:
+        return []
+    command, reader = commands[name], commands["read"]
+    own_flags, reading_flags = _all_flags(command), _all_flags(reader)
+    arguments = list(words[len(name.split()) :])
+    ctx = click.Context(command, parent=ctx, info_name=name)
+    lines = []
+    reads = any(param.name in _SOURCES for param in command.params)
+    for options in _option_groups(_COMMAND_LINE.sub("", hint)):
+        lacking = options.keys() - own_flags
+        elsewhere = lacking - (reading_flags if reads else set())
+        owners = [other for other, one in commands.items() if lacking <= _all_flags(one)]
+        if elsewhere and owners:
+            flags = ", ".join(flag for flag in options if flag in lacking)
+            where = f"; it is an option of {', '.join(owners)}" if len(owners) < _MANY else ""
+            lines.append(f"(passhat {name} has no {flags}{where}.)")
+        elif lacking and not elsewhere:
+            pairs = (_option_words(reader, flag, value) for flag, value in options.items())
+            reading_words = [word for pair in pairs for word in pair]
+            steps = _read_first(command, ctx, [*arguments, *reading_words]) or [
+                ["passhat", "read", "SOURCE", *reading_words, "-o", "runs.jsonl"]
+            ]
+            lines.append(f"Write: {_join_lines(steps, ' && ')}")
+    return lines
+
+
+def _option_groups(text: str) -> Iterator[dict[str, str]]:
+    """Options that a text names one right after the other, with the word that follows each."""
+    group: dict[str, str] = {}
+    end = None
+    for match in _FLAG.finditer(text):
+        if group and match.start() != end:
+            yield group
+            group = {}
+        group[match[1]] = (match[2] or "").strip("'").rstrip(".")
+        end = match.end() + 1
+    if group:
+        yield group
+
+
+def _option_words(command: click.Command, flag: str, value: str) -> list[str]:
+    """An option with its value, or with the placeholder that the help shows."""
+    param = next((param for param in command.params if flag in _flags(param)), None)
+    if not isinstance(param, click.Option):
+        return []
+    return [flag] if param.is_flag else [flag, value or param.metavar or "VALUE"]
 
 
 def correct_extra_words(
@@ -238,8 +307,11 @@ def _usage(
     ctx: click.Context, problem: str, *lines: Sequence[str], joint: str = "\n  or: "
 ) -> click.UsageError:
     """A problem and the command lines that were probably meant."""
-    texts = [" ".join([first, *map(_quote, words)]) for first, *words in lines]
-    return click.UsageError(f"{problem} Write:\n  {joint.join(texts)}", ctx)
+    return click.UsageError(f"{problem} Write:\n  {_join_lines(lines, joint)}", ctx)
+
+
+def _join_lines(lines: Iterable[Sequence[str]], joint: str) -> str:
+    return joint.join(" ".join([first, *map(_quote, words)]) for first, *words in lines)
 
 
 def _quote(word: str) -> str:

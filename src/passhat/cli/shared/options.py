@@ -17,6 +17,7 @@ import click
 
 from passhat._display import visible
 from passhat.cli.shared.commands import setting
+from passhat.cli.shared.corrections import complete_hint
 from passhat.cli.shared.exits import ExitCode, hint_text
 
 if TYPE_CHECKING:
@@ -435,7 +436,7 @@ def needs_of_page(words: Iterable[str], *, page: bool, transcripts: bool | None)
 
     order = look_at_attempts(words)
     up_to = None if order or transcripts else PAGE_ATTEMPTS
-    return Needs(attempts=page or order, spread=True, attempts_up_to=up_to)
+    return Needs(attempts=page or order, spread=True, scores=True, attempts_up_to=up_to)
 
 
 def choose_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
@@ -510,10 +511,20 @@ def exit_code(runs: Iterable[Run]) -> ExitCode:
         if len(of_source) > _MOST_LOSSES:
             click.echo(f"  and {len(of_source) - _MOST_LOSSES:,} more", err=True)
         for hint in dict.fromkeys(hint_text(loss) for loss in of_source if loss.hint):
-            click.echo(f"  {hint}", err=True)
+            for line in (hint, *_command_lines(hint)):
+                click.echo(visible(f"  {line}"), err=True)
     context = click.get_current_context(silent=True)
     has_refusal = context is not None and context.meta.get(_REFUSED)
     return ExitCode.INCOMPLETE if losses or has_refusal else ExitCode.OK
+
+
+def _command_lines(hint: str) -> list[str]:
+    """Command lines for the options of a hint that this command does not have."""
+    context = click.get_current_context(silent=True)
+    root = context and context.find_root()
+    if root is None or not isinstance(root.command, click.Group):
+        return []
+    return complete_hint(root.command, root.obj or (), hint)
 
 
 def forget_standard_output() -> None:
