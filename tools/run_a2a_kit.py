@@ -1,19 +1,20 @@
-"""Run the A2A project's test kit (a2aproject/a2a-tck) against passhat, from a local checkout.
+"""Run the A2A project's test kit (a2aproject/a2a-tck) against passhat, from local checkouts.
 
     git clone -b 0.3.x https://github.com/a2aproject/a2a-tck kit-0.3
     git clone -b 1.0-dev https://github.com/a2aproject/a2a-tck kit-1.0
-    python -m venv kit-venv && kit-venv/bin/pip install ./kit-0.3 ./kit-1.0 pytest-timeout
-    python tools/run_a2a_kit.py kit-0.3 --kit-python kit-venv/bin/python
-    python tools/run_a2a_kit.py kit-1.0 --kit-python kit-venv/bin/python
+    python -m venv kit-0.3/.venv && kit-0.3/.venv/bin/pip install ./kit-0.3 pytest-timeout
+    python -m venv kit-1.0/.venv && kit-1.0/.venv/bin/pip install ./kit-1.0
+    python tools/run_a2a_kit.py kit-0.3 kit-1.0 --write
 
-Both agents that we ship are started on free ports, tested and stopped. Every failure has to be in
+The agents are started on free ports, tested and stopped. Every failure has to be in
 ``tools/a2a_kit_failures.toml`` with its reason; the others are printed, and the exit code is 1.
+``--write`` writes the tables of docs/a2a.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import re
 import subprocess
 import sys
@@ -25,12 +26,23 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from kept_ports import kept_port
 
 ROOT = Path(__file__).resolve().parents[1]
 REASONS = ROOT / "tools" / "a2a_kit_failures.toml"
+PAGE = ROOT / "docs" / "a2a.md"
+RESULTS = "<!-- results of the kits -->", "<!-- end of results -->"
+NAMES = {
+    "serve": "`passhat serve`",
+    "white": "white agent",
+    "kit": "kit agent",
+    "bare": "kit agent, `--bare`",
+}
+AGENTS = {"0.3": ("serve", "white"), "1.0": ("serve", "white", "kit", "bare")}
 START_SECONDS = 60
 
 
@@ -39,8 +51,9 @@ def command(agent: str, port: int, python: str, folder: str) -> list[str]:
     if agent == "serve":
         store = f"{folder}/store.db"
         return [python, "-m", "passhat", "serve", "--port", str(port), "--store", store]
-    if agent == "kit":
-        return [python, str(ROOT / "tools" / "a2a_kit_agent.py"), str(port)]
+    if agent in ("kit", "bare"):
+        flags = ["--bare"] if agent == "bare" else []
+        return [python, str(ROOT / "tools" / "a2a_kit_agent.py"), str(port), *flags]
     # The kit talks about nothing in particular; the demo agents answer at their desk only.
     Path(folder, "echo.py").write_text("def answer(text):\n    return f'You said: {text}'\n")
     return [python, "-m", "passhat", "white", "python:echo:answer", "--port", str(port)]
@@ -86,10 +99,11 @@ def kit_version(checkout: Path) -> str:
 
 
 def run_kit(checkout: Path, python: str, url: str, report: Path, more: list[str]) -> None:
-    """Run the kit's tests for JSON-RPC, the transport that passhat speaks."""
+    """Run the kit's tests, for every transport that the agent's card names."""
     kit = [python, "-m", "pytest", "-q", "--tb=short", f"--junitxml={report}", "-p", "no:randomly"]
     if kit_version(checkout) == "1.0":
-        kit += ["tests/compatibility/", f"--sut-host={url}", "--transport=jsonrpc"]
+        kit += ["tests/compatibility/", f"--sut-host={url}"]
+        kit += [f"--compatibility-report={report}"]
     else:
         kit += ["tests/mandatory/", "tests/optional/", f"--sut-url={url}"]
         kit += ["--test-scope=all", "--transports=jsonrpc"]
@@ -98,19 +112,28 @@ def run_kit(checkout: Path, python: str, url: str, report: Path, more: list[str]
 
 
 def results(report: Path) -> dict[str, str]:
-    """What every test came to, by its name."""
+    """What every test came to, by its name. A failure that the kit expects is one."""
     found = {}
     for case in ET.parse(report).iter("testcase"):
         name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
-        kinds = {child.tag for child in case}
+        kinds = {"failure" if child.get("type") == "pytest.xfail" else child.tag for child in case}
         found[name] = next((k for k in ("failure", "error", "skipped") if k in kinds), "passed")
     return found
 
 
-def headline(output: Path) -> list[str]:
-    """The kit's own summary, as it prints it: lines with a share of requirements."""
-    lines = (re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in output.open())
-    return [line for line in lines if re.search(r"\d%", line) and "[" not in line]
+def requirements(report: Path) -> dict[str, str]:
+    """What every requirement came to; the kit of version 0.3 does not say so."""
+    by_name = report.with_suffix(".json")
+    if not by_name.exists():
+        return {}
+    listed = json.loads(by_name.read_text(encoding="utf-8"))["per_requirement"]
+    return {name: entry["status"] for name, entry in listed.items()}
+
+
+def headline(output: Path) -> str:
+    """The kit's own figure, as it prints it; the kit of version 0.3 prints none."""
+    found = re.search(r"OVERALL COMPATIBILITY: (\S+%)", output.read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 def unreached(report: Path) -> Counter[str]:
@@ -127,62 +150,174 @@ def unreached(report: Path) -> Counter[str]:
     return reasons
 
 
-def explained(version: str, agent: str) -> set[str]:
-    """The failures that stay, with a reason, for one kit and one agent."""
+def reasons(version: str, agent: str) -> dict[str, str]:
+    """The failures that stay, each with its reason, for one kit and one agent."""
     listed = tomllib.loads(REASONS.read_text(encoding="utf-8"))["failure"]
     return {
-        name
+        name: entry["reason"]
         for entry in listed
         if entry["kit"] == version and agent in entry["agents"]
         for name in entry["tests"]
     }
 
 
+@dataclass(frozen=True)
+class Result:
+    """What a kit found in an agent."""
+
+    version: str
+    agent: str
+    counts: Counter[str]
+    failed: tuple[str, ...]
+    headline: str
+    requirements: dict[str, str]
+    unreached: Counter[str]
+
+    @property
+    def unexplained(self) -> list[str]:
+        known = reasons(self.version, self.agent)
+        return [name for name in self.failed if name not in known]
+
+    def describe(self) -> Iterator[str]:
+        new = self.unexplained
+        yield (
+            f"kit {self.version}, {self.agent}: {self.counts['passed']} passed, "
+            f"{len(self.failed)} failed ({len(self.failed) - len(new)} explained), "
+            f"{self.counts['skipped']} skipped"
+        )
+        if self.headline:
+            yield f"  the kit says: {self.headline}"
+        if self.requirements:
+            yield f"  requirements: {dict(Counter(self.requirements.values()))}"
+        for reason, count in self.unreached.most_common():
+            yield f"  not reached, {count} times: {reason}"
+        for name in self.failed:
+            yield f"  {'UNEXPLAINED' if name in new else 'explained'} {name}"
+        for name in sorted(reasons(self.version, self.agent).keys() - set(self.failed)):
+            yield f"  listed, but it passes or is gone: {name}"
+
+    @property
+    def row(self) -> str:
+        cells = [
+            *(self.version, NAMES[self.agent], f"{self.counts['passed']:,}"),
+            *(f"{len(self.failed)}", f"{len(self.unexplained)}", f"{self.counts['skipped']}"),
+            *(f"{self.unreached.total()}", self.headline),
+        ]
+        return f"| {' | '.join(cells)} |"
+
+
+def reached_lines(found: list[Result]) -> list[str]:
+    """How many of the requirements at least one agent was tested for, and which ones not."""
+    states: dict[str, set[str]] = {}
+    for result in found:
+        for name, state in result.requirements.items():
+            states.setdefault(name, set()).add(state)
+    if not states:
+        return []
+    passed = [name for name, seen in states.items() if "PASS" in seen]
+    untested = sorted(name for name, seen in states.items() if seen == {"NOT TESTED"})
+    skipped = sorted(name for name, seen in states.items() if not seen - {"NOT TESTED", "SKIPPED"})
+    failed = sorted(states.keys() - set(passed) - set(skipped))
+    unreached = sorted(set(skipped) - set(untested))
+    families = sorted({name.rpartition("-")[0] for name in untested})
+    return [
+        f"Of the {len(states)} requirements of the kit 1.0, {len(untested)} have no test in it "
+        f"({', '.join(families)}). Of the other {len(states) - len(untested)}, {len(passed)} are "
+        f"passed by at least one of the agents, {len(failed)} failed for a reason below "
+        f"({', '.join(failed) or 'none'}), and {len(unreached)} not reached"
+        f"{' (' + ', '.join(unreached) + ')' if unreached else ''}.",
+    ]
+
+
+def tables(found: list[Result], commits: list[str]) -> str:
+    """The part of the page that the kits' runs fill."""
+    lines = [
+        f"Measured on {date.today():%d %B %Y}, all categories, commits {' and '.join(commits)}:",
+        "",
+        "| kit | agent | passed | failed | of them unexplained | skipped "
+        "| state not reached | the kit's headline |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *(result.row for result in found),
+        "",
+        *(reached_lines(found)),
+        "",
+        "Failures that stay (`tools/a2a_kit_failures.toml` names the tests; another failure makes "
+        "the tool end with 1):",
+        "",
+        "| kit | agent | tests | reason |",
+        "| --- | --- | ---: | --- |",
+    ]
+    stay: Counter[tuple[str, str, str]] = Counter()
+    for result in found:
+        known = reasons(result.version, result.agent)
+        stay.update(
+            (result.version, result.agent, known[name]) for name in result.failed if name in known
+        )
+    merged: dict[tuple[str, int, str], list[str]] = {}
+    for (version, agent, reason), count in stay.items():
+        merged.setdefault((version, count, reason), []).append(agent)
+    lines += [
+        f"| {version} | {', '.join(agents)} | {count} | {reason} |"
+        for (version, count, reason), agents in merged.items()
+    ]
+    return "\n".join(lines)
+
+
+def write_page(text: str) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(RESULTS[0])
+    _, _, after = rest.partition(RESULTS[1])
+    PAGE.write_text(f"{before}{RESULTS[0]}\n{text}\n{RESULTS[1]}{after}", encoding="utf-8")
+
+
+def run_agent(checkout: Path, agent: str, told: argparse.Namespace, folder: Path) -> Result:
+    version = kit_version(checkout)
+    report = (folder / f"{version}-{agent}.xml").resolve()
+    # The kit runs in its own folder; a link to an interpreter stays a link.
+    python = str(Path(told.kit_python or checkout / ".venv" / "bin" / "python").absolute())
+    with started(agent, told.python) as url:
+        run_kit(checkout, python, url, report, told.kit_option)
+    ended = results(report)
+    return Result(
+        version,
+        agent,
+        Counter(ended.values()),
+        tuple(sorted(name for name, how in ended.items() if how in ("failure", "error"))),
+        headline(report.with_suffix(".txt")),
+        requirements(report),
+        unreached(report),
+    )
+
+
+def commit(checkout: Path) -> str:
+    asked = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    short = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return f"{short} ({kit_version(checkout)})"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("checkout", type=Path, help="a checkout of a2aproject/a2a-tck")
-    parser.add_argument(
-        "--kit-python",
-        # The kit runs in its own folder; a link to an interpreter stays a link.
-        type=lambda word: str(Path(word).absolute()) if os.sep in word else word,
-        default=sys.executable,
-        help="Python with the kit's needs",
-    )
+    parser.add_argument("checkouts", type=Path, nargs="+", help="checkouts of a2aproject/a2a-tck")
+    parser.add_argument("--kit-python", help="Python with the kit's needs (CHECKOUT/.venv)")
     parser.add_argument("--python", default=sys.executable, help="Python with passhat[a2a]")
-    parser.add_argument("--agent", choices=["serve", "white", "kit"], action="append")
+    parser.add_argument("--agent", choices=list(NAMES), action="append")
     parser.add_argument("--reports", type=Path, help="folder for the kit's reports")
     parser.add_argument("--kit-option", action="append", default=[], help="for the kit's pytest")
+    parser.add_argument("--write", action="store_true", help="write the tables of docs/a2a.md")
     told = parser.parse_args()
-    version = kit_version(told.checkout)
     folder = told.reports or Path(tempfile.mkdtemp(prefix="a2a-kit-"))
     folder.mkdir(parents=True, exist_ok=True)
-    unexplained = 0
-    for agent in told.agent or ["serve", "white", "kit"]:
-        report = (folder / f"{version}-{agent}.xml").resolve()
-        with started(agent, told.python) as url:
-            run_kit(told.checkout, told.kit_python, url, report, told.kit_option)
-        ended = results(report)
-        counts = Counter(ended.values())
-        known = explained(version, agent)
-        failed = sorted(name for name, how in ended.items() if how in ("failure", "error"))
-        new = [name for name in failed if name not in known]
-        unexplained += len(new)
-        print(
-            f"kit {version}, {agent}: {counts['passed']} passed, {len(failed)} failed "
-            f"({len(failed) - len(new)} explained), {counts['skipped']} skipped"
-        )
-        for line in headline(report.with_suffix(".txt")):
-            print(f"  the kit says: {line}")
-        for reason, count in unreached(report).most_common():
-            print(f"  not reached, {count} times: {reason}")
-        for name in failed:
-            print(f"  {'UNEXPLAINED' if name in new else 'explained'} {name}")
-        for name in sorted(known - set(failed)):
-            print(f"  listed, but it passes or is gone: {name}")
-    print(f"reports in {folder}")
-    return 1 if unexplained else 0
+    found = []
+    for checkout in told.checkouts:
+        for agent in told.agent or AGENTS[kit_version(checkout)]:
+            found.append(run_agent(checkout, agent, told, folder))
+            print(*found[-1].describe(), sep="\n", flush=True)
+    print(*reached_lines(found), f"reports in {folder}", sep="\n")
+    if told.write:
+        write_page(tables(found, [commit(checkout) for checkout in told.checkouts]))
+    return 1 if any(result.unexplained for result in found) else 0
 
 
 if __name__ == "__main__":

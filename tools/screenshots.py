@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -64,15 +64,19 @@ def _dashboard(browser: Browser, command: list[str], folder: str) -> None:
         [*command, "view", "--store", "demo.db"], cwd=folder, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    address = process.stdout.readline().rpartition(" ")[2].strip().rstrip("/")
-    with urlopen(f"{address}/runs.json") as answer:
+    printed = process.stdout.readline().rpartition(" ")[2].strip()
+    address, token = printed.split("/?token=")
+    headers = {"Authorization": f"Bearer {token}"}
+    with urlopen(Request(f"{address}/runs.json", headers=headers)) as answer:
         runs = {
             letter: run["id"] for letter, run in zip("ab", json.load(answer)["runs"], strict=True)
         }
     for run in runs.values():
-        urlopen(f"{address}/runs/{run}.csv").close()
+        urlopen(Request(f"{address}/runs/{run}.csv", headers=headers)).close()
     for name, scheme, width, height, at in DASHBOARD:
-        _photograph(browser, address + at.format(**runs), "h1", name, scheme, width, height)
+        path = at.format(**runs)
+        where = f"{address}{path}{'&' if '?' in path else '?'}token={token}"
+        _photograph(browser, where, "h1", name, scheme, width, height)
     process.send_signal(signal.SIGINT)
     process.communicate()
 
