@@ -19,8 +19,8 @@ from passhat import Outcomes, Protocol, Run, compare, exact, read
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
 from passhat.reporting.figures.article import SHAPES_OF_DIFFICULTY, parse_shape
-from passhat.reporting.figures.base import specification
-from passhat.reporting.figures.lines import round_ticks, spread_labels
+from passhat.reporting.figures.drawing import round_ticks
+from passhat.reporting.figures.lines import spread_labels
 from passhat.reporting.task_changes import task_changes
 
 Passhat = Callable[..., Any]
@@ -70,7 +70,7 @@ def temperatures() -> Material:
 def test_figures_of_a_temperature_fit(name: str, temperatures: Material, vega_lite: Any) -> None:
     figure = make_figure(name, temperatures)
     assert figure is not None
-    assert vega_lite.is_valid(json.loads(json.dumps(specification(figure))))
+    assert vega_lite.is_valid(json.loads(json.dumps(figure.chart)))
     assert "data-tip=" in page_svg(figure)
     assert all(len(row) == len(figure.header) for row in figure.rows)
 
@@ -81,7 +81,7 @@ def test_every_figure_has_words_numbers_and_a_named_picture(
 ) -> None:
     figure = make_figure(name, graded if name in OF_SCORES else material)
     assert figure is not None
-    assert vega_lite.is_valid(json.loads(json.dumps(specification(figure))))
+    assert vega_lite.is_valid(json.loads(json.dumps(figure.chart)))
     assert figure.sentence.endswith(".")
     assert figure.rows
     assert all(len(row) == len(figure.header) for row in figure.rows)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from passhat.reporting.figures.drawing import round_ticks
 from passhat.reporting.figures.lines import (
     Panel,
     Scale,
     decade_scale,
     k_scale,
     panel,
-    round_ticks,
     spread_labels,
 )
 from passhat.reporting.figures.vega_lite import constant, field, layer, marks, stack

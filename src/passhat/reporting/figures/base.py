@@ -7,13 +7,13 @@ points.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
-from typing import Any
 
+from passhat.errors import MissingExtra
+from passhat.reporting.figures.drawing import draw
 from passhat.reporting.figures.vega_lite import Spec, field
 from passhat.reporting.view import RunReport, run_labels
 
@@ -31,7 +31,6 @@ __all__ = [
     "figure_bytes",
     "labels_of",
     "page_svg",
-    "specification",
 ]
 
 WIDTH, HEIGHT = 350, 230
@@ -87,106 +86,34 @@ def _shorten(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
 
 
-def specification(figure: Figure, *, paper: bool = False) -> Spec:
-    """The chart as Vega-Lite, with the look that all charts share."""
-    import json
-
-    chart = {**figure.chart, "config": _look()}
-    if not paper:
-        return chart
-    text = json.dumps(chart)
-    for variable, color in _ON_PAPER.items():
-        text = text.replace(variable, color)
-    on_paper: Spec = json.loads(text)
-    return on_paper
-
-
 def figure_bytes(figure: Figure, form: str) -> bytes:
     """The figure as a file for a paper, on white: ``svg``, ``png`` or ``pdf``."""
-    import vl_convert
-
-    chart = specification(figure, paper=True)
-    chart["config"]["background"] = "white"
-    chart["description"] = f"{figure.title}. {figure.description}"
+    drawn, width, height = draw(figure.chart, figure.name)
+    for variable, color in _ON_PAPER.items():
+        drawn = drawn.replace(variable, color)
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" role="img">'
+        f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
+        f'<rect width="100%" height="100%" fill="white"/>{drawn}</svg>'
+    )
+    if form == "svg":
+        return svg.encode()
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingExtra(f"a figure as {form.upper()} (not as SVG)", extra="figures") from None
     if form == "png":
-        return vl_convert.vegalite_to_png(chart, scale=_PIXELS_PER_POINT)
-    if form == "pdf":
-        return vl_convert.vegalite_to_pdf(chart)
-    return vl_convert.vegalite_to_svg(chart).encode()
+        return vl_convert.svg_to_png(svg, scale=_PIXELS_PER_POINT)
+    return vl_convert.svg_to_pdf(svg)
 
 
 def page_svg(figure: Figure) -> str:
     """The figure as an SVG element, with a description and hover values in ``data-tip``."""
-    import vl_convert
-
-    svg = vl_convert.vegalite_to_svg(specification(figure))
-    svg = _EMPTY.sub("", svg)
-    svg = _UNNEEDED.sub("", svg)
-    svg = re.sub(r'(<g[^>]*) aria-label="[^"]*"', r"\1", svg)
-    svg = svg.replace(" aria-label=", " data-tip=")
-    svg = _GEOMETRY.sub(lambda match: _LONG.sub(_round_match, match[0]), svg)
-    svg = _rename_ids(svg, figure.name)
-    head = (
-        f'<title id="{figure.name}-title">{escape(figure.title)}</title>'
-        f'<desc id="{figure.name}-desc">{escape(figure.description)}</desc>'
-    )
-    opening = re.compile(r"<svg [^>]*width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
-    size = opening.match(svg)
-    if size is None:  # pragma: no cover - vl-convert always writes both
-        return svg
-    width, height = size.groups()
+    drawn, width, height = draw(figure.chart, figure.name)
     return (
-        f'<svg viewBox="0 0 {width} {height}" style="--width:{width}px" role="img" '
-        f'aria-labelledby="{figure.name}-title {figure.name}-desc">{head}{svg[size.end() :]}'
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" style="--width:{width:.0f}px" role="img" '
+        f'aria-labelledby="{figure.name}-title {figure.name}-desc">'
+        f'<title id="{figure.name}-title">{escape(figure.title)}</title>'
+        f'<desc id="{figure.name}-desc">{escape(figure.description)}</desc>{drawn}</svg>'
     )
-
-
-_EMPTY = re.compile(r'<path class="(?:background|foreground)"[^>]*d="(?:M0,0h0v0h0Z)?"[^>]*/>')
-_UNNEEDED = re.compile(
-    r' (?:aria-hidden|role|aria-roledescription|pointer-events|class|font-family)="[^"]*"'
-    r'| opacity="1"'
-)
-_GEOMETRY = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
-_LONG = re.compile(r"-?\d+\.\d{2,}")
-
-
-def _rename_ids(drawn: str, name: str) -> str:
-    """Rename clip paths after the figure: a page has many figures, and ids must differ."""
-    new_ids: dict[str, str] = {}
-    for old in re.findall(r'id="(clip\d+)"', drawn):
-        new_ids.setdefault(old, f"{name}-clip-{len(new_ids) + 1}")
-    return re.sub(r"\bclip\d+\b", lambda match: new_ids.get(match[0], match[0]), drawn)
-
-
-def _round_match(match: re.Match[str]) -> str:
-    return f"{float(match[0]):.1f}".removesuffix(".0")
-
-
-def _look() -> dict[str, Any]:
-    text = {"labelColor": "var(--faint)", "titleColor": "var(--ink)", "titleFontWeight": "normal"}
-    return {
-        "background": "transparent",
-        "font": "sans-serif",
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "gridColor": "var(--line)",
-            "domainColor": "var(--faint)",
-            "tickColor": "var(--faint)",
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titlePadding": 8,
-            "domain": False,
-            "ticks": False,
-            "labelPadding": 6,
-        },
-        "title": {
-            "color": "var(--ink)",
-            "fontSize": 13,
-            "fontWeight": "normal",
-            "anchor": "start",
-            "offset": 10,
-        },
-        "text": {"fontSize": 12},
-        "concat": {"spacing": 26},
-    }

@@ -8,15 +8,15 @@ from math import ceil, floor, log10
 from typing import Any
 
 from passhat.reporting.figures.base import COLORS, DASHES, HEIGHT, SHAPES, WIDTH
+from passhat.reporting.figures.drawing import round_ticks
 from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks
 
-__all__ = ["Panel", "Scale", "decade_scale", "k_scale", "panel", "round_ticks", "spread_labels"]
+__all__ = ["Panel", "Scale", "decade_scale", "k_scale", "panel", "spread_labels"]
 
 _LINEAR_UP_TO = 16
 _MOST_TICKS = 9
 _GAP = 15
 """Pixels between two labels at least."""
-_WANTED_TICKS = 7
 _MARGIN = 7
 """Pixels beyond the first and the last point, so that neither is cut off."""
 _DECADE_MARGIN = 1.25
@@ -58,22 +58,6 @@ class Scale:
         if self.form.endswith("%"):
             return f".{max(digits - 2, 0)}%"
         return f"{'+' if self.form.startswith('+') else ''},.{digits}f"
-
-
-def round_ticks(low: float, high: float) -> tuple[tuple[float, ...], int]:
-    """About five round numbers between two ends, and the digits that distinguish them.
-
-    Examples
-    --------
-    >>> round_ticks(0, 0.013)
-    ((0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.012), 3)
-    """
-    rough = (high - low) / _WANTED_TICKS
-    power = 10.0 ** floor(log10(rough))
-    step = next(step for factor in (1, 2, 5, 10) if (step := factor * power) >= rough * 0.999)
-    digits = max(0, -floor(log10(step) + 1e-9))
-    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-    return tuple(round(i * step, digits) for i in range(first, last + 1)), digits
 
 
 @dataclass(frozen=True, slots=True)
