@@ -20,6 +20,9 @@ def main() -> None:
     params.n_ctx = 2048
     params.n_parallel = 2
     params.port = 0
+    # Threads of one computation wait for each other in a loop: two of them on two busy processors
+    # took 10 seconds for an answer of 14 tokens, one takes a fraction of a second.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
