@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from passhat.errors import InvalidValue
 from passhat.store import open_store
 
 Passhat = Callable[..., Any]
@@ -69,6 +70,64 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
         "openai",
         403,
         {"error": {"code": "unsupported_country_region_territory", "message": "not supported"}},
+        ACCOUNT,
+    ),
+    "a proxy that asks for a password": ("openai", 407, "", ACCOUNT),
+    "an error of Google, in a list": (
+        "openai",
+        400,
+        [{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}],
+        ACCOUNT,
+    ),
+    "too long at the first request": (
+        "openai",
+        400,
+        {"error": {"message": "too many tokens", "code": "context_length_exceeded"}},
+        ("failed", "agent_error"),
+    ),
+    "llama.cpp: too long at the first request": (
+        "openai",
+        400,
+        {"error": {"code": 400, "message": "the request exceeds the available context size"}},
+        ("failed", "agent_error"),
+    ),
+    "anthropic: too long at the first request": (
+        "anthropic",
+        400,
+        {
+            "error": {
+                "type": "invalid_request_error",
+                "message": "prompt is too long: 9 > 8 maximum",
+            }
+        },
+        ("failed", "agent_error"),
+    ),
+    "gemini: too long at the first request": (
+        "gemini",
+        400,
+        {
+            "error": {
+                "message": "The input token count (9) exceeds the maximum number of tokens (8)."
+            }
+        },
+        ("failed", "agent_error"),
+    ),
+    "gemini: a wrong key, in a list": (
+        "gemini",
+        400,
+        [{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}],
+        ACCOUNT,
+    ),
+    "anthropic: a limit of one's own": (
+        "anthropic",
+        400,
+        {"error": {"message": "You have reached your specified API usage limits."}},
+        ACCOUNT,
+    ),
+    "anthropic: disabled": (
+        "anthropic",
+        400,
+        {"error": {"message": "This organization has been disabled."}},
         ACCOUNT,
     ),
     "openai plain": ("openai", 200, chat(YES), PASSED),
@@ -499,7 +558,9 @@ def stream(*events: Any, end: str = "data: [DONE]\n\n") -> str:
 
 
 def delta(text: str | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
-    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+    change: dict[str, Any] = {"content": text}
+    change |= {name: more.pop(name) for name in ("tool_calls", "function_call") if name in more}
+    choice = {"index": 0, "delta": change, "finish_reason": finish}
     return {"id": "c1", "model": "small-2", "choices": [choice], **more}
 
 
@@ -759,6 +820,125 @@ WIRE: dict[str, tuple[str, int, dict[str, str], bytes, tuple[str, str]]] = {
         json.dumps(chat(YES, error=None)).encode(),
         PASSED,
     ),
+    "usage details in a list": (
+        *("openai", 200, {}),
+        json.dumps(chat(YES, usage={**USAGE, "prompt_tokens_details": [1]})).encode(),
+        PASSED,
+    ),
+    "usage details in words": (
+        *("openai", 200, {}),
+        json.dumps(chat(YES, usage={**USAGE, "completion_tokens_details": "none"})).encode(),
+        PASSED,
+    ),
+    "no empty lines between events": (
+        *("openai", 200, EVENTS),
+        STREAM.replace(b"\n\n", b"\n"),
+        PASSED,
+    ),
+    "lines that end as on old Macs": (
+        *("openai", 200, EVENTS),
+        STREAM.replace(b"\n", b"\r"),
+        PASSED,
+    ),
+    "a stream of lines of JSON": (
+        *("openai", 200, {"content-type": "application/x-ndjson"}),
+        STREAM.replace(b"data: [DONE]", b"").replace(b"data: ", b""),
+        PASSED,
+    ),
+    "a stream with a choice that is null": (
+        *("openai", 200, EVENTS),
+        stream({"choices": [None]}, delta("yes"), delta(None, "stop"), LAST_USAGE).encode(),
+        PASSED,
+    ),
+    "a stream that ends with the whole message": (
+        *("openai", 200, EVENTS),
+        stream(delta("y"), chat(YES), end="").encode(),
+        PASSED,
+    ),
+    "a method that is not allowed": ("openai", 405, {}, b"Method Not Allowed", BROKEN),
+    "headers that a proxy finds too large": ("openai", 431, {}, b"", BROKEN),
+    "a bad request by a page": ("openai", 400, PAGE, b"<html>400 Bad Request</html>", BROKEN),
+    "a broken server beside a bad request": (
+        *("openai", 400, {}),
+        b'{"error": {"message": "no such template", "type": "api_error"}}',
+        ("failed", "agent_error"),
+    ),
+    "throttled by AWS, as a bad request": (
+        *("anthropic", 400, {"x-amzn-errortype": "ThrottlingException:http://internal/"}),
+        b'{"message": "Rate exceeded"}',
+        BUSY,
+    ),
+    "a guardrail of AWS": (
+        *("anthropic", 200, {}),
+        json.dumps(
+            claude(
+                [{"type": "text", "text": "Sorry."}],
+                **{"amazon-bedrock-guardrailAction": "INTERVENED"},
+            )
+        ).encode(),
+        ("failed", "filtered"),
+    ),
+    "anthropic: a stream without the start of its block": (
+        *("anthropic", 200, EVENTS),
+        stream(STARTED, piece("y"), piece("es"), ENDED, {"type": "message_stop"}, end="").encode(),
+        PASSED,
+    ),
+    "gemini: a stream in a list": (
+        *("gemini", 200, {}),
+        json.dumps([gemini([{"text": "y"}], ""), gemini([{"text": "es"}])]).encode(),
+        PASSED,
+    ),
+    "gemini: an answer in a list": (
+        *("gemini", 200, {}),
+        json.dumps([gemini([{"text": "yes"}])]).encode(),
+        PASSED,
+    ),
+    "gemini: an error in a list behind 200": (
+        *("gemini", 200, {}),
+        b'[{"error": {"code": 503, "status": "UNAVAILABLE", "message": "overloaded"}}]',
+        BUSY,
+    ),
+    "gemini: too often, in a list": (
+        *("gemini", 429, {}),
+        b'[{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow"}}]',
+        BUSY,
+    ),
+    "gemini: an image that is cited": (
+        *("gemini", 200, {}),
+        json.dumps(gemini([{"text": "no"}], "IMAGE_RECITATION")).encode(),
+        ("failed", "filtered"),
+    ),
+    "responses: a stream whose last event has no output": (
+        *("openai-responses", 200, EVENTS),
+        stream(
+            {"type": "response.output_text.delta", "delta": "yes"},
+            {"type": "response.output_item.done", "item": said("yes")},
+            {"type": "response.completed", "response": response([])},
+            end="",
+        ).encode(),
+        PASSED,
+    ),
+    "responses: a stream of text alone": (
+        *("openai-responses", 200, EVENTS),
+        stream(
+            {"type": "response.output_text.delta", "delta": "yes"},
+            {"type": "response.done", "response": response([])},
+            end="",
+        ).encode(),
+        PASSED,
+    ),
+    "responses: output_text alone": (
+        *("openai-responses", 200, {}),
+        json.dumps(response(None, output_text="yes")).encode(),
+        PASSED,
+    ),
+    "responses: too many calls of tools": (
+        *("openai-responses", 200, {}),
+        json.dumps(
+            response([said("no")], "incomplete", incomplete_details={"reason": "max_tool_calls"})
+        ).encode(),
+        ("failed", "unknown_failure"),
+    ),
     "a conflict": ("openai", 409, {}, b'{"error": {"message": "conflict"}}', BROKEN),
     "too early": ("openai", 425, {}, b'{"error": {"message": "too early"}}', BROKEN),
     "timed out by the server": ("openai", 408, {}, b'{"error": {"message": "timeout"}}', BROKEN),
@@ -841,6 +1021,14 @@ WIRE: dict[str, tuple[str, int, dict[str, str], bytes, tuple[str, str]]] = {
 }
 
 
+PLAIN_ANSWERS = {
+    "openai": chat(YES),
+    "anthropic": claude([{"type": "text", "text": "yes"}]),
+    "gemini": gemini([{"text": "yes"}]),
+    "openai-responses": response([said("yes")]),
+}
+
+
 def group_of(behavior: str) -> tuple[str, bool]:
     """Behaviors that one run can show: one format, with streams or without."""
     kind, _, _, body, _ = WIRE[behavior]
@@ -854,11 +1042,14 @@ def test_on_the_wire(
     """One run with a task for every behavior: what one attempt meets does not touch the others."""
     names = [name for name in WIRE if group_of(name) == (kind, streams)]
     tasks = [{"id": f"t{i}", "prompt": f"<{i}>", "answer": "yes"} for i in range(len(names))]
-    (questions / "tasks.jsonl").write_text("\n".join(map(json.dumps, tasks)))
+    first = {"id": "a", "prompt": "<first>", "answer": "yes"}
+    (questions / "tasks.jsonl").write_text("\n".join(map(json.dumps, [first, *tasks])))
 
     def answer(_path: str, body: Any) -> tuple[int, dict[str, str], bytes]:
-        (number,) = re.findall(r"<(\d+)>", json.dumps(body))
-        _, status, headers, text, _ = WIRE[names[int(number)]]
+        number = re.findall(r"<(\d+)>", json.dumps(body))
+        if not number:  # the address is known to work
+            return 200, {}, json.dumps(PLAIN_ANSWERS[kind]).encode()
+        _, status, headers, text, _ = WIRE[names[int(number[0])]]
         return status, headers, text
 
     with serve(lambda _body: None) as (url, server):
@@ -866,6 +1057,7 @@ def test_on_the_wire(
         base = url if kind == "anthropic" else f"{url}/v1"
         ended = passhat(
             *("run", "-s", "jsonl:tasks.jsonl", "-n", "1", "--set", "retries=0", "--keep-going"),
+            *("--jobs", "1", "--set", "give_up_after=99"),
             *("-a", f"{kind}:small@{base}{'?max_output_tokens=32000' if streams else ''}"),
         )
     assert "Traceback" not in ended.err
@@ -895,6 +1087,156 @@ def test_calls_in_a_stream_are_put_together() -> None:
     ]
     calls = read_completion(merge_chunks(chunks)).calls
     assert [(call.name, call.arguments) for call in calls] == [("find", '{"a": 1}'), ("list", "{}")]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # Gemini's compatible server and Ollama: every call has the index 0.
+        [(0, "a", "find", '{"a": 1}'), (0, "b", "list", "{}")],
+        [(None, "a", "find", '{"a": 1}'), (None, "b", "list", "{}")],
+        [(None, None, "find", '{"a": 1}'), (None, None, "list", "{}")],
+        # The name again with every piece.
+        [(0, "a", "find", '{"a'), (0, "a", "find", '": 1}'), (1, "b", "list", "{}")],
+        # Old versions of vLLM: another id for every piece.
+        [(0, "a", "find", '{"a'), (0, "x", None, '": 1}'), (1, "b", "list", "{}")],
+        [("0", "a", "fi", ""), ("0", None, "nd", '{"a": 1}'), ("1", "b", "list", None)],
+        [(0, "a", "find", {"a": 1}), (1, "b", "list", {})],
+    ],
+    ids=["index-0", "no-index", "no-ids", "name-repeated", "ids-change", "pieces", "objects"],
+)
+def test_calls_of_servers_that_number_them_badly(parts: list[tuple[Any, ...]]) -> None:
+    from passhat.agents.openai import merge_chunks, read_completion
+
+    chunks: list[dict[str, Any]] = [
+        delta(tool_calls=[{"index": i, "id": id_, "function": {"name": name, "arguments": text}}])
+        for i, id_, name, text in parts
+    ]
+    calls = read_completion(merge_chunks([*chunks, delta(None, "tool_calls")])).calls
+    assert [(call.name, call.arguments) for call in calls] == [("find", '{"a": 1}'), ("list", "{}")]
+
+
+def test_a_call_of_before_there_were_tools_is_read_in_a_stream() -> None:
+    from passhat.agents.openai import merge_chunks, read_completion
+
+    chunks = [
+        delta(function_call={"name": "find", "arguments": ""}),
+        delta(function_call={"arguments": '{"a": 1}'}),
+        delta(None, "function_call"),
+    ]
+    (call,) = read_completion(merge_chunks(chunks)).calls
+    assert (call.name, call.arguments) == ("find", '{"a": 1}')
+
+
+ROOMS = {
+    "vllm": "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum "
+    "context length is 2048 tokens and your request has 100 input tokens (4096 > 2048 - 100).",
+    "openai": "This model's maximum context length is 2048 tokens. However, you requested 4196 "
+    "tokens (100 in the messages, 4096 in the completion).",
+    "sglang": "Requested token count exceeds the model's maximum context length of 2,048 tokens. "
+    "You requested a total of 4,196 tokens: 100 tokens from the input messages and 4,096 tokens "
+    "for the completion.",
+    "anthropic": "input length and `max_tokens` exceed context limit: 100 + 4096 > 2048, decrease "
+    "input length or `max_tokens` and try again",
+    "tgi": "`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 100 `inputs` tokens and "
+    "4096 `max_new_tokens`",
+}
+
+
+@pytest.mark.parametrize("server", ROOMS)
+def test_a_limit_that_does_not_fit_beside_the_conversation_is_lowered_and_said(
+    questions: Path, passhat: Passhat, serve: Serve, answer: Any, refusal: Any, server: str
+) -> None:
+    """The limit is passhat's own: no task fails for it, and the run goes on."""
+    del questions
+
+    def script(body: dict[str, Any]) -> Any:
+        too_much = "yes? 3" in json.dumps(body) and body["max_tokens"] > 1_948
+        return refusal(400, message=ROOMS[server]) if too_much else answer("yes")
+
+    with serve(script) as (url, asked):
+        ended = passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:small@{url}/v1", "-n", "1"),
+        )
+    assert ended.code == 0, ended.err
+    assert sorted(body["max_tokens"] for body in asked.requests) == [1_948, *[4_096] * 5]
+    assert "1 call had to allow fewer than 4,096 tokens" in ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        refused, made = store.calls(run.id, "t3", 1)
+    assert (refused["limit"], made["limit"]) == (4_096, 1_948)
+    assert refused["error"]
+
+
+def test_an_answer_without_end_is_not_held_in_memory(
+    questions: Path, passhat: Passhat, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del questions
+    monkeypatch.setattr("passhat.agents.chat._LARGEST_ANSWER", 100_000)
+    big = gzip.compress(json.dumps(chat({"content": "y" * 200_000})).encode())
+    with serve(lambda _body: None) as (url, server):
+        server.answer = lambda _path, _body: (200, GZIP, big)
+        passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:small@{url}/v1", "-n", "1"),
+            *("--set", "retries=0", "--keep-going"),
+        )
+    with open_store() as store:
+        (run,) = store.runs()
+        attempt = store.attempt(run.id, "t0", 1)
+    assert attempt is not None
+    assert attempt.why == "infrastructure"
+    assert "over 100,000 bytes" in attempt.detail
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached"),
+    [
+        ({**USAGE, "prompt_tokens_details": {"cached_tokens": 4}}, 4),
+        ({**USAGE, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 6}, 4),
+        ({**USAGE, "cached_tokens": 4}, 4),
+        ({**USAGE, "prompt_tokens_details": None, "cached_tokens": 99}, 10),
+        ({"prompt_tokens": 10**30, "completion_tokens": 5}, None),
+    ],
+    ids=["openai", "deepseek", "moonshot", "more-than-all", "absurd"],
+)
+def test_cached_tokens_are_read_where_servers_write_them(
+    usage: dict[str, Any], cached: int | None
+) -> None:
+    from passhat.agents.openai import read_completion
+
+    tokens = read_completion(chat(YES, usage=usage)).tokens
+    assert (None if tokens is None else tokens.cached) == cached
+
+
+def test_costs_are_read_in_every_form() -> None:
+    from passhat.agents.anthropic import read_message
+    from passhat.agents.openai import read_completion, read_response
+
+    usage = {"input_tokens": 1, "output_tokens": 1, "cost": 0.25}
+    assert read_response({**response([said("yes")]), "usage": usage}).cost == 0.25
+    assert read_message({**claude("yes"), "usage": usage}).cost == 0.25
+    object_cost = {"cost": {"total_cost": 0.25}}
+    assert read_completion(chat(YES, usage=object_cost)).cost == 0.25
+    assert read_completion(chat(YES, usage={"cost": 1e300})).cost is None
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1:9", "http://127.0.0.1:9/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("[::]:9", "http://127.0.0.1:9/v1"),
+        ("[::1]", "http://[::1]:11434/v1"),
+        ("http://models.example", "http://models.example:80/v1"),
+        ("https://models.example/ollama/", "https://models.example:443/ollama/v1"),
+    ],
+)
+def test_the_host_of_ollama_is_read_as_ollama_reads_it(host: str, address: str) -> None:
+    from passhat.agents.openai import ollama_address
+
+    assert ollama_address(host) == address
+    with pytest.raises(InvalidValue, match="OLLAMA_HOST"):
+        ollama_address("models.example:port")
 
 
 REJECTIONS = {
@@ -930,15 +1272,31 @@ def test_a_request_that_no_wait_can_help_fails_its_attempt(
     assert (str(attempt.verdict), attempt.why) == ("failed", "agent_error")
 
 
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("Unsupported parameter: 'seed' is not supported.", "?seed=off"),
+        ("`temperature` and `top_p` cannot both be specified for this model.", "--temperature"),
+        ("max_tokens: 4096 > 2048, which is the maximum allowed number", "?max_output_tokens=N"),
+        ("max_tokens exceeds the context length of the model", "?max_output_tokens=N"),
+    ],
+    ids=["seed", "temperature", "limit", "context"],
+)
 def test_a_rejected_setting_stops_the_run_with_the_setting_to_change(
-    questions: Path, passhat: Passhat, serve: Serve, answer: Any, refusal: Any
+    questions: Path,
+    passhat: Passhat,
+    serve: Serve,
+    answer: Any,
+    refusal: Any,
+    message: str,
+    hint: str,
 ) -> None:
     del questions
 
     def script(body: dict[str, Any]) -> Any:
         if "yes? 0" in json.dumps(body):
             return answer("yes")
-        return refusal(400, message="Unsupported parameter: 'seed' is not supported.")
+        return refusal(400, message=message)
 
     with serve(script) as (url, server):
         ended = passhat(
@@ -946,7 +1304,7 @@ def test_a_rejected_setting_stops_the_run_with_the_setting_to_change(
             *("--jobs", "1"),
         )
     assert ended.code != 0
-    assert "?seed=off" in ended.err
+    assert hint in ended.err
     assert len(server.requests) == 2
 
 

@@ -19,19 +19,19 @@ from passhat.agents.chat import (
     ToolResult,
     UserEntry,
     arguments_of,
-    json_reply,
     merge_turns,
-    read_stream,
+    read_answer,
     split_data_url,
-    text_of_body,
 )
-from passhat.agents.prices import TokenCount, read_count
+from passhat.agents.prices import TokenCount, read_cost, read_count
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall
 from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue, MissingExtra
 
 __all__ = ["AnthropicAgent", "BedrockAgent", "VertexAgent"]
 
+_GUARDRAIL = "amazon-bedrock-guardrailAction"
+"""Bedrock's note at an answer that its guardrail replaced; the model's reason stays as it was."""
 _EMPTY = "(nothing)"
 """The API takes no empty text."""
 
@@ -99,13 +99,11 @@ class AnthropicAgent(ChatAgent):
         rest = dict(body)
         required = {name: rest.pop(name) for name in ("model", "max_tokens", "messages")}
         # Not every version of the SDK names the other settings; the API takes them from the body.
-        create = client.messages.with_raw_response.create
         if stream:
-            answer = await create(**required, stream=True, extra_body=rest)
-            data = await read_stream(answer, merge_events)
-        else:
-            answer = await create(**required, extra_body=rest)
-            data = json_reply(text_of_body(answer.http_response))
+            required["stream"] = True
+        create = client.messages.with_streaming_response.create
+        async with create(**required, extra_body=rest) as answer:
+            data = await read_answer(answer, merge_events if stream else None)
         if data.get("type") == "error":
             raise ReplyError("an error with a success status", body=data)
         return read_message(data, str(answer.headers.get("request-id") or ""))
@@ -117,12 +115,16 @@ def merge_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     for event in events:
         kind = event.get("type")
+        message |= {name: value for name, value in event.items() if name == _GUARDRAIL}
         if kind == "message_start":
             message = dict(event["message"])
         elif kind == "content_block_start":
             blocks[event["index"]] = {**event["content_block"], "json": ""}
         elif kind == "content_block_delta":
-            block, delta = blocks[event["index"]], event["delta"]
+            delta = event["delta"]
+            # Some servers begin a block without saying so.
+            kind_of_block = str(delta.get("type", "")).removesuffix("_delta")
+            block = blocks.setdefault(event["index"], {"type": kind_of_block, "json": ""})
             block["json"] += delta.get("partial_json") or ""
             for name in ("text", "thinking", "signature"):
                 if delta.get(name):
@@ -229,6 +231,8 @@ def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
             )
     raw = data.get("stop_reason")
     stop = stop_reason(raw) if raw else (StopReason.TOOL_CALLS if calls else StopReason.OTHER)
+    if data.get(_GUARDRAIL) == "INTERVENED":
+        stop = StopReason.FILTERED
     return ModelReply(
         "".join(texts),
         tuple(calls),
@@ -241,6 +245,7 @@ def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         # Thinking has to come back as it was, signature included.
         native=content if thinking else None,
         raw=data,
+        cost=read_cost(data.get("usage")),
     )
 
 

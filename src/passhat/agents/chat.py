@@ -7,17 +7,14 @@ suite does not depend on the kind of agent.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from passhat._display import counted
 from passhat.agents.base import Agent, AttemptInfo, Meter, Session, StopReason, Usage
@@ -29,8 +26,16 @@ from passhat.agents.model_word import (
     read_response_format,
 )
 from passhat.agents.prices import Price
-from passhat.agents.provider import ModelReply, Provider, ReplyError, ToolCall
-from passhat.errors import MissingExtra, RunStopped
+from passhat.agents.provider import (
+    ModelReply,
+    Provider,
+    ReplyError,
+    SmallerLimit,
+    ToolCall,
+    has_proxy,
+    refuse_closed,
+)
+from passhat.errors import MissingExtra
 from passhat.protocol import Scalar
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.tool_calls import RESPOND, write_call
@@ -42,13 +47,14 @@ __all__ = [
     "ToolResult",
     "UserEntry",
     "arguments_of",
+    "json_replies",
     "json_reply",
     "merge_turns",
+    "read_answer",
     "read_events",
-    "read_stream",
+    "read_whole",
     "split_data_url",
     "text_of",
-    "text_of_body",
     "tool_calls_of",
 ]
 
@@ -144,9 +150,21 @@ class ChatAgent(Agent, ABC):
         self.decoding: Mapping[str, Scalar] = settings
         self.provider = Provider(self.kind, address or "its usual address", self.errors)
         self._served: Counter[str] = Counter()
+        self._smaller_limits: list[int] = []
 
     def notices(self) -> list[str]:
-        """Name the models that answered, where they are not the one that was asked for."""
+        """Name the models that answered, if others than asked for, and limits that were lowered."""
+        notices = self._other_models()
+        if lowered := self._smaller_limits:
+            _, limit = limit_of(self.decoding)
+            notices.append(
+                f"{self.name}: {counted(len(lowered), 'call')} had to allow fewer than {limit:,} "
+                f"tokens of answer (at least {min(lowered):,}): the conversation and the answer "
+                "have to fit into the model's context together."
+            )
+        return notices
+
+    def _other_models(self) -> list[str]:
         served = {name: count for name, count in self._served.items() if name}
         asked = self.model.rpartition("/")[2].lower()
         others = [name for name in served if asked not in name.lower()]
@@ -161,8 +179,8 @@ class ChatAgent(Agent, ABC):
         A closed port would otherwise be met by every attempt, after all its retries.
         """
         address = str(self.decoding.get("base_url") or "")
-        if address and not _has_proxy(address):
-            await _refuse_closed(address, self.name)
+        if address and not has_proxy(address):
+            await refuse_closed(address, self.name)
 
     @property
     def errors(self) -> Any:
@@ -201,6 +219,14 @@ class ChatAgent(Agent, ABC):
         return ChatSession(self, {**self.decoding, **overrides}, attempt)
 
     async def ask(self, request: Request, meter: Meter) -> ModelReply:
+        """Make a call; again with a smaller limit where the model has no room."""
+        try:
+            return await self._call(request, meter)
+        except SmallerLimit as refusal:
+            self._smaller_limits.append(refusal.limit)
+            return await self._call(replace(request, limit=refusal.limit), meter)
+
+    async def _call(self, request: Request, meter: Meter) -> ModelReply:
         """Make a call: reserve its bound on the meter before, settle its usage after."""
         if self._client is None:
             self._client = self.open_client()
@@ -355,9 +381,30 @@ _ANSWER_FIELDS = {"choices", "content", "candidates", "output", "promptFeedback"
 """One of them is in every answer, whichever API it is of."""
 
 
-def text_of_body(response: Any) -> str:
+Merge = Callable[[list[dict[str, Any]]], dict[str, Any]]
+"""Joins the events of a stream into the answer that would have come whole."""
+_LARGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes, unpacked; more than this in one answer is never held in memory."""
+
+
+async def read_whole(response: Any) -> str:
     """The text of a whole answer; bytes that are not text are the server's fault, not an answer."""
-    return _decode(response.content, response.charset_encoding)
+    return _decode(await _read_bytes(response), response.charset_encoding)
+
+
+async def _read_bytes(response: Any, end: re.Pattern[bytes] | None = None) -> bytes:
+    """The bytes of an answer, up to a line that ends it: the connection may stay open."""
+    body = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > _LARGEST_ANSWER:
+                raise ReplyError(f"an answer of over {_LARGEST_ANSWER:,} bytes")
+            if end is not None and end.search(body, max(0, len(body) - len(chunk) - 20)):
+                break
+    finally:
+        await response.aclose()
+    return bytes(body)
 
 
 def _decode(body: bytes, charset: str | None = None) -> str:
@@ -371,59 +418,64 @@ def _decode(body: bytes, charset: str | None = None) -> str:
 
 def json_reply(text: str) -> dict[str, Any]:
     """An answer's JSON object; an error that hides behind a success status is raised."""
+    replies = json_replies(text)
+    if len(replies) != 1:
+        raise ReplyError(f"an answer that is not a JSON object: {text[:200]!r}")
+    return replies[0]
+
+
+def json_replies(text: str) -> list[dict[str, Any]]:
+    """An answer's JSON object, or the objects of a list: Google's form of a stream."""
     try:
         data = json.loads(text.removeprefix("\ufeff"))
     except ValueError:
         is_page = text.lstrip()[:1] == "<"
         raise ReplyError(f"an answer that is not JSON: {text[:200]!r}", is_page=is_page) from None
-    if not isinstance(data, dict):
+    replies = data if isinstance(data, list) else [data]
+    if not all(isinstance(reply, dict) for reply in replies):
         raise ReplyError(f"an answer that is not a JSON object: {text[:200]!r}")
-    error = data.get("error")
-    if not error and not data.keys() & _ANSWER_FIELDS:
-        # A gateway's own error is not wrapped: {"message": "Rate limit exceeded", "code": 429}
-        error = data if isinstance(data.get("message") or data.get("detail"), str) else None
-    if error:
-        raise ReplyError("an error with a success status", body={"error": error})
-    return data
+    for reply in replies:
+        error = reply.get("error")
+        if not error and not reply.keys() & _ANSWER_FIELDS:
+            # A gateway's own error is not wrapped: {"message": "Rate limit exceeded", "code": 429}
+            error = reply if isinstance(reply.get("message") or reply.get("detail"), str) else None
+        if error:
+            raise ReplyError("an error with a success status", body={"error": error})
+    return replies
 
 
-async def read_stream(
-    answer: Any, merge: Callable[[list[dict[str, Any]]], dict[str, Any]]
-) -> dict[str, Any]:
-    """Collect a stream of an SDK into one answer; servers that do not stream answer in JSON."""
-    if "amazon" not in answer.headers.get("content-type", ""):
-        return await read_events(answer.http_response, merge)
-    stream = answer.parse()  # frames of AWS
-    if inspect.isawaitable(stream):  # depends on the SDK and its version
-        stream = await stream
-    async with stream:
+async def read_answer(answer: Any, merge: Merge | None = None) -> dict[str, Any]:
+    """An SDK's answer as one object: whole, or put together from a stream."""
+    response = answer.http_response
+    if merge is None:
+        return json_reply(await read_whole(response))
+    if "amazon" not in response.headers.get("content-type", ""):
+        return await read_events(response, merge)
+    async with await answer.parse() as stream:  # frames of AWS
         return merge([event.model_dump(warnings=False) async for event in stream])
 
 
-async def read_events(
-    response: Any, merge: Callable[[list[dict[str, Any]]], dict[str, Any]]
-) -> dict[str, Any]:
+_LAST_EVENT = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]\s*[\r\n]")
+_LINE_END = re.compile("\r\n|\n|\r")
+
+
+async def read_events(response: Any, merge: Merge) -> dict[str, Any]:
     """Collect server-sent events into one answer.
 
-    The body tells what it is: servers call streams JSON and answers streams. The parsers of the
-    SDKs lose the first event after a byte order mark.
+    The body tells what it is: servers call streams JSON and answers streams, or send objects in
+    lines or in a list. The parsers of the SDKs lose the first event after a byte order mark.
     """
-    try:
-        lines: list[str] = []
-        rest = b""
-        async for chunk in response.aiter_bytes():
-            *complete, rest = (rest + chunk).split(b"\n")
-            lines += map(_decode, complete)
-            if any(line.removeprefix(b"data:").strip() == b"[DONE]" for line in complete):
-                break  # the connection may stay open
-        lines.append(_decode(rest))
-    finally:
-        await response.aclose()
-    if not any(line.startswith(("data:", "event:", ":")) for line in lines):
-        text = "\n".join(lines)
-        if text.strip() or "stream" not in response.headers.get("content-type", ""):
-            return json_reply(text)
-    return merge([json_reply(data) for data in _event_data(lines)])
+    text = _decode(await _read_bytes(response, _LAST_EVENT))
+    lines = _LINE_END.split(text)
+    if any(line.startswith(("data:", "event:", ":")) for line in lines):
+        return merge([reply for data in _event_data(lines) for reply in json_replies(data)])
+    if not text.strip() and "stream" in response.headers.get("content-type", ""):
+        return merge([])
+    objects = [line for line in lines if line.strip()]
+    if len(objects) > 1 and all(map(_is_json, objects)):
+        return merge([json_reply(line) for line in objects])
+    replies = json_replies(text)
+    return replies[0] if len(replies) == 1 else merge(replies)
 
 
 def _event_data(lines: Iterable[str]) -> Iterator[str]:
@@ -433,9 +485,17 @@ def _event_data(lines: Iterable[str]) -> Iterator[str]:
         if line.startswith("data:"):
             data.append(line.removeprefix("data:").strip())
         elif not line.strip() and data:
-            if (text := "\n".join(data)) != "[DONE]":
-                yield text
+            data = [text for text in data if text != "[DONE]"]
+            # Some servers leave out the empty lines: then every line is an event.
+            yield from data if all(map(_is_json, data)) else ["\n".join(data)]
             data = []
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def text_of(content: object) -> str:
@@ -519,33 +579,3 @@ def _write_call(call: ToolCall) -> str:
         return write_call(call.name, arguments)
     # Passed on unchanged: the suite reports the problem, and asks again.
     return f'<json>{{"name": {json.dumps(call.name)}, "arguments": {call.arguments}}}</json>'
-
-
-_KNOCKS = 3
-_KNOCK_SECONDS = 5.0
-
-
-async def _refuse_closed(address: str, name: str) -> None:
-    """Connect once, without sending anything; a server that is just starting gets a moment."""
-    parts = urlsplit(address)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    for left in reversed(range(_KNOCKS)):
-        try:
-            async with asyncio.timeout(_KNOCK_SECONDS):
-                _, writer = await asyncio.open_connection(parts.hostname or "", port)
-            writer.close()
-        except OSError as error:  # a TimeoutError is one
-            if not left:
-                raise RunStopped(
-                    f"{name}: nothing answers at {parts.hostname}:{port} "
-                    f"({error.strerror or type(error).__name__}).",
-                    hint="Start the server, or fix the address.",
-                ) from None
-            await asyncio.sleep(0.5)
-        else:
-            return
-
-
-def _has_proxy(address: str) -> bool:
-    """Whether the SDK goes through a proxy, which a direct connection would not."""
-    return urlsplit(address).scheme in getproxies()

@@ -19,11 +19,9 @@ from passhat.agents.chat import (
     ToolResult,
     UserEntry,
     arguments_of,
-    json_reply,
     merge_turns,
     read_events,
     split_data_url,
-    text_of_body,
 )
 from passhat.agents.prices import TokenCount, read_count
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall
@@ -126,14 +124,10 @@ class GeminiAgent(ChatAgent):
         return {**body, **settings}
 
     async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
-        place = f"models/{self.model}:"
-        if not stream:
-            answer = await client.post(f"{place}generateContent", json=body)
-            if answer.status_code >= 400:
-                raise APIStatusError(answer)
-            return read_candidates(json_reply(text_of_body(answer)))
+        method = "streamGenerateContent" if stream else "generateContent"
+        params = {"alt": "sse"} if stream else {}
         async with client.stream(
-            "POST", f"{place}streamGenerateContent", params={"alt": "sse"}, json=body
+            "POST", f"models/{self.model}:{method}", params=params, json=body
         ) as answer:
             if answer.status_code >= 400:
                 await answer.aread()

@@ -7,10 +7,10 @@ OpenAI, ``openrouter:`` and ``ollama:`` are the same at their usual addresses.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from passhat.agents.base import StopReason
 from passhat.agents.chat import (
@@ -20,13 +20,11 @@ from passhat.agents.chat import (
     ToolResult,
     UserEntry,
     arguments_of,
-    json_reply,
-    read_stream,
+    read_answer,
     text_of,
-    text_of_body,
     tool_calls_of,
 )
-from passhat.agents.prices import TokenCount, read_count
+from passhat.agents.prices import TokenCount, read_cost, read_count
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall
 from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
@@ -95,14 +93,12 @@ class OpenAiAgent(ChatAgent):
     async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
         rest = dict(body)
         required = {name: rest.pop(name) for name in ("model", "messages")}
-        create = client.chat.completions.with_raw_response.create
         if stream:
+            required["stream"] = True
             rest.setdefault("stream_options", {"include_usage": True})
-            answer = await create(**required, stream=True, extra_body=rest)
-            data = await read_stream(answer, merge_chunks)
-        else:
-            answer = await create(**required, extra_body=rest)
-            data = json_reply(text_of_body(answer.http_response))
+        create = client.chat.completions.with_streaming_response.create
+        async with create(**required, extra_body=rest) as answer:
+            data = await read_answer(answer, merge_chunks if stream else None)
         return read_completion(data, _request_id(answer.headers))
 
 
@@ -110,31 +106,60 @@ def merge_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     """Join the chunks of a stream into the answer that would have come whole."""
     answer: dict[str, Any] = {}
     message: dict[str, Any] = {"role": "assistant", "content": None}
-    calls: dict[int, dict[str, Any]] = {}
+    calls: list[dict[str, Any]] = []
     finish = None
     for chunk in chunks:
         answer |= {name: value for name, value in chunk.items() if value is not None}
-        for choice in chunk.get("choices") or ():
-            if choice.get("index"):
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, Mapping) or choice.get("index"):
                 continue
             finish = choice.get("finish_reason") or finish
-            delta = choice.get("delta") or {}
+            delta = choice.get("delta")
+            if not isinstance(delta, Mapping):
+                # The last chunk of some servers is the whole message.
+                delta = choice.get("message")
+                delta = delta if isinstance(delta, Mapping) else {}
+                message |= dict.fromkeys(delta)
+                calls = [] if delta.get("tool_calls") else calls
             for name, text in delta.items():
                 part_text = text_of(text) if name == "content" else text
                 if isinstance(part_text, str) and name != "role":
                     message[name] = (message.get(name) or "") + part_text
             for part in delta.get("tool_calls") or ():
-                call = calls.setdefault(part.get("index") or 0, {"name": "", "arguments": ""})
-                function = part.get("function") or {}
-                call["id"] = part.get("id") or call.get("id")
-                call["name"] += function.get("name") or ""
-                call["arguments"] += function.get("arguments") or ""
+                _add_to_calls(calls, part)
+            if isinstance(delta.get("function_call"), Mapping):  # the form before tools
+                _add_to_calls(calls, {"index": 0, "function": delta["function_call"]})
     if finish is None:
         raise ReplyError("the stream ended before the answer did")
     message["tool_calls"] = [
-        {"id": call.pop("id"), "function": call} for _, call in sorted(calls.items())
+        {"id": call["id"], "function": {"name": call["name"], "arguments": call["arguments"]}}
+        for call in calls
     ]
     return {**answer, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+
+
+def _add_to_calls(calls: list[dict[str, Any]], part: Mapping[str, Any]) -> None:
+    """Add a piece of a stream to the call that it belongs to.
+
+    Gemini's compatible server and Ollama give every call the index 0, other servers none: there a
+    name with another id begins a call. An id alone does not: old versions of vLLM make a new one
+    for every piece. A name may come in pieces, or again and again.
+    """
+    function, index, number = part.get("function") or {}, part.get("index"), part.get("id")
+    name, arguments = function.get("name") or "", function.get("arguments")
+    call = next((call for call in reversed(calls) if index is None or call["index"] == index), None)
+    if call is not None and name and call["name"]:
+        has_other_id = bool(number and call["id"] and number != call["id"])
+        if has_other_id or (index is None and not number and name != call["name"]):
+            call = None
+    if call is None:
+        call = {"index": index, "id": number, "name": "", "arguments": ""}
+        calls.append(call)
+    call["id"] = call["id"] or number
+    call["name"] += "" if name == call["name"] else name
+    if arguments:
+        call["arguments"] += arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
@@ -178,7 +203,7 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
         request_id or str(data.get("id") or ""),
         _thinking_of(message),
         raw=data,
-        cost=_read_cost(data.get("usage")),
+        cost=read_cost(data.get("usage")),
         fingerprint=str(data.get("system_fingerprint") or ""),
     )
 
@@ -235,29 +260,44 @@ class ResponsesAgent(OpenAiAgent):
     async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
         rest = dict(body)
         required = {name: rest.pop(name) for name in ("model", "input")}
-        create = client.responses.with_raw_response.create
         if stream:
-            answer = await create(**required, stream=True, extra_body=rest)
-            data = await read_stream(answer, _last_response)
-        else:
-            answer = await create(**required, extra_body=rest)
-            data = json_reply(text_of_body(answer.http_response))
+            required["stream"] = True
+        create = client.responses.with_streaming_response.create
+        async with create(**required, extra_body=rest) as answer:
+            data = await read_answer(answer, _last_response if stream else None)
         return read_response(data, _request_id(answer.headers))
 
 
+_LAST_EVENTS = ("completed", "incomplete", "failed", "cancelled", "done")
+
+
 def _last_response(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the whole response, which the last event of a stream carries."""
-    for event in reversed(events):
-        if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
-            return dict(event["response"])
-        if event.get("type") == "error":
-            raise ReplyError("an error in the stream", body={"error": event})
+    """Return the whole response, which the last event of a stream carries.
+
+    Servers that store nothing leave its output out: then the items of the stream are its output.
+    """
+    items: list[Any] = []
+    text = ""
+    for event in events:
+        kind = str(event.get("type", ""))
+        if kind == "error":
+            raise ReplyError("an error in the stream", body={"error": event.get("error") or event})
+        if kind == "response.output_item.done":
+            items.append(event.get("item"))
+        elif kind == "response.output_text.delta" and isinstance(event.get("delta"), str):
+            text += event["delta"]
+        elif kind.removeprefix("response.") in _LAST_EVENTS and event.get("response"):
+            message = {"type": "message", "content": text}
+            response = dict(event["response"])
+            return {**response, "output": response.get("output") or items or [message]}
     raise ReplyError("the stream ended before the answer did")
 
 
 def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
     """An answer of the Responses API."""
     output = data.get("output")
+    if not output and isinstance(data.get("output_text"), str):
+        output = [{"type": "message", "content": data["output_text"]}]
     if not isinstance(output, list):
         raise ReplyError(f"an answer without output: {json.dumps(data)[:200]}")
     items = [item for item in output if isinstance(item, Mapping)]
@@ -297,6 +337,7 @@ def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         "".join(part for part in thinking if part not in ('""', "[]")),
         native=output,
         raw=data,
+        cost=read_cost(usage),
     )
 
 
@@ -379,16 +420,36 @@ class OllamaAgent(OpenAiAgent):
 
     def open_client(self) -> Any:
         host = os.environ.get("OLLAMA_HOST", "")
-        address = self.usual_url
-        if host:
-            address = f"{host if '//' in host else f'http://{host}'}/v1"
-        return self.sdk.AsyncOpenAI(
-            base_url=self.base_url or address, api_key="ollama", max_retries=0
-        )
+        address = self.base_url or (ollama_address(host) if host.strip() else self.usual_url)
+        return self.sdk.AsyncOpenAI(base_url=address, api_key="ollama", max_retries=0)
 
     @property
     def is_elsewhere(self) -> bool:
         return True
+
+
+def ollama_address(host: str) -> str:
+    """The address in OLLAMA_HOST as Ollama's own client reads it.
+
+    Examples
+    --------
+    >>> ollama_address("0.0.0.0"), ollama_address("https://models.example/"), ollama_address(":9")
+    ('http://127.0.0.1:11434/v1', 'https://models.example:443/v1', 'http://127.0.0.1:9/v1')
+    """
+    scheme, _, rest = host.strip().rpartition("://")
+    name, slash, path = rest.partition("/")
+    try:
+        parts = urlsplit(f"//{name}")
+        port = parts.port or {"http": 80, "https": 443}.get(scheme, 11434)
+    except ValueError as error:
+        raise InvalidValue(
+            f"OLLAMA_HOST is {host!r}, which is no address ({error}).",
+            hint="Set it as in OLLAMA_HOST=127.0.0.1:11434.",
+        ) from None
+    # The server may listen everywhere; a client needs one address.
+    machine = parts.hostname if parts.hostname not in (None, "0.0.0.0", "::") else "127.0.0.1"
+    machine = f"[{machine}]" if ":" in str(machine) else machine
+    return f"{scheme or 'http'}://{machine}:{port}{slash}{path}".rstrip("/") + "/v1"
 
 
 def _write_entry(entry: Entry) -> dict[str, Any]:
@@ -434,18 +495,15 @@ def _count_tokens(usage: object) -> TokenCount | None:
     outputs = read_count(usage.get("completion_tokens", usage.get("output_tokens")))
     if inputs is None or outputs is None:
         return None
-    input_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
-    output_details = (
-        usage.get("completion_tokens_details") or usage.get("output_tokens_details") or {}
-    )
-    cached = read_count(input_details.get("cached_tokens")) or 0
+    input_details = _first_mapping(usage, "prompt_tokens_details", "input_tokens_details")
+    output_details = _first_mapping(usage, "completion_tokens_details", "output_tokens_details")
+    # DeepSeek and Moonshot count cached tokens beside the others.
+    places = (input_details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"))
+    counts = [read_count(place) for place in (*places, usage.get("cached_tokens"))]
+    cached = next((count for count in counts if count is not None), 0)
     reasoning = read_count(output_details.get("reasoning_tokens"))
     return TokenCount(inputs, outputs, min(cached, inputs), 0, reasoning)
 
 
-def _read_cost(usage: object) -> float | None:
-    """Dollars as OpenRouter and other gateways report them with the usage."""
-    cost = usage.get("cost") if isinstance(usage, Mapping) else None
-    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
-        return None
-    return float(cost)
+def _first_mapping(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return next((usage[name] for name in names if isinstance(usage.get(name), Mapping)), {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -15,7 +14,15 @@ from typing import Any
 
 from passhat.errors import ReadError
 
-__all__ = ["OWN_FILE", "Price", "PriceTable", "TokenCount", "read_count", "read_prices"]
+__all__ = [
+    "OWN_FILE",
+    "Price",
+    "PriceTable",
+    "TokenCount",
+    "read_cost",
+    "read_count",
+    "read_prices",
+]
 
 OWN_FILE = "passhat-prices.toml"
 """The user's own table, looked for in the folder that passhat is called in."""
@@ -23,6 +30,8 @@ OWN_FILE = "passhat-prices.toml"
 _FIELDS = ("input", "output", "cached_input", "written_input")
 _DATED = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _MILLION = 1_000_000
+_MOST = 10**12
+"""A larger number in an answer is a fault of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +54,19 @@ class TokenCount:
 
 
 def read_count(value: object) -> int | None:
-    """Return a number of tokens; ``None`` for anything else, a negative number included."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    """Return a number of tokens; ``None`` for anything else, and for what no call can use."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
         return None
     return int(value)
+
+
+def read_cost(usage: object) -> float | None:
+    """Dollars that a provider reports with its usage: a number, or Perplexity's object."""
+    cost = usage.get("cost") if isinstance(usage, Mapping) else None
+    cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < _MOST:
+        return None
+    return float(cost)
 
 
 @dataclass(frozen=True, slots=True)

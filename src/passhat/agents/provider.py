@@ -4,6 +4,8 @@
     busy       called too often, or overloaded: all attempts of the provider wait together
     broken     unreachable, or an answer that cannot be read: this call is tried again
     rejected   this request is not accepted: the agent's attempt fails
+    too long   the conversation is too long for the model: the same, also at the first request
+    misrouted  not an answer of the API: stops the run at first, later this call is tried again
     filtered   the provider's content filter refused the request: the attempt fails as filtered
 
 The official SDKs of OpenAI and Anthropic have the same error classes, so one reading serves both.
@@ -12,6 +14,7 @@ The official SDKs of OpenAI and Anthropic have the same error classes, so one re
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 import time
@@ -20,6 +23,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from msgspec.structs import replace
 
@@ -44,7 +49,10 @@ from passhat.agents.provider_tables import (
     PER_MINUTE,
     STATUS_KINDS,
     TOO_LARGE,
+    TOO_LONG,
     ErrorKind,
+    limit_that_fits,
+    setting_hint,
     stop_reason,
 )
 from passhat.errors import RunStopped
@@ -56,8 +64,11 @@ __all__ = [
     "Provider",
     "ProviderError",
     "ReplyError",
+    "SmallerLimit",
     "ToolCall",
     "error_from",
+    "has_proxy",
+    "refuse_closed",
     "retry_after",
     "stop_reason",
 ]
@@ -169,6 +180,8 @@ def _from_status(error: Any) -> ProviderError:
     status = int(error.status_code)
     headers = error.response.headers
     message, code = _message_and_code(error.body)
+    # AWS names the error in a header: ThrottlingException, perhaps with an address behind it.
+    code = f"{code} {headers.get('x-amzn-errortype', '').partition(':')[0]}".strip()
     if not message:
         message = str(error.message)[:_QUOTED]
     wait = retry_after(headers)
@@ -195,14 +208,15 @@ def _classify(status: int, message: str, code: str, wait: float | None) -> Provi
 
 def _error_kind(status: int, message: str, code: str, wait: float | None) -> ErrorKind:
     """Read the code first, then what only the message can tell, then the status."""
+    by_status = STATUS_KINDS.get(status, ErrorKind.BROKEN if status >= 500 else None)
     for word in code.split():
         for kinds in ERROR_CODES.values():
-            if word in kinds:
-                return kinds[word]
+            kind = kinds.get(word)
+            if kind is not None and not (kind is ErrorKind.BROKEN and status in (400, 422)):
+                return kind
     words = f"{code} {message}"
-    by_status = STATUS_KINDS.get(status, ErrorKind.BROKEN if status >= 500 else None)
     if by_status is ErrorKind.BUSY and TOO_LARGE.search(words):
-        return ErrorKind.REJECTED
+        return ErrorKind.TOO_LONG
     # A limit for a minute is worded like a spent quota, but names the time, or one to wait.
     waits = by_status is ErrorKind.BUSY and (wait is not None or PER_MINUTE.search(words))
     by_message = _kind_of_message(status, words)
@@ -212,6 +226,10 @@ def _error_kind(status: int, message: str, code: str, wait: float | None) -> Err
         return by_message
     if by_status is not None:
         return by_status
+    if TOO_LONG.search(message):
+        return ErrorKind.TOO_LONG
+    if message.lstrip()[:9].lower().startswith(("<html", "<!doctype")):
+        return ErrorKind.MISROUTED
     unclear = status < 400 and "invalid_request" not in words
     return ErrorKind.BROKEN if unclear else ErrorKind.REJECTED
 
@@ -230,6 +248,8 @@ def _kind_of_message(status: int, words: str) -> ErrorKind | None:
 
 def _message_and_code(body: object) -> tuple[str, str]:
     """The provider's own sentence and its code, without the wrapping; empty where there is none."""
+    if isinstance(body, list) and body:  # Google, also where it speaks like OpenAI
+        body = body[0]
     if isinstance(body, str):
         return body[:_QUOTED], ""
     if not isinstance(body, Mapping):
@@ -244,15 +264,19 @@ def _message_and_code(body: object) -> tuple[str, str]:
     message = next(
         (inner[key] for key in ("message", "detail", "msg") if isinstance(inner.get(key), str)), ""
     )
+    if isinstance(inner.get("detail"), list):  # FastAPI: [{"loc": ["body", "seed"], "msg": ...}]
+        message = json.dumps(inner["detail"])
     metadata = inner.get("metadata")
     if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
         message = f"{message}: {metadata['raw']}"  # a gateway quotes the answer of its provider
-    codes = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
+    codes = [str(inner[key]) for key in ("code", "type", "status", "__type") if inner.get(key)]
     return str(message)[:_QUOTED], " ".join(codes)
 
 
 def _wait_in(body: object) -> float | None:
     """Seconds to wait by Google's ``RetryInfo``, which is in the body."""
+    if isinstance(body, list) and body:
+        body = body[0]
     if not isinstance(body, Mapping):
         return None
     inner = body.get("error", body)
@@ -279,10 +303,11 @@ def retry_after(headers: Any, now: datetime | None = None) -> float | None:
     >>> retry_after({"retry-after-ms": "250"})
     0.25
     """
-    word = headers.get("retry-after")
+    word, exact = headers.get("retry-after"), headers.get("retry-after-ms", "")
+    if word is None and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]+)?", exact):
+        return float(exact) / 1000
     if word is None:
-        exact = headers.get("retry-after-ms", "")
-        return float(exact) / 1000 if exact.isdecimal() else None
+        return None
     try:
         seconds = float(word)
     except ValueError:
@@ -295,32 +320,12 @@ def retry_after(headers: Any, now: datetime | None = None) -> float | None:
     return max(0.0, seconds) if seconds < float("inf") else None
 
 
-_SETTINGS = (
-    (
-        r"max_completion_tokens|max_tokens|max_output_tokens|maxOutputTokens",
-        "The limit of an answer: ?max_tokens=N and ?max_completion_tokens=N choose its field, "
-        "?max_output_tokens=N only its size.",
-    ),
-    (r"\bseed\b", "Leave the seed out with ?seed=off."),
-    (r"\btemperature\b", "Leave out --temperature, or give one that the model takes."),
-    (r"\btop_?p\b", "Leave out top_p, or give one that the model takes."),
-    (r"\bstream(?:_options)?\b", "Turn streaming off with ?stream=off."),
-    (r"\bstop(?:_sequences)?\b", "Leave out ?stop=."),
-    (r"response_format|json_schema|responseJsonSchema", "Leave out ?response_format=."),
-    (r"reasoning_effort|thinking", "Leave out ?reasoning_effort= and ?thinking=."),
-)
-_REJECTS = re.compile(
-    r"not support|unsupported|not allowed|not permitted|unknown|unrecognized|unexpected|invalid"
-    r"|must be|out of range|too (?:large|high|big)|exceed|less than|greater than|at most",
-    re.IGNORECASE,
-)
+class SmallerLimit(AgentFault):
+    """The conversation fits, the limit of the answer does not; ``limit`` is the one that does."""
 
-
-def _setting_hint(detail: str) -> str:
-    """Return what to change where a message rejects a setting that passhat sends; else nothing."""
-    if not _REJECTS.search(detail) or re.search("context|prompt|messages", detail, re.IGNORECASE):
-        return ""
-    return next((hint for pattern, hint in _SETTINGS if re.search(pattern, detail)), "")
+    def __init__(self, detail: str, limit: int) -> None:
+        super().__init__(FailureCategory.AGENT_ERROR, detail)
+        self.limit = limit
 
 
 _FIRST_RETRIES = {ErrorKind.PAGE: 1, ErrorKind.UNREACHED: 3}
@@ -416,7 +421,7 @@ class Provider:
             else:
                 meter.forgo()
             try:
-                self._give_up(problem, model, len(causes))
+                self._give_up(problem, model, len(causes), limit)
             except BaseException:
                 seconds = time.monotonic() - start
                 meter.record(replace(call, retries=causes, seconds=seconds, error=problem.detail))
@@ -425,7 +430,9 @@ class Provider:
             meter.retries += 1
             await self._back_off(problem, len(causes), meter)
 
-    def _give_up(self, problem: ProviderError, model: str, tried: int) -> None:
+    def _give_up(
+        self, problem: ProviderError, model: str, tried: int, limit: int | None = None
+    ) -> None:
         """Raise the fault for an error, unless the call should be retried."""
         if problem.kind is ErrorKind.ACCOUNT:
             raise ProviderFault(
@@ -434,19 +441,7 @@ class Provider:
             )
         if problem.kind is ErrorKind.FILTERED:
             raise AgentFault(FailureCategory.FILTERED, problem.detail)
-        if problem.kind is ErrorKind.REJECTED:
-            if not self.pace.answered:
-                raise RunStopped(
-                    f"{self.kind}:{model} does not take the first request. {problem.detail}",
-                    hint=_setting_hint(problem.detail)
-                    or "Check the model's name and settings such as --temperature.",
-                )
-            if hint := _setting_hint(problem.detail):
-                # A setting is never the agent's failure, whatever was answered before.
-                raise RunStopped(
-                    f"{self.kind}:{model} rejects a setting. {problem.detail}", hint=hint
-                )
-            raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
+        self._refuse(problem, model, limit)
         is_at_first = not self.pace.answered
         retries = self.retries
         if is_at_first:
@@ -468,6 +463,26 @@ class Provider:
             )
             raise ProviderFault(
                 reason, f"{prefix} after {counted(tried, 'retry', 'retries')}; {problem.detail}"
+            )
+
+    def _refuse(self, problem: ProviderError, model: str, limit: int | None) -> None:
+        """Raise the fault for a request that is not accepted as it is."""
+        is_at_first = not self.pace.answered
+        if problem.kind in (ErrorKind.REJECTED, ErrorKind.TOO_LONG):
+            room = limit_that_fits(problem.detail, limit)
+            if room:
+                raise SmallerLimit(problem.detail, room)
+            if room is None and (hint := setting_hint(problem.detail)):
+                # A setting is never the agent's failure, whatever was answered before.
+                raise RunStopped(
+                    f"{self.kind}:{model} rejects a setting. {problem.detail}", hint=hint
+                )
+            if problem.kind is ErrorKind.TOO_LONG or not is_at_first:
+                raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
+        if is_at_first and problem.kind in (ErrorKind.REJECTED, ErrorKind.MISROUTED):
+            raise RunStopped(
+                f"{self.kind}:{model} does not take the first request. {problem.detail}",
+                hint="Check the address, the model's name and settings such as --temperature.",
             )
 
     async def _back_off(self, problem: ProviderError, tried: int, meter: Meter) -> None:
@@ -509,3 +524,33 @@ def _complete_record(
         reply=reply.raw,
         fingerprint=reply.fingerprint,
     )
+
+
+_KNOCKS = 3
+_KNOCK_SECONDS = 5.0
+
+
+async def refuse_closed(address: str, name: str) -> None:
+    """Connect once, without sending anything; a server that is just starting gets a moment."""
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    for left in reversed(range(_KNOCKS)):
+        try:
+            async with asyncio.timeout(_KNOCK_SECONDS):
+                _, writer = await asyncio.open_connection(parts.hostname or "", port)
+            writer.close()
+        except OSError as error:  # a TimeoutError is one
+            if not left:
+                raise RunStopped(
+                    f"{name}: nothing answers at {parts.hostname}:{port} "
+                    f"({error.strerror or type(error).__name__}).",
+                    hint="Start the server, or fix the address.",
+                ) from None
+            await asyncio.sleep(0.5)
+        else:
+            return
+
+
+def has_proxy(address: str) -> bool:
+    """Whether the SDK goes through a proxy, which a direct connection would not."""
+    return urlsplit(address).scheme in getproxies()

@@ -20,6 +20,8 @@ __all__ = [
     "STATUS_KINDS",
     "STOP_WORDS",
     "ErrorKind",
+    "limit_that_fits",
+    "setting_hint",
     "stop_reason",
 ]
 
@@ -35,6 +37,8 @@ class ErrorKind(Enum):
     PAGE = "a web page: try once more at first, then again"
     UNREACHED = "no connection: try a few times at first, then again"
     REJECTED = "the attempt fails"
+    TOO_LONG = "the attempt fails, and nothing is wrong with the set-up"
+    MISROUTED = "not an answer of the API: the run stops at first, try again later"
     FILTERED = "the attempt fails as filtered"
 
 
@@ -47,6 +51,8 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "anthropic errors": "https://docs.anthropic.com/en/api/errors",
         "gemini": "https://ai.google.dev/api/generate-content#FinishReason",
         "gemini errors": "https://ai.google.dev/gemini-api/docs/troubleshooting",
+        "bedrock errors": "https://docs.aws.amazon.com/bedrock/latest/APIReference/"
+        "API_runtime_InvokeModel.html#API_runtime_InvokeModel_Errors",
         "mistral": "https://docs.mistral.ai/api/#tag/chat",
         "deepseek": "https://api-docs.deepseek.com/api/create-chat-completion",
         "zhipu": "https://docs.z.ai/api-reference/llm/chat-completion",
@@ -75,6 +81,7 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             "max_output_tokens": _S.LENGTH,
             "content_filter": _S.FILTERED,
             "incomplete": _S.LENGTH,
+            "max_tool_calls": _S.OTHER,
             "failed": _S.ERROR,
             **dict.fromkeys(("cancelled", "queued", "in_progress"), _S.ERROR),
         },
@@ -86,6 +93,7 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             "model_context_window_exceeded": _S.LENGTH,
             "tool_use": _S.TOOL_CALLS,
             "refusal": _S.REFUSED,
+            "guardrail_intervened": _S.FILTERED,  # Bedrock
         },
         "gemini": {
             "stop": _S.STOP,
@@ -122,6 +130,7 @@ _STOP_PARTS = (
     (_S.LENGTH, ("length", "max_token", "max_output", "context_window", "token_limit")),
     (_S.REFUSED, ("refus",)),
     (_S.FILTERED, ("filter", "safety", "blocked", "prohibited", "moderation", "sensitive")),
+    (_S.FILTERED, ("recitation", "guardrail")),
     (_S.ERROR, ("error", "abort", "cancel", "resource")),
     (_S.TOOL_CALLS, ("tool", "function")),
     (_S.STOP, ("stop", "end_", "eos", "complete", "done")),
@@ -157,8 +166,9 @@ ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
             "billing_hard_limit_reached": ErrorKind.ACCOUNT,
             "model_not_found": ErrorKind.ACCOUNT,
             "DeploymentNotFound": ErrorKind.ACCOUNT,
-            "context_length_exceeded": ErrorKind.REJECTED,
-            "string_above_max_length": ErrorKind.REJECTED,
+            "context_length_exceeded": ErrorKind.TOO_LONG,
+            "string_above_max_length": ErrorKind.TOO_LONG,
+            "exceed_context_size_error": ErrorKind.TOO_LONG,  # llama.cpp
             "unsupported_parameter": ErrorKind.REJECTED,
             "unsupported_value": ErrorKind.REJECTED,
             "content_filter": ErrorKind.FILTERED,
@@ -171,7 +181,7 @@ ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
             "billing_error": ErrorKind.ACCOUNT,
             "permission_error": ErrorKind.ACCOUNT,
             "not_found_error": ErrorKind.ACCOUNT,
-            "request_too_large": ErrorKind.REJECTED,
+            "request_too_large": ErrorKind.TOO_LONG,
             "rate_limit_error": ErrorKind.BUSY,
             "overloaded_error": ErrorKind.BUSY,
             "timeout_error": ErrorKind.BROKEN,
@@ -184,10 +194,25 @@ ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
             "CANCELLED": ErrorKind.BROKEN,
             "DEADLINE_EXCEEDED": ErrorKind.BROKEN,
         },
+        "bedrock errors": {
+            "AccessDeniedException": ErrorKind.ACCOUNT,
+            "ExpiredTokenException": ErrorKind.ACCOUNT,
+            "UnrecognizedClientException": ErrorKind.ACCOUNT,
+            "ResourceNotFoundException": ErrorKind.ACCOUNT,
+            "ServiceQuotaExceededException": ErrorKind.ACCOUNT,
+            "ThrottlingException": ErrorKind.BUSY,
+            "ModelNotReadyException": ErrorKind.BUSY,
+            "ServiceUnavailableException": ErrorKind.BUSY,
+            "ModelTimeoutException": ErrorKind.BROKEN,
+            "ModelErrorException": ErrorKind.BROKEN,
+            "InternalServerException": ErrorKind.BROKEN,
+        },
     }
 )
-"""What an error's own code or type says; a code is believed before its status and its message."""
+"""What an error's own code or type says; a code is believed before its status and its message, but
+for one that means a broken server beside a status that blames the request (Ollama's api_error)."""
 
+_MISROUTED = ErrorKind.MISROUTED
 STATUS_KINDS: Mapping[int, ErrorKind] = MappingProxyType(
     {
         **dict.fromkeys((401, 402, 403, 404), ErrorKind.ACCOUNT),
@@ -195,6 +220,10 @@ STATUS_KINDS: Mapping[int, ErrorKind] = MappingProxyType(
         # 424: a model server behind the one that answers failed (Bedrock, TGI).
         # 499: the call was cancelled on its way (nginx, Google).
         **dict.fromkeys((408, 409, 424, 425, 499), ErrorKind.BROKEN),
+        407: ErrorKind.ACCOUNT,  # a proxy asks for a password
+        413: ErrorKind.TOO_LONG,
+        # Of the way to the API, or of a proxy on it: no model's answer has them.
+        **dict.fromkeys((405, 406, 411, 412, 414, 415, 417, 421, 426, 428, 431), _MISROUTED),
     }
 )
 """What an HTTP status says where neither code nor message say more; 5xx are tried again."""
@@ -208,14 +237,16 @@ MONEY_OR_KEY = re.compile(
     r"|(?:invalid|incorrect|missing|expired|revoked|unknown|no)[ _](?:x-)?api[ _-]?key|api[ _-]key "
     r"(?:not valid|is invalid|expired|not found|was revoked)|invalid[ _]authentication"
     r"|authentication[ _](?:error|failed)|unauthori[sz]ed|permission[ _]denied"
-    r"|do(?:es)? not have access"
-    r"|account\b.{0,40}\b(?:deactivated|suspended|disabled|closed|not active|blocked)",
+    r"|do(?:es)? not have access|(?:specified|API) usage limits?\b|service quota"
+    r"|(?:account|organization)\b.{0,40}\b(?:deactivated|suspended|disabled|closed|not active"
+    r"|blocked)",
     re.IGNORECASE | re.DOTALL,
 )
 NO_MODEL = re.compile(
     r"model[ _]not[ _]found|(?:model|deployment)\b.{0,80}\b(?:does not exist|doesn't exist|not "
     r"found|is not available|has been (?:deprecated|removed|retired))"
-    r"|not a valid model|unknown model|no (?:such|endpoints found for) model",
+    r"|not a valid model|unknown model|no (?:such|endpoints found for) model"
+    r"|model identifier is invalid|on-demand throughput isn.t supported",
     re.IGNORECASE | re.DOTALL,
 )
 ABOUT_TOOL = re.compile(r"\btools?\b|\bfunctions?\b|tool_call", re.IGNORECASE)
@@ -228,6 +259,34 @@ TOO_LARGE = re.compile(
     r"request too large|too large for|reduce your prompt|requested \d+.{0,40}limit", re.IGNORECASE
 )
 """A request above the limit per minute is refused however long one waits."""
+TOO_LONG = re.compile(
+    r"(?:prompt|input|request|messages?|conversation)\b.{0,40}\b(?:too (?:long|large|many tokens)"
+    r"|exceeds?\b.{0,60}\b(?:tokens|context|length))|(?:maximum|model.?s) context|context (?:length"
+    r"|window|size|limit)|reduce the length|too many input tokens",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A conversation that the model cannot take: of this task, not of the set-up."""
+NO_ROOM = (
+    # vLLM: 'max_tokens' is too large: 4096. This model's maximum context length is 2048 tokens and
+    # your request has 100 input tokens (4096 > 2048 - 100).
+    (re.compile(r"\(\d+ > (?P<most>\d+) - (?P<input>\d+)\)"), 0),
+    # Anthropic: input length and `max_tokens` exceed context limit: 198000 + 4096 > 200000
+    (re.compile(r"exceed context limit: (?P<input>\d+) \+ \d+ > (?P<most>\d+)"), 0),
+    # OpenAI, DeepSeek, SGLang: maximum context length is 2048 tokens. However, you requested 5000
+    # tokens (904 in the messages, 4096 in the completion): what is requested holds the limit.
+    (
+        re.compile(
+            r"maximum context length (?:is|of) (?P<most>\d+).*?requested (?:a total of )?"
+            r"(?P<input>\d+) tokens.*?completion",
+            re.DOTALL,
+        ),
+        1,
+    ),
+    # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and ...
+    (re.compile(r"must be <= (?P<most>\d+). Given: (?P<input>\d+) `inputs` tokens"), 0),
+)
+"""Refusals of a conversation that fits, with a limit of the answer that does not: how many tokens
+the model takes and how many the conversation has, and whether the limit is among those."""
 BUSY_TEXT = re.compile(
     r"rate.?limit|too many requests|overloaded|over capacity|at capacity|temporarily unavailable"
     r"|resource.?exhausted|server is busy|engine is (?:currently )?busy|try again (?:later|in)",
@@ -238,3 +297,51 @@ FILTER_TEXT = re.compile(
     r"|moderation|usage polic",
     re.IGNORECASE,
 )
+
+_SETTINGS = (
+    (
+        r"max_completion_tokens|max_tokens|max_output_tokens|maxOutputTokens",
+        "The limit of an answer: ?max_tokens=N and ?max_completion_tokens=N choose its field, "
+        "?max_output_tokens=N only its size.",
+    ),
+    (r"\bseed\b", "Leave the seed out with ?seed=off."),
+    (r"\btemperature\b", "Leave out --temperature, or give one that the model takes."),
+    (r"\btop_?p\b", "Leave out top_p, or give one that the model takes."),
+    (r"\bstream(?:_options)?\b", "Turn streaming off with ?stream=off."),
+    (r"\bstop(?:_sequences)?\b", "Leave out ?stop=."),
+    (r"response_format|json_schema|responseJsonSchema", "Leave out ?response_format=."),
+    (r"reasoning_effort|thinking", "Leave out ?reasoning_effort= and ?thinking=."),
+)
+_REJECTS = re.compile(
+    r"not support|unsupported|not allowed|not permitted|unknown|unrecognized|unexpected|invalid"
+    r"|must be|out of range|too (?:large|high|big)|exceed|less than|greater than|at most"
+    r"|maximum allowed|cannot",
+    re.IGNORECASE,
+)
+_LEAST_ROOM = 16
+"""Tokens; an answer with less room says nothing about the model."""
+
+
+def limit_that_fits(detail: str, limit: int | None) -> int | None:
+    """Return the tokens that a refusal leaves for the answer; ``None`` if it is no such refusal.
+
+    0 is no room for an answer.
+
+    Examples
+    --------
+    >>> limit_that_fits("exceed context limit: 198000 + 4096 > 200000", 4096)
+    2000
+    >>> limit_that_fits("prompt is too long: 210000 tokens > 200000 maximum", 4096)
+    """
+    for pattern, holds_limit in NO_ROOM:
+        if limit is not None and (match := pattern.search(detail.replace(",", ""))):
+            room = int(match["most"]) - int(match["input"]) + holds_limit * limit
+            return room if _LEAST_ROOM <= room < limit else 0
+    return None
+
+
+def setting_hint(detail: str) -> str:
+    """Return what to change where a message rejects a setting that passhat sends; else nothing."""
+    if not _REJECTS.search(detail) or re.search("prompt|messages", detail, re.IGNORECASE):
+        return ""
+    return next((hint for pattern, hint in _SETTINGS if re.search(pattern, detail)), "")
