@@ -65,7 +65,7 @@ def to_data(value: object) -> Any:
     """Dicts, lists, strings, numbers, booleans and ``None`` of a result and all it holds."""
     if type(value) in _LEAVES:
         return value
-    if isinstance(value, Text):
+    if isinstance(value, Text | str):
         return str(value)
     if isinstance(value, Plain):
         schema: dict[str, Any] = {"schema": value.SCHEMA} if value.SCHEMA else {}

@@ -23,6 +23,7 @@ from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
+from passhat.readers.zip_members import NO_HEADER, name_without_header
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords
@@ -464,18 +465,21 @@ class _HtmlTables(HTMLParser):
         self.lines: list[str] = []
         self._row: list[str] | None = None
         self._cell: list[str] | None = None
-        self._width = 0
+        self._rows: list[list[str]] = []
+        self._has_header = False
+        self.is_nameless = False
         self._heading = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
         if tag == "table":
-            self.lines.append("")
-            self._width = 0
+            self._close_table()
+            self._has_header = False
         elif tag == "tr":
             self._row = []
         elif tag in ("td", "th") and self._row is not None:
             self._close_cell()
             self._cell = []
+            self._has_header = self._has_header or tag == "th"
         elif re.fullmatch("h[1-6]", tag):
             self._heading = "#" * int(tag[1]) + " "
 
@@ -485,13 +489,23 @@ class _HtmlTables(HTMLParser):
         elif tag in ("tr", "table") and self._row is not None:
             self._close_cell()
             row, self._row = self._row, None
-            if not self._width and row:
-                self._width = len(row)
-                self.lines += [_bars(row), _bars(["---"] * len(row))]
-            elif row:
-                self.lines.append(_bars(row))
+            if row:
+                self._rows.append(row)
             if tag == "table":
-                self.lines.append("")
+                self._close_table()
+
+    def close(self) -> None:
+        super().close()
+        self._close_table()
+
+    def _close_table(self) -> None:
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        names = None if self._has_header else name_without_header(rows)
+        self.is_nameless = self.is_nameless or names is not None
+        header, *others = rows if names is None else [names, *rows]
+        self.lines += ["", _bars(header), _bars(["---"] * len(header)), *map(_bars, others), ""]
 
     def _close_cell(self) -> None:
         if self._cell is not None and self._row is not None:
@@ -519,4 +533,5 @@ def _from_page(source: Source) -> Source | None:
     page.close()
     path = make_folder() / f"{source.stem}.md"
     path.write_text("\n".join(page.lines), encoding="utf-8")
-    return Source(source.name, path, found=source.found)
+    conversion = NO_HEADER if page.is_nameless else ""
+    return Source(source.name, path, found=source.found, conversion=conversion)

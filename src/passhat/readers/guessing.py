@@ -18,6 +18,7 @@ from passhat.readers.records import Record, RecordFile, content_kind, elements, 
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import (
     distinct_cells,
+    likely_pass,
     list_unused,
     parse_number,
     reward_or_none,
@@ -219,11 +220,6 @@ def _count_passes(text: str, rows: Sequence[Mapping[str, object]]) -> int:
     return passes * (5 if rule.sign == "==" else 4)
 
 
-_GOOD = re.compile(
-    r"(not[_ -]?(mis|fail|hijack|leak)|c|pass|correct|good|complete|success|win|a|1|full|safe)\w*$",
-    re.IGNORECASE,
-)
-"""Grades that usually mean a pass; a hint names the first, and the user decides."""
 _VERDICT_NAME = re.compile(
     r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
     r"completed?|em|exact(_match)?|won|achieved|fixed|compliant|valid|ok|verdict|outcome)"
@@ -246,6 +242,10 @@ def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: R
     column = columns.meaning.get("task") or _likely_task(columns, chunk)
     is_task = fold_name(column) in ALIASES["task"]
     task = "" if is_task else f" --map task={column}"
+    reasons = [name for name in chunk if is_negative(name) or name == columns.meaning.get("failure")]
+    empty = [name for name in reasons if _holds_reasons(chunk[name])]
+    if empty and not varying and "success" not in columns.meaning:
+        return f"If an empty {empty[0]!r} means a pass: --pass '{empty[0]} == \"\"'{task}"
     # A number of failures is no verdict, nor is the text of an error.
     names = [n for n in chunk if not is_negative(n) or _holds_flags(chunk[n])]
     rule = suggest_rule(names, _rows_of_chunk(chunk))
@@ -333,6 +333,13 @@ def _holds_flags(cells: Sequence[object]) -> bool:
     return bool(rewards) and all(r is not None and not r > 1 for r in rewards)
 
 
+def _holds_reasons(cells: Sequence[object]) -> bool:
+    """Whether some cells say why an attempt failed, and the others are empty."""
+    texts = distinct_cells(cells)
+    has_empty = any(cell is None or not str(cell).strip() for cell in cells)
+    return has_empty and bool(texts) and not _holds_numbers(cells) and not _holds_flags(cells)
+
+
 def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
     """Columns with a few words that repeat, as grades do, and the word that may mean a pass."""
     found = []
@@ -341,7 +348,7 @@ def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
         if any(parse_number(word) is not None for word in words):
             continue
         if 2 <= len(words) <= _MOST_WORDS and len(words) < len(chunk[name]):
-            found.append((name, min(words, key=lambda word: (not _GOOD.match(word), word))))
+            found.append((name, likely_pass(words)))
     return found
 
 

@@ -134,6 +134,8 @@ class Rule:
         value = value_of(record, root, self.path)
         if isinstance(self.value, FieldValue):
             return self._matches_field(value, value_of(record, root, self.value.path))
+        if self.value == "" and self.sign in ("==", "!="):  # error == ""
+            return (value is None or str(value).strip() == "") == (self.sign == "==")
         if value is None or value == "":
             return True if self.sign == "!=" else None
         if self.sign == "ends with":

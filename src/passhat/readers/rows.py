@@ -17,7 +17,12 @@ from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import cut_block
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import is_value, join_headers
+from passhat.readers.zip_members import (
+    NO_HEADER,
+    is_value,
+    join_headers,
+    name_without_header,
+)
 from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
@@ -113,6 +118,8 @@ class CsvRows:
             self.decisions = (
                 f"{lines} above the header {'was' if self._above == 1 else 'were'} left out",
             )
+        self._names = _names_without_header(source.head, self._above, self._delimiter)
+        self.decisions += (NO_HEADER,) if self._names else ()
         joined = _join_header_lines(source.head, self._above, self._delimiter)
         self._joined: list[str] = []
         if joined is not None:
@@ -128,6 +135,11 @@ class CsvRows:
                 above -= above > 0
                 first = stream.readline(_LONGEST_LINE)
             delimiter = self._delimiter
+            if self._names is not None:
+                yield from self._parse_chunks(
+                    first, stream, delimiter, self._names, self._above + 1
+                )
+                return
             if b'"' in first or not first.endswith(b"\n") or delimiter == " ":
                 yield from self._parse_chunks(first, stream, delimiter, line=self._above + 1)
                 return
@@ -194,7 +206,8 @@ class CsvRows:
 
     def line_of(self, row: int) -> int:
         """Read again up to a row: only a broken table pays for this."""
-        line, row_number = self._above + 1, -1  # the header is row -1
+        # The header is row -1.
+        line, row_number = self._above + 1, 0 if self._names else -1
         with self._source.open() as stream:
             for _ in range(self._above):
                 stream.readline(_LONGEST_LINE)
@@ -455,6 +468,16 @@ def _join_header_lines(head: bytes, above: int, delimiter: str) -> tuple[int, li
     if len(rows) < 2 or len({len(row) for row in rows}) > 1:
         return None
     return join_headers(rows)
+
+
+def _names_without_header(head: bytes, above: int, delimiter: str) -> list[str] | None:
+    lines = head.decode("utf-8", "replace").splitlines()[above : above + _LINES_LOOKED_AT]
+    if delimiter == " " or not any(map(is_value, lines[0].split(delimiter) if lines else ())):
+        return None  # nearly always
+    try:
+        return name_without_header([row for row in csv.reader(lines, delimiter=delimiter) if row])
+    except csv.Error:
+        return None
 
 
 def _filled(line: str, delimiter: str) -> int:

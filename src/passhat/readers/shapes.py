@@ -22,6 +22,7 @@ from passhat.readers.wide_tables import (
     distinct_cells,
     find_wide,
     is_verdict_list,
+    likely_pass,
     list_unused,
     parse_number,
     reward_or_none,
@@ -143,7 +144,7 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
         return _fractions(columns)
     if cells and all(split_list(cell) is not None for cell in cells):
         return _list_cells(columns)
-    _refuse_other_words(columns, cells)
+    _refuse_other_words(columns, chunk, cells)
     return _with_odd_endings(_run_names(columns, chunk), cells)
 
 
@@ -156,20 +157,32 @@ _ODD_ENDINGS = frozenset(
 )
 
 
-_COMPLETE = frozenset({"completed", "complete", "done", "finished", "achieved", "good"})
+_MOST_WORDS = 6
 
 
-def _refuse_other_words(columns: ColumnMap, cells: Sequence[object]) -> None:
-    """Refuse failures beside a word such as ``completed``, which may mean a pass or an end."""
-    words = RewardWords()
-    rewards = [reward_or_none(words, cell) for cell in cells]
-    others = [cell for cell in cells if str(cell).strip().lower() in _COMPLETE]
-    success = columns.meaning["success"]
-    if "success" in columns.stated or 1.0 in rewards or 0.0 not in rewards or len(others) != 1:
+def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]) -> None:
+    """Refuse words of which none is known as a pass, or none as a failure, beside others.
+
+    ``completed`` beside failures may mean a pass or an end, and C and I are grades.
+    """
+    success, words = columns.meaning["success"], RewardWords()
+    rewards = {str(cell): reward_or_none(words, cell) for cell in cells}
+    others = [
+        text
+        for text, reward in rewards.items()
+        if reward is None and text.strip().lower() not in _ODD_ENDINGS
+    ]
+    if "success" in columns.stated or not others or len(cells) > _MOST_WORDS:
         return
+    if {0.0, 1.0} <= set(rewards.values()) or len(chunk[success]) <= len(cells):
+        return
+    passes = [text for text, reward in rewards.items() if reward == 1] or others
+    word = likely_pass(passes)
+    name = columns.meaning.get("task", "")
+    task = "" if fold_name(name) in ALIASES["task"] else f" --map task={name}"
     raise InvalidValue(
-        f"column {success!r} has failures beside {others[0]!r}, which may mean a pass.",
-        hint=f"If it does: --pass '{success} == {others[0]}'",
+        f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
+        hint=f"If {word!r} is the only pass: --pass '{success} == {word}'{task}",
     )
 
 

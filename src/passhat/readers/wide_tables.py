@@ -24,6 +24,7 @@ __all__ = [
     "find_wide",
     "is_model_name",
     "is_verdict_list",
+    "likely_pass",
     "list_unused",
     "parse_number",
     "reward_or_none",
@@ -104,6 +105,21 @@ def reward_or_none(words: RewardWords, cell: object) -> float | None:
         return words[cell]
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+_GOOD = re.compile(
+    r"(not[_ -]?(mis|fail|hijack|leak)|c|pass|correct|good|complete|success|win|a|1|full|safe)\w*$",
+    re.IGNORECASE,
+)
+"""Grades that usually mean a pass; a hint names the first, and the user decides."""
+
+
+def likely_pass(words: Iterable[object]) -> str:
+    """The word of a column that most likely means a pass."""
+    rewards = RewardWords()
+    return min(
+        map(str, words), key=lambda w: (reward_or_none(rewards, w) != 1, not _GOOD.match(w), w)
+    )
 
 
 def split_list(cell: object) -> list[object] | None:
@@ -416,7 +432,7 @@ def _without_measures(names: Sequence[str]) -> list[str]:
 
 def _task_columns(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     """A row for each model or attempt, and a column for each task."""
-    row_words = [word for word in ("model", "trial") if word in columns.meaning]
+    row_words = [word for word in ("model", "trial") if columns.meaning.get(word) in chunk]
     names = verdict_columns(columns, chunk)
     if not row_words or len(names) < 2 or "success" in columns.meaning:
         return None

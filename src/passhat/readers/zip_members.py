@@ -24,6 +24,7 @@ from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = [
+    "NO_HEADER",
     "BrokenMember",
     "Members",
     "Sheet",
@@ -31,6 +32,7 @@ __all__ = [
     "is_value",
     "is_zip",
     "join_headers",
+    "name_without_header",
     "read_sheets",
     "unpack",
 ]
@@ -190,6 +192,52 @@ def is_value(text: str) -> bool:
     """Whether a cell is a verdict or a score."""
     reward = reward_or_none(RewardWords(), text) if text else None
     return reward is not None and not reward > 1
+
+
+NO_HEADER = "the table has no heading: its first line is a row"
+_KNOWN_HEADINGS = frozenset(
+    alias
+    for word, aliases in ALIASES.items()
+    if word not in ("success", "fails", "rate")
+    for alias in aliases
+)
+
+
+def name_without_header(rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """Names for the columns of a table whose first row is none of headings; ``None`` for others.
+
+    It is a row like the others where it holds a verdict in words that the column holds below, too,
+    and no known heading. One other column of texts is the task, and of numbers the attempt.
+    """
+    if len(rows) < 3 or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return None
+    first, *below = [[cell.strip() for cell in row] for row in rows]
+    if any(fold_name(cell) in _KNOWN_HEADINGS for cell in first) or "" in first:
+        return None
+    columns = list(zip(*below, strict=True))
+    verdicts = [
+        place
+        for place, cell in enumerate(first)
+        if is_value(cell) and not _is_number(cell) and cell in columns[place]
+        if all(is_value(text) or not text for text in columns[place])
+    ]
+    if len(verdicts) != 1:
+        return None
+    names = [f"column {place}" for place in range(1, len(first) + 1)]
+    names[verdicts[0]] = "result"
+    others = [place for place in range(len(first)) if place not in verdicts]
+    texts = [p for p in others if not any(map(_is_number, columns[p])) and not _is_number(first[p])]
+    if len(texts) == 1:
+        names[texts[0]] = "task"
+        numbers = [p for p in others if all(map(str.isdigit, (first[p], *columns[p])))]
+        if len(numbers) == 1 and len(others) == 2:
+            pairs = [(row[texts[0]], row[numbers[0]]) for row in (first, *below)]
+            names[numbers[0]] = "trial" if len(set(pairs)) == len(pairs) else names[numbers[0]]
+    return names
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+]?[\d.,]+%?", text) is not None
 
 
 def _no_document_type(content: bytes) -> bytes:

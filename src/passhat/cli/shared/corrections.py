@@ -29,8 +29,12 @@ _MANY = 6
 _SLICES = ("by", "cluster")
 _SOURCE = re.compile(r"latest(~\d+)?$|[a-z_]+:|.*\.(csv|jsonl?|parquet|eval|db|gz|zst)$")
 _COMMAND_LINE = re.compile(r"passhat [a-z-]+(?:[^;,.]|[.](?! |$))*")
-_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?:[ =]('[^']*'|[^\s;,():'-][^\s;,()']*))?")
+_FLAG = re.compile(
+    r"(?<![\w-])(--[a-z][a-z-]*)(?:[ =]('[^']*'|[^\s;,():'-](?:[^\s;,()']|,(?=[^\s,]))*))?"
+)
 """An option in a hint, and the word after it, which may be its value."""
+_PLACEHOLDER = re.compile(r"(^|\W)(PATTERN|COLUMN|FIELD|WORD)$")
+"""A value that the user has to find: a command line with it does not run."""
 _METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^]")
 
 
@@ -103,7 +107,9 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
     ctx = click.Context(command, parent=ctx, info_name=name)
     lines = []
     reads = any(param.name in _SOURCES for param in command.params)
-    for options in _option_groups(_COMMAND_LINE.sub("", hint)):
+    groups = list(_option_groups(_COMMAND_LINE.sub("", hint)))
+    concrete = [g for g in groups if not any(map(_PLACEHOLDER.search, g.values()))]
+    for options in concrete or groups:
         lacking = options.keys() - own_flags
         elsewhere = lacking - (reading_flags if reads else set())
         owners = [other for other, one in commands.items() if lacking <= _all_flags(one)]

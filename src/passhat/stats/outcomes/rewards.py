@@ -45,7 +45,10 @@ _PASSED = frozenset(
         *("ja", "wahr", "richtig", "korrekt", "bestanden", "oui", "vrai", "réussi", "réussite"),
         *("sí", "si", "verdadero", "correcto", "aprobado", "sim", "verdadeiro", "vero", "sì"),
         *("да", "верно", "истина", "是", "对", "對", "正确", "通过", "はい", "正解", "예", "tak"),
-        *("evet", "doğru", "ja!", "kyllä", "igen", "ναι", "합격", "成功"),
+        *("evet", "doğru", "ja!", "kyllä", "igen", "ναι", "합격", "성공", "成功", "合格", "succès"),
+        *("exitoso", "éxito", "superado", "erfolg", "erfolgreich", "gelöst", "geschafft", "успех"),
+        *("успешно", "пройден", "sucesso", "aprovado", "correto", "riuscito", "superato", "gelukt"),
+        *("geslaagd", "godkänd", "zaliczone", "zdane", "başarılı", "達成", "pasó"),
     }
 )
 _FAILED = frozenset(
@@ -58,7 +61,10 @@ _FAILED = frozenset(
         *("nein", "falsch", "inkorrekt", "nicht bestanden", "non", "faux", "échec", "échoué"),
         *("falso", "incorrecto", "fallido", "suspenso", "não", "nao", "нет", "неверно", "ложь"),
         *("否", "错", "錯", "错误", "未通过", "失败", "いいえ", "不正解", "아니요", "nie"),
-        *("hayır", "yanlış", "ei", "nem", "όχι", "불합격", "nej"),
+        *("hayır", "yanlış", "ei", "nem", "όχι", "불합격", "실패", "nej", "失敗", "不合格", "raté"),
+        *("fallo", "fracaso", "falló", "fehlgeschlagen", "gescheitert", "fehlschlag", "провал"),
+        *("не пройден", "falhou", "falha", "reprovado", "incorreto", "fallito", "mislukt"),
+        *("gezakt", "underkänd", "niezaliczone", "başarısız", "no pasó", "errado"),
     }
 )
 _NOTHING = frozenset(
@@ -67,6 +73,7 @@ _NOTHING = frozenset(
         *("k. a.", "k.a.", "not run", "not_run", "skip", "skipped", "pending", "tbd"),
     }
 )
+_NEGATION = re.compile(r"(?:not?|nicht|non|não|nao|не|nie|niet|inte|ikke|ej)\s+|[不未没非]", re.IGNORECASE)
 _REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
 _CACHE_LIMIT = 10_000
 
@@ -134,7 +141,9 @@ def _word_reward(word: str) -> float | None:
         return None
     if parts <= _PASSED:
         return 1.0
-    return 0.0 if parts <= _FAILED else None
+    negation = _NEGATION.match(word)
+    is_negated = negation is not None and word[negation.end() :].strip() in _PASSED
+    return 0.0 if parts <= _FAILED or is_negated else None
 
 
 def _finite(reward: float) -> float:
