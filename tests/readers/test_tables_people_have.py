@@ -6,6 +6,8 @@ For each a run is a list of (attempts with a verdict, passes, missing) per task.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from passhat import read
+from passhat.cli import main
 from passhat.errors import PasshatError
 
 Runs = list[list[tuple[int, int, int]]]
@@ -23,6 +26,64 @@ TWO: Runs = [[(1, 0, 0), (1, 1, 0)], [(1, 1, 0), (1, 1, 0)]]
 PAIR: Runs = [[(2, 1, 0), (2, 2, 0)], [(2, 0, 0), (2, 1, 0)]]
 
 READ: dict[str, tuple[str, Runs]] = {
+    # without a heading
+    "no heading": ("a,1,pass\na,2,fail\nb,1,pass\nb,2,pass\n", ONE),
+    "a page without a heading": (
+        "<table><tr><td>a</td><td>fail</td></tr><tr><td>b</td><td>pass</td></tr>"
+        "<tr><td>c</td><td>fail</td></tr></table>",
+        [[(1, 0, 0), (1, 0, 0), (1, 1, 0)]],
+    ),
+    "a word as the heading": ("task,pass\na,no\nb,yes\n", SINGLE),
+    # units and languages
+    "a unit behind a heading": ("task,trials,pass rate (%)\na,2,50\nb,2,100\n", ONE),
+    "Spanish counts": ("tarea,intentos,aciertos\na,2,1\nb,2,2\n", ONE),
+    "Japanese": ("タスク,試行,結果\na,1,成功\na,2,失敗\nb,1,成功\nb,2,成功\n", ONE),
+    "Chinese attempts": ("任务,第1次,第2次\na,通过,不通过\nb,通过,通过\n", ONE),
+    "negations": ("tâche,essai,résultat\na,1,non réussi\nb,1,réussi\n", SINGLE),
+    # cells and lines
+    "bits": ("task,outcomes\na,01\nb,11\n", ONE),
+    "gaps between columns": ("task  results\na     P F\nb     P P\n", ONE),
+    "a log with times": (
+        "[2026-02-01 12:00:01] a attempt 1: PASSED (3.1s)\n[2026-02-01 12:00:02] a attempt 2: "
+        "FAILED (1s)\n[2026-02-01 12:01:01] b attempt 1: PASSED (1s)\n[2026-02-01 12:01:02] b "
+        "attempt 2: PASSED (1s)\n",
+        ONE,
+    ),
+    "pairs in lines": (
+        "time=12:00 task=a trial=1 passed=true\ntime=12:01 task=a trial=2 passed=false\nbye\n"
+        "time=12:02 task=b trial=1 passed=true\ntime=12:03 task=b trial=2 passed=true\n",
+        ONE,
+    ),
+    "judges and their decision": (
+        "task,trial,judge_gpt,judge_claude,final\na,1,1,1,1\na,2,1,0,0\nb,1,0,1,1\nb,2,1,1,1\n",
+        ONE,
+    ),
+    "a list of models": (
+        json.dumps(
+            {
+                "date": "today",
+                "models": [
+                    {"name": "x", "answers": [{"question": "a", "grade": "incorrect"}]},
+                    {"name": "y", "answers": [{"question": "a", "grade": "correct"}]},
+                ],
+            }
+        ),
+        [[(1, 0, 0)], [(1, 1, 0)]],
+    ),
+    "attempts of one model in each task": (
+        json.dumps(
+            {
+                "a": {
+                    "my-model": [
+                        {"total_score": 1, "criteria_results": [{"met": True}]},
+                        {"total_score": 0},
+                    ]
+                },
+                "b": {"my-model": [{"total_score": 1}, {"total_score": 1}]},
+            }
+        ),
+        ONE,
+    ),
     # words
     "German": ("Aufgabe;Versuch;bestanden\na;1;ja\na;2;nein\nb;1;ja\nb;2;ja\n", ONE),
     "Chinese": ("任务,次数,结果\na,1,通过\na,2,失败\nb,1,通过\nb,2,通过\n", ONE),
@@ -267,6 +328,93 @@ def test_the_hint_works(tmp_path: Path, name: str) -> None:
     assert options.get("records", "") in hint
     assert all(f"{word}={name}" in hint for word, name in options.get("columns", {}).items())
     assert _runs(path, **options) == expected
+
+
+PRINTED: dict[str, tuple[str, Runs]] = {
+    "inside records": (
+        json.dumps(
+            {
+                "config": {"model": "x"},
+                "results": [
+                    {
+                        "id": t,
+                        "epoch": e,
+                        "outcome": {"success": ok},
+                        "messages": [{"role": "user"}],
+                    }
+                    for t, e, ok in (
+                        ("a", 1, True),
+                        ("a", 2, False),
+                        ("b", 1, True),
+                        ("b", 2, True),
+                    )
+                ],
+            }
+        ),
+        ONE,
+    ),
+    "grades of inspect": (
+        "".join(
+            json.dumps({"id": t, "epoch": e, "score": grade}) + "\n"
+            for t, e, grade in (("a", 1, "C"), ("a", 2, "I"), ("b", 1, "C"), ("b", 2, "C"))
+        ),
+        ONE,
+    ),
+    "an empty reason": (
+        "task,attempt,error\na,1,\na,2,gave up\nb,1,\nb,2,\n",
+        ONE,
+    ),
+    "ids by verdict": (json.dumps({"total": 2, "resolved": ["b"], "unresolved": ["a"]}), SINGLE),
+    "answers of two models": (
+        "qid,gold,pred_gpt,pred_llama\na,A,B,A\nb,C,C,C\nc,D,D,B\n",
+        [[(1, 0, 0), (1, 1, 0), (1, 1, 0)], [(1, 0, 0), (1, 1, 0), (1, 1, 0)]],
+    ),
+    "judges": (
+        "task,trial,judge_a,judge_b\na,1,1,1\na,2,0,1\nb,1,1,0\nb,2,1,1\n",
+        ONE,
+    ),
+    "a number beside an id": (
+        json.dumps(
+            [
+                {"idx": 1, "summary": {"max_reward": 0.0}, "turns": [True, False]},
+                {"idx": 2, "summary": {"max_reward": 1.0}, "turns": [True]},
+            ]
+        ),
+        SINGLE,
+    ),
+    "a heading with spaces": (
+        "what,who did it,was good (mostly),other flag\na,x,no,no\na,y,yes,yes\n",
+        SINGLE,
+    ),
+    "a scale to 100": ("question_number,iteration,score\n1,1,100\n1,2,0\n2,1,100\n2,2,100\n", ONE),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_printed_command_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    text, expected = PRINTED[name]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    Path("mine.txt").write_text(text, encoding="utf-8")
+    assert main(["report", "mine.txt"]) == 2
+    printed = capsys.readouterr().err
+    line = next((t for t in printed.splitlines() if "Write: " in t), "")
+    options = re.search(r"--map ('[^']*'|\S+)", printed)
+    assert line or options
+    commands = line.partition("Write: ")[2] or f"passhat report mine.txt {options and options[0]}"
+    for command in commands.split(" && "):
+        assert main(shlex.split(command)[1:]) == 0
+    words = shlex.split(commands)
+    if not line:
+        pairs = dict(pair.split("=", 1) for pair in words[words.index("--map") + 1].split(","))
+        assert sorted(_runs(Path("mine.txt"), columns=pairs)) == sorted(expected)
+    else:
+        assert sorted(_runs(Path("runs.jsonl"))) == sorted(expected)
 
 
 @pytest.mark.parametrize(

@@ -332,6 +332,10 @@ def _count_nodes(data: object, counts: dict[int, int]) -> int:
 # -- text --------------------------------------------------------------------------
 
 _MOST_TEXT = 64 << 20
+_STAMP = (
+    r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
+    r"(?:\s*[-|]?\s*\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR)\]?\s*[-:|]?)?"
+)
 _PYTEST = "PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS"
 _TEST_LINES = tuple(
     re.compile(pattern)
@@ -346,12 +350,18 @@ _TEST_LINES = tuple(
         r"\s*[-*+]\s+\[(?P<verdict>[ xX])\]\s+(?P<task>.+?)",  # a check list
         r"\[?(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)\]?:?\s+(?P<task>.+?)",
         r"(?P<task>[^:|,;]+?)\s*(?:\.{2,}|:|->|=>|\s-)\s*(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)",
+        rf"(?:{_STAMP}\s*)?(?P<task>[^\s:|,;=]+)\s+[(\[]?(?i:attempt|trial|run|try|rep|seed|sample)"
+        r"[\s#=:]*(?P<trial>\w+)[)\]]?\s*(?:\.{2,}|:|->|=>|-|=|\s)\s*(?i:result\s*[:=]\s*|status\s*[:=]"
+        r"\s*)?(?P<verdict>(?i:pass(?:ed)?|fail(?:ed)?|ok|ko|success|failure|error|skipped|timeout))"
+        r"\b.*",
+        rf"{_STAMP}\s*(?P<task>[^\s:|,;=]+)\s*(?:\.{{2,}}|:|->|=>|-|=|\s)\s*(?P<verdict>"
+        r"(?i:pass(?:ed)?|fail(?:ed)?|ok|ko|success|failure|error|skipped|timeout))\b.*",
         r"(?i:test(?: case)?)\s+['\"](?P<task>[^'\"]+)['\"]\s+(?P<verdict>passed|failed)\b.*",
     )
 )
 """A line of a log for each test; of several kinds in one log the first in this order counts."""
 _VERDICT_WORDS = {"x": "pass", "": "fail", "skip": "skipped", "ignored": "skipped", "xpass": "pass"}
-_BRACKETS = re.compile(rb"\[(PASS|FAIL|OK|KO)(ED)?\]")
+_BRACKETS = re.compile(rb"\[(?:(PASS|FAIL|OK|KO)(ED)?\]|\d{4}-\d\d-\d\d[ T])")
 _RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
 _FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
 
@@ -381,7 +391,7 @@ def _from_text(source: Source) -> Source | None:
     page = _from_page(source)
     if page is not None or _is_delimited(source.head):
         return page
-    return _from_blocks(source) or _from_test_log(source)
+    return _from_pairs(source) or _from_blocks(source) or _from_test_log(source)
 
 
 def _text_lines(head: bytes) -> list[str]:
@@ -409,9 +419,28 @@ def _from_test_log(source: Source) -> Source | None:
             # TAP marks a test that was not run as "ok 3 # SKIP".
             is_skipped = re.search(r"#\s*(skip|todo)", match[0], re.IGNORECASE) is not None
             word = "skipped" if is_skipped else _VERDICT_WORDS.get(word, word)
-            rows.append({"task": task or str(number), "status": word})
+            trial = {"trial": match["trial"]} if "trial" in pattern.groupindex else {}
+            rows.append({"task": task or str(number), **trial, "status": word})
         return _as_lines(source, rows, "lines about tests are read: a task and its verdict each")
     return None
+
+
+_PAIR = re.compile(r"(?<![^\s,;|])([A-Za-z_][\w.]*)=(\"[^\"]*\"|'[^']*'|[^\s,;|]+)")
+
+
+def _from_pairs(source: Source) -> Source | None:
+    """A row for each line of ``name=value`` pairs; ``None`` for a text of other lines."""
+    sample = [line for line in _text_lines(source.head) if line.strip()]
+    if sum(len(_PAIR.findall(line)) > 1 for line in sample) * 2 <= len(sample) or len(sample) < 2:
+        return None
+    lines = _read_text(source).splitlines()
+    pairs = [_PAIR.findall(line) for line in lines]
+    rows: list[dict[str, object]] = [
+        {name: value.strip("\"'") for name, value in row} for row in pairs if len(row) > 1
+    ]
+    left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
+    more = f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
+    return _as_lines(source, rows, f"each line of name=value pairs is a row{more}")
 
 
 def _from_blocks(source: Source) -> Source | None:

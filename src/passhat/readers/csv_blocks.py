@@ -7,14 +7,26 @@ their places are found by NumPy, and equal cells are found by comparing eight by
 
 from __future__ import annotations
 
+import csv
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from passhat.readers.json_records import BYTE_ORDER_MARK
+from passhat.readers.zip_members import is_value, join_headers, name_without_header
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes.cells import CellCodes
 
-__all__ = ["CsvBlock", "cut_block"]
+__all__ = [
+    "CsvBlock",
+    "cut_block",
+    "find_header",
+    "find_second_table",
+    "join_header_lines",
+    "names_without_header",
+]
 
 _Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
@@ -226,3 +238,91 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+# -- the header of a table ------------------------------------------------------------
+
+_DELIMITERS = (",", "\t", ";", "|")
+_LINES_LOOKED_AT = 40
+
+
+def find_header(head: bytes) -> tuple[int, str]:
+    """How many lines with a title or a comment are above the header, and the delimiter."""
+    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    lines = text.splitlines()[:_LINES_LOOKED_AT]
+    first = next((line for line in lines if line.strip()), "")
+    delimiter = max(_DELIMITERS, key=first.count)
+    if (
+        first.count(delimiter)
+        and not first.lstrip().startswith("#")
+        and _filled(first, delimiter) > 1
+    ):
+        return 0, delimiter  # nearly always
+    widths: Counter[tuple[str, int]] = Counter()
+    for sign in _DELIMITERS:
+        widths.update((sign, len(row)) for row in csv.reader(lines, delimiter=sign) if len(row) > 1)
+    if not widths:
+        sizes = {len(line.split()) for line in lines if line.strip()}
+        is_aligned = len(sizes) == 1 and max(sizes) > 1 and len(lines) > 1
+        if is_aligned:
+            first_cells, second_cells = (
+                line.split() for line in list(filter(str.strip, lines))[:2]
+            )
+            # A heading shares no word with the row below it: these lines are sentences.
+            is_aligned = not set(first_cells) & set(second_cells)
+        filled = [line.strip() for line in lines if line.strip()]
+        gaps = {len(re.split(r"\s{2,}", line)) for line in filled}
+        if not is_aligned and len(gaps) == 1 and max(gaps) > 1 and len(filled) > 2:
+            return 0, "  "
+        return 0, " " if is_aligned else delimiter
+    (delimiter, width), count = max(widths.items(), key=lambda item: (item[1], item[0][1]))
+    if count < 2:
+        return 0, max(_DELIMITERS, key=first.count)
+    for above, line in enumerate(lines):
+        cells = len(next(csv.reader([line], delimiter=delimiter), []))
+        is_title = line.strip() and _filled(line, delimiter) < 2
+        if line.strip() and not is_title and not (line.lstrip().startswith("#") and cells != width):
+            return above, delimiter
+    return 0, delimiter
+
+
+def find_second_table(block: list[list[str]]) -> int | None:
+    """The row of another header: below an empty line, words where the rows above have values."""
+    above: list[str] = []
+    for row in range(1, len(block)):
+        above = block[row - 1] or above
+        if block[row - 1] or not block[row]:
+            continue
+        if any(map(is_value, block[row])) or not any(map(is_value, above)):
+            continue
+        if len(block[row]) > 1 and row + 1 < len(block) and any(map(is_value, block[row + 1])):
+            return row
+    return None
+
+
+def join_header_lines(head: bytes, above: int, delimiter: str) -> tuple[int, list[str]] | None:
+    """The names of columns that several lines give together, as pandas writes them."""
+    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    lines = text.splitlines()[above : above + 4]
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter[0])]
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
+        return None
+    return join_headers(rows)
+
+
+def names_without_header(head: bytes, above: int, delimiter: str) -> list[str] | None:
+    """Names for the columns of a table without a header; ``None`` for any other."""
+    lines = head.decode("utf-8", "replace").splitlines()[above : above + _LINES_LOOKED_AT]
+    if not delimiter.strip(" ") or not any(
+        map(is_value, lines[0].split(delimiter) if lines else ())
+    ):
+        return None  # nearly always
+    try:
+        return name_without_header([row for row in csv.reader(lines, delimiter=delimiter) if row])
+    except csv.Error:
+        return None
+
+
+def _filled(line: str, delimiter: str) -> int:
+    """How many cells of a line are not empty."""
+    return sum(bool(cell.strip()) for cell in next(csv.reader([line], delimiter=delimiter), []))

@@ -10,14 +10,17 @@ from itertools import islice
 from typing import Any
 
 from passhat._display import some
-from passhat.errors import InvalidValue, UnknownFormat, shorten
+from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.parsing import number_or_none, outline
-from passhat.readers.record_map import RecordMap, parse_rule
-from passhat.readers.records import Record, RecordFile, content_kind, elements, plain_log
+from passhat.readers.record_map import PREDICTION, RecordMap, suggest_rule
+from passhat.readers.records import RecordFile, content_kind, elements, plain_log
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import (
     distinct_cells,
+    find_answers,
+    is_judge_name,
+    is_model_name,
     likely_pass,
     list_unused,
     parse_number,
@@ -136,7 +139,8 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     if rule and "success" not in mapping.fields:
         pairs = [pair for pair in pairs if not pair.startswith("success=")]
         records += f" --pass '{rule}'"
-    if fields and all(s.kind == "list" and _is_verdict_word(s.path) for s in fields):
+    lists = [s for s in fields if s.kind == "list"]
+    if len(lists) > 1 and not place and all(_is_verdict_word(s.path) for s in lists):
         # {"passed": ["task-1"], "failed": ["task-2"]}
         records, pairs = " --records '*[*]'", ["task=@value", "success=^@key"]
     verdicts = ("list", "list of verdicts", "true or false", "number")
@@ -150,74 +154,9 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     return UnknownFormat(
         f"is valid {kind}, but not of a format passhat knows{top}{has}.",
         source=source.name,
-        hint=f"State what is what:{records} --map {','.join(pairs)} ; or start from: "
+        hint=f"State what is what:{records} {map_option(','.join(pairs))} ; or start from: "
         f"passhat read {shlex.quote(source.name)} --guess > mapping.toml",
     )
-
-
-_PREDICTION = re.compile(
-    r"(?:final_|model_|parsed_|extracted_)?(?:pred(?:ict(?:ion|ed))?(?:_\w+)?|guess)|"
-    r"(?:model|extracted|parsed|predicted|final|generated)_(?:answer|label|choice)|extracted|parsed|"
-    r"\w+_pred(?:iction)?"
-)
-_TEXT = re.compile(r"(model_)?(output|response|answer|completion|generation)|actual")
-"""Columns of answers, as long as some of them agree with the right ones."""
-_KEYS = (
-    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected", "gt"),
-    *("correct_answer", "gold_answer", "expected_answer", "truth", "y_true", "reference_answer"),
-    *("expected_output", "gold_label", "true_label", "true_class", "answer_key", "solution"),
-    "correct",
-)
-_TESTS = (
-    *(("passed_tests", "total_tests"), ("tests_passed", "tests_total")),
-    *(("tests_passed", "total_tests"), ("num_tests_passed", "num_tests"), ("score", "max_score")),
-    ("points", "max_points"),
-)
-"""Passed and all tests of an attempt: it passes with all of them."""
-
-
-def suggest_rule(names: Sequence[str], rows: Sequence[Mapping[str, object]] = ()) -> str | None:
-    """A rule for files with an answer and the right one, or with a column that is true on failure.
-
-    Without a verdict by another name such a column decides, but true in it is no pass. Of several
-    columns of answers the one that agrees most often in ``rows`` is named.
-    """
-    answers = [name for name in names if _PREDICTION.fullmatch(fold_name(name))]
-    texts = [name for name in names if _TEXT.fullmatch(fold_name(name))]
-    keys = [name for word in _KEYS for name in names if fold_name(name) == word]
-    pairs = [(answer, key) for key in keys[:4] for answer in answers if answer != key]
-    rules = [f"{answer} {sign} @{key}" for answer, key in pairs for sign in ("==", "ends with")]
-    rules += [f"{a} == @{k}[0]" for a, k in pairs if any(isinstance(r.get(k), list) for r in rows)]
-    pairs = [(text, key) for text in texts for key in keys[:4] if text != key]
-    others = [f"{text} {sign} @{key}" for text, key in pairs for sign in ("==", "ends with")]
-    rules += [rule for rule in others if _count_passes(rule, rows) > 0]
-    if rules:
-        return max(rules, key=lambda rule: _count_passes(rule, rows))
-    tests = {fold_name(name): name for name in names}
-    scores = [name for fold, name in tests.items() if re.fullmatch(r"(.*_)?(score|reward)", fold)]
-    limits = [tests[word] for word in ("threshold", "pass_threshold", "cutoff") if word in tests]
-    if len(scores) == 1 and limits:
-        return f"{scores[0]} >= @{limits[0]}"
-    for passed, total in _TESTS:
-        if passed in tests and total in tests:
-            return f"{tests[passed]} >= @{tests[total]}"
-    negatives = [name for name in names if is_negative(name)]
-    # An error may be another's fault: a column about failures says more.
-    negatives.sort(key=lambda name: "error" in fold_name(name))
-    if not negatives:
-        return None
-    is_number = fold_name(negatives[0]).endswith(("code", "rc", "rate"))
-    return f"{negatives[0]} == {0 if is_number else 'false'}"
-
-
-def _count_passes(text: str, rows: Sequence[Mapping[str, object]]) -> int:
-    """How many rows pass by a rule; an equal answer is worth more than one at the end of a text."""
-    try:
-        rule = parse_rule(text, "")
-    except (ValueError, InvalidValue):
-        return -1
-    passes = sum(rule.holds(Record("", dict(row)), {}) is True for row in rows)
-    return passes * (5 if rule.sign == "==" else 4)
 
 
 _VERDICT_NAME = re.compile(
@@ -240,31 +179,27 @@ def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: R
     families = {kind for name in likely for kind in _name_kinds(name)}
     likely += [n for n in verdicts if n not in likely and families & _name_kinds(n)]
     column = columns.meaning.get("task") or _likely_task(columns, chunk)
-    is_task = fold_name(column) in ALIASES["task"]
-    task = "" if is_task else f" --map task={column}"
-    reasons = [name for name in chunk if is_negative(name) or name == columns.meaning.get("failure")]
-    empty = [name for name in reasons if _holds_reasons(chunk[name])]
-    if empty and not varying and "success" not in columns.meaning:
-        return f"If an empty {empty[0]!r} means a pass: --pass '{empty[0]} == \"\"'{task}"
+    task_pair = "" if fold_name(column) in ALIASES["task"] else f"task={column}"
+    task = f" {map_option(task_pair)}" if task_pair else ""
     # A number of failures is no verdict, nor is the text of an error.
     names = [n for n in chunk if not is_negative(n) or _holds_flags(chunk[n])]
     rule = suggest_rule(names, _rows_of_chunk(chunk))
-    if rule and "@" in rule and len(likely) != 1:
-        case = "an equal answer passes"
-        if ">=" in rule:
-            is_limit = re.search(r"threshold|cutoff", rule, re.IGNORECASE) is not None
-            case = "a score from the threshold on passes" if is_limit else "all tests must pass"
-        case = "an answer that ends with the right one passes" if "ends with" in rule else case
-        return f"If {case}: --pass '{rule}'{task}"
+    indirect = _suggest_reasons(columns, chunk, varying) or _suggest_judges(
+        varying, chunk, task_pair
+    )
+    if not indirect and rule and "@" in rule and len(likely) != 1:
+        indirect = _suggest_answers(rule, columns, chunk, task_pair)
+    if indirect:
+        return indirect if "task=" in indirect else indirect + task
     if "task" in columns.meaning and len(verdicts) > 1:
         verdict = (*likely, *varying, *verdicts)[0]
-        choice = f"if one of them is the verdict: --map success={verdict}"
+        choice = map_option(f"success={verdict}")
         if len(likely) == 1:
-            return f"If {verdict!r} is the verdict: --map success={verdict}"
+            return f"If {verdict!r} is the verdict: {choice}"
         return (
             f"If each of {some(verdicts, 4)} is a model: --map model=@column ; if each is an "
-            f"attempt: --map trial=@column ; {choice} ; if each is a task of its own: --map "
-            f"task={column}{JOIN_SIGN}{EVERY_COLUMN}"
+            f"attempt: --map trial=@column ; if one of them is the verdict: {choice} ; if each is "
+            f"a task of its own: {map_option(f'task={column}{JOIN_SIGN}{EVERY_COLUMN}')}"
         )
     words = _word_columns(columns, chunk)
     if rule and not varying and not words:
@@ -283,16 +218,69 @@ def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: R
         if not likely and not inner and words:
             name, word = words[0]
             hint = f"If a word in {name!r} means a pass: --pass '{name} == {word}'{task}"
-            others = [f" ; if {v!r} is the verdict: --map success={v}{task}" for v in verdicts[:1]]
+            others = [
+                f" ; if {v!r} is the verdict: {map_option(f'success={v}')}{task}"
+                for v in verdicts[:1]
+            ]
             return hint + "".join(others)
         numbers = [name for name in list_unused(columns, chunk) if _holds_numbers(chunk[name])]
-        only_number = numbers if len(numbers) == 1 and numbers[0] != column else []
-        fields.setdefault("success", (*verdicts, *inner, *only_number, "COLUMN")[0])
+        used = (column, *fields.values())
+        numbers = [name for name in numbers if name not in used]
+        others = [name for name in (*verdicts, *inner) if name not in used]
+        others += numbers if len(numbers) == 1 else []
+        fields.setdefault("success", (*others, "COLUMN")[0])
     pairs = ",".join(f"{word}={path}" for word, path in fields.items())
     return (
-        f"Say which column is which: --map {pairs} ; if several columns hold an attempt each: "
-        "--trials PATTERN, as in 'run_*'"
+        f"Say which column is which: {map_option(pairs)} ; if several columns hold an attempt "
+        "each: --trials PATTERN, as in 'run_*'"
     )
+
+
+def map_option(pairs: str) -> str:
+    """The option that states fields, in quotes where a shell needs them."""
+    is_plain = re.fullmatch(r"[\w@%+=:,./~^-]+", pairs) is not None
+    return f"--map {pairs if is_plain else shlex.quote(pairs)}"
+
+
+def _suggest_reasons(columns: ColumnMap, chunk: Chunk, verdicts: Sequence[str]) -> str:
+    """The rule for a table that says why attempts failed, and nothing where they passed."""
+    failure = columns.meaning.get("failure")
+    reasons = [name for name in chunk if is_negative(name) or name == failure]
+    empty = [name for name in reasons if _holds_reasons(chunk[name])]
+    if not empty or verdicts or "success" in columns.meaning:
+        return ""
+    return f"If an empty {empty[0]!r} means a pass: --pass '{empty[0]} == \"\"'"
+
+
+def _suggest_answers(rule: str, columns: ColumnMap, chunk: Chunk, task_pair: str) -> str:
+    """Options for a table of answers beside the right ones, of one model or of several."""
+    key = rule.partition(" == @")[2]
+    answers = find_answers(columns, chunk, key) if key in chunk else []
+    answers = [n for n in answers if PREDICTION.fullmatch(fold_name(n)) or is_model_name(n)]
+    if len(answers) > 1:
+        pairs = filter(None, (f"model={EVERY_COLUMN}", f"expected={key}", task_pair))
+        return (
+            f"If each of {some(answers, 4)} is a model, and an answer that equals {key!r} passes: "
+            f"{map_option(','.join(pairs))}"
+        )
+    case = "an equal answer passes"
+    if ">=" in rule:
+        is_limit = re.search(r"threshold|cutoff", rule, re.IGNORECASE) is not None
+        case = "a score from the threshold on passes" if is_limit else "all tests must pass"
+    case = "an answer that ends with the right one passes" if "ends with" in rule else case
+    return f"If {case}: --pass '{rule}'"
+
+
+def _suggest_judges(names: Sequence[str], chunk: Chunk, task_pair: str) -> str:
+    """Options for a table with the verdicts of several judges, with the passes by each."""
+    judges = [name for name in names if is_judge_name(name)]
+    counts = {name: sum(_is_verdict_word(str(c), 1.0) for c in chunk[name]) for name in judges}
+    pairs = [",".join(filter(None, (f"success={name}", task_pair))) for name in judges[:4]]
+    choices = [
+        f"{map_option(pair)} ({counts[name]} pass)"
+        for name, pair in zip(judges, pairs, strict=False)
+    ]
+    return f"Say whose verdict counts: {', or '.join(choices)}" if len(judges) > 1 else ""
 
 
 def _name_kinds(name: str) -> set[str]:
@@ -407,7 +395,7 @@ def _suggest_verdict(
     lists = [s.path for s in fields if s.kind == "list of verdicts"]
     inner = [path for path in _find_numbers(source, records) if _is_verdict_like(path)]
     if lists or inner:
-        return records, (lists or inner)[0]
+        return records, (inner or lists)[0]
     for holder in (s.path for s in fields if s.kind == "list of objects"):
         place = f"{records}.{holder}[*]" if records else f"{holder}[*]"
         names = [
@@ -421,8 +409,8 @@ def _suggest_verdict(
     return records, "FIELD"
 
 
-def _is_verdict_word(text: str) -> bool:
-    return reward_or_none(RewardWords(), text) in (0.0, 1.0)
+def _is_verdict_word(text: str, *rewards: float) -> bool:
+    return reward_or_none(RewardWords(), text) in (rewards or (0.0, 1.0))
 
 
 def _is_verdict_like(path: str) -> bool:

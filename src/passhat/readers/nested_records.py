@@ -42,6 +42,12 @@ _NOT_ATTEMPTS = frozenset(
         *("exact", "exact_match", "em", "f1", "bleu", "rouge", "precision", "recall", "auc"),
     }
 )
+_MODELS = frozenset({"models", "agents", "systems", "llms", "candidates"})
+_YES_NO = frozenset({"yes", "no", "true", "false", "y", "n", "0", "1"})
+_PARTS = re.compile(
+    r"(criteri\w+|check|test|rubric|step|assertion)s?(_(results?|scores?|details?))?"
+)
+"""Lists of parts of an attempt by other names."""
 _TRIAL_KEY = re.compile(r"(?:(?:run|trial|attempt|seed|sample|rep|try|epoch)[\s_#-]*)?\d+", re.I)
 _NAMED_TRIAL = re.compile(r"(?:trial|attempt|seed|rep|repeat|try|epoch)[\s_#-]*\d+", re.I)
 
@@ -124,7 +130,11 @@ def _walk(
     for name in names:
         fold = fold_name(str(name))
         values = [node[name] for node in objects if name in node]
-        if fold in _NOT_ATTEMPTS or not any(isinstance(value, list | dict) for value in values):
+        if (
+            fold in _NOT_ATTEMPTS
+            or _PARTS.fullmatch(fold)
+            or not any(isinstance(value, list | dict) for value in values)
+        ):
             continue
         step = name if re.fullmatch(r"[^.\[\]\"*]+", str(name)) else f'"{name}"'
         yield from _walk(values, f"{path}.{step}" if path else step, levels, depth + 1)
@@ -186,7 +196,10 @@ def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
     if models and "model" not in fields:
         fields["model"] = f"/{models[0]}"
     if "success" not in fields:
+        _add_verdict_words(fields, place)
+    if "success" not in fields:
         return None
+    _add_named_models(fields, place)
     is_group = _is_group(place, fields)
     if is_group is None:
         return None
@@ -246,6 +259,30 @@ def _add_aliases(fields: dict[str, str], levels: Sequence[_Level]) -> None:
                 fields[word] = "^" * up + name
 
 
+def _add_verdict_words(fields: dict[str, str], place: _Place) -> None:
+    """The only field whose values are words for verdicts, and not merely yes and no."""
+    words = RewardWords()
+    found = []
+    for name in place.levels[-1].fields:
+        values = [node.get(name) for node in place.nodes if isinstance(node, dict)]
+        texts = [value for value in values if isinstance(value, str)]
+        rewards = {reward_or_none(words, text) for text in texts}
+        if texts and len(texts) == len(values) and rewards <= {0.0, 1.0} and not is_negative(name):
+            found += [] if _YES_NO.issuperset(map(str.lower, texts)) else [name]
+    if len(found) == 1 and found[0] not in fields.values():
+        fields["success"] = found[0]
+
+
+def _add_named_models(fields: dict[str, str], place: _Place) -> None:
+    """The name of an element of a list called models: [{"name": "gpt-4", "answers": [...]}]."""
+    steps = [match[1] for match in re.finditer(r"([^.\[\]*\"]*)\"?(?:\[\*\]|\.?\*)", place.path)]
+    for up, level in enumerate(reversed(place.levels)):
+        step = steps[-up - 1] if up < len(steps) else ""
+        name = next((n for n in level.fields if fold_name(n) in ("name", "id", "title")), None)
+        if up and name is not None and fold_name(step) in _MODELS:
+            fields.setdefault("model", "^" * up + name)
+
+
 def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
     """Keys from the inside out: the number of an attempt, the task, the model."""
     for up, level in enumerate(reversed(levels)):
@@ -255,6 +292,9 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         is_trial = all(_TRIAL_KEY.fullmatch(key) for key in level.keys) and "task" not in fields
         has_id = any(fold_name(n) in _WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
         is_model = all(map(is_model_name, level.keys)) and (has_outer or has_id)
+        # {"task-1": {"my-model": [...]}, "task-2": {"my-model": [...]}}
+        outer_keys = [len(outer.keys) for outer in levels[: len(levels) - up - 1] if outer.has_keys]
+        is_model = is_model or (len(level.keys) == 1 and max(outer_keys, default=1) > 1)
         word = "model" if is_model or "task" in fields else "task"
         is_named = "task" in fields and all(map(_NAMED_TRIAL.fullmatch, level.keys))
         if ((is_trial and has_outer) or is_named) and "trial" not in fields:

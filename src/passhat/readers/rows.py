@@ -14,15 +14,16 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
-from passhat.readers.csv_blocks import cut_block
+from passhat.readers.csv_blocks import (
+    cut_block,
+    find_header,
+    find_second_table,
+    join_header_lines,
+    names_without_header,
+)
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import (
-    NO_HEADER,
-    is_value,
-    join_headers,
-    name_without_header,
-)
+from passhat.readers.zip_members import NO_HEADER
 from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
@@ -45,12 +46,10 @@ __all__ = [
 
 CHUNK_ROWS = 2_000
 """Small enough for a chunk to stay in the processor's cache: twice as fast as 20,000."""
-_DELIMITERS = (",", "\t", ";", "|")
 _BLOCK = 1 << 18
 _FAST_BLOCK = 1 << 22
 _LONGEST_LINE = 32 << 20
 _LOSSES_KEPT = 1_000
-_LINES_LOOKED_AT = 40
 _SURROGATE = re.compile("[\udc80-\udcff]")
 
 # A completion may well be longer than the 131,072 characters that the module allows.
@@ -111,16 +110,16 @@ class CsvRows:
         self._source = source
         self._losing = losing or Losses()
         self.lines: Sequence[int] = ()
-        self._above, self._delimiter = _lines_above(source.head)
+        self._above, self._delimiter = find_header(source.head)
         self.decisions: tuple[str, ...] = ()
         if self._above:
             lines = counted(self._above, "line")
             self.decisions = (
                 f"{lines} above the header {'was' if self._above == 1 else 'were'} left out",
             )
-        self._names = _names_without_header(source.head, self._above, self._delimiter)
+        self._names = names_without_header(source.head, self._above, self._delimiter)
         self.decisions += (NO_HEADER,) if self._names else ()
-        joined = _join_header_lines(source.head, self._above, self._delimiter)
+        joined = join_header_lines(source.head, self._above, self._delimiter)
         self._joined: list[str] = []
         if joined is not None:
             count, self._joined = joined
@@ -140,7 +139,7 @@ class CsvRows:
                     first, stream, delimiter, self._names, self._above + 1
                 )
                 return
-            if b'"' in first or not first.endswith(b"\n") or delimiter == " ":
+            if b'"' in first or not first.endswith(b"\n") or not delimiter.strip(" "):
                 yield from self._parse_chunks(first, stream, delimiter, line=self._above + 1)
                 return
             text = first.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
@@ -176,6 +175,9 @@ class CsvRows:
             buffered, encoding="utf-8-sig", errors="surrogateescape", newline=""
         )
         lines = (f"{' '.join(line.split())}\n" for line in text) if delimiter == " " else text
+        if delimiter == "  ":  # a tab for the gaps between columns that are aligned
+            lines = (re.sub(r"\s{2,}", "\t", line.strip()) + "\n" for line in text)
+            delimiter = "\t"
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         header = self._header(reader) if header is None else header
         width = len(header)
@@ -187,7 +189,7 @@ class CsvRows:
                 block.extend(islice(reader, CHUNK_ROWS))
             except csv.Error as error:
                 broken = str(error)
-            second = _find_second_table(block)
+            second = find_second_table(block)
             if second is not None:
                 self.decisions += (f"another table from line {before + 1 + second} on is not read",)
                 block = block[:second]
@@ -214,7 +216,8 @@ class CsvRows:
             text = io.TextIOWrapper(
                 stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
             )
-            reader = csv.reader(text, delimiter=self._delimiter, strict=True)
+            delimiter = self._delimiter[0]
+            reader = csv.reader(text, delimiter=delimiter, strict=True)
             while True:
                 try:
                     for record in reader:
@@ -408,81 +411,6 @@ class ParquetRows:
 
     def line_of(self, row: int) -> int:
         return row + 1
-
-
-def _lines_above(head: bytes) -> tuple[int, str]:
-    """How many lines with a title or a comment are above the header, and the delimiter."""
-    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
-    lines = text.splitlines()[:_LINES_LOOKED_AT]
-    first = next((line for line in lines if line.strip()), "")
-    delimiter = max(_DELIMITERS, key=first.count)
-    if (
-        first.count(delimiter)
-        and not first.lstrip().startswith("#")
-        and _filled(first, delimiter) > 1
-    ):
-        return 0, delimiter  # nearly always
-    widths: Counter[tuple[str, int]] = Counter()
-    for sign in _DELIMITERS:
-        widths.update((sign, len(row)) for row in csv.reader(lines, delimiter=sign) if len(row) > 1)
-    if not widths:
-        sizes = {len(line.split()) for line in lines if line.strip()}
-        is_aligned = len(sizes) == 1 and max(sizes) > 1 and len(lines) > 1
-        if is_aligned:
-            first_cells, second_cells = (
-                line.split() for line in list(filter(str.strip, lines))[:2]
-            )
-            # A heading shares no word with the row below it: these lines are sentences.
-            is_aligned = not set(first_cells) & set(second_cells)
-        return 0, " " if is_aligned else delimiter
-    (delimiter, width), count = max(widths.items(), key=lambda item: (item[1], item[0][1]))
-    if count < 2:
-        return 0, max(_DELIMITERS, key=first.count)
-    for above, line in enumerate(lines):
-        cells = len(next(csv.reader([line], delimiter=delimiter), []))
-        is_title = line.strip() and _filled(line, delimiter) < 2
-        if line.strip() and not is_title and not (line.lstrip().startswith("#") and cells != width):
-            return above, delimiter
-    return 0, delimiter
-
-
-def _find_second_table(block: list[list[str]]) -> int | None:
-    """The row of another header: below an empty line, words where the rows above have values."""
-    above: list[str] = []
-    for row in range(1, len(block)):
-        above = block[row - 1] or above
-        if block[row - 1] or not block[row]:
-            continue
-        if any(map(is_value, block[row])) or not any(map(is_value, above)):
-            continue
-        if len(block[row]) > 1 and row + 1 < len(block) and any(map(is_value, block[row + 1])):
-            return row
-    return None
-
-
-def _join_header_lines(head: bytes, above: int, delimiter: str) -> tuple[int, list[str]] | None:
-    """The names of columns that several lines give together, as pandas writes them."""
-    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
-    lines = text.splitlines()[above : above + 4]
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
-    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
-        return None
-    return join_headers(rows)
-
-
-def _names_without_header(head: bytes, above: int, delimiter: str) -> list[str] | None:
-    lines = head.decode("utf-8", "replace").splitlines()[above : above + _LINES_LOOKED_AT]
-    if delimiter == " " or not any(map(is_value, lines[0].split(delimiter) if lines else ())):
-        return None  # nearly always
-    try:
-        return name_without_header([row for row in csv.reader(lines, delimiter=delimiter) if row])
-    except csv.Error:
-        return None
-
-
-def _filled(line: str, delimiter: str) -> int:
-    """How many cells of a line are not empty."""
-    return sum(bool(cell.strip()) for cell in next(csv.reader([line], delimiter=delimiter), []))
 
 
 class MarkdownRows:

@@ -19,8 +19,10 @@ from passhat.readers.wide_tables import (
     N_CELL,
     PASSES_CELL,
     Shape,
+    are_bits,
     distinct_cells,
     find_wide,
+    is_judge_name,
     is_verdict_list,
     likely_pass,
     list_unused,
@@ -45,6 +47,10 @@ __all__ = ["find_shape"]
 
 _COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
+_FINAL = re.compile(
+    r"(final|consensus|majority|agreed|adjudicated)(_(vote|verdict|label|result|decision|pass(ed)?))?"
+)
+"""The column that decides beside those of single judges."""
 _PLAIN_WORDS = frozenset({*("true", "false", "yes", "no", "y", "n", "t", "f"), *("0", "1")})
 
 
@@ -82,8 +88,8 @@ def _stated_shape(columns: ColumnMap, plain: ColumnMap, chunk: Chunk, source: st
     cells = distinct_cells(chunk[columns.meaning["success"]])
     if cells and all(isinstance(cell, str) and FRACTION.fullmatch(cell) for cell in cells):
         return _fractions(plain)
-    if cells and all(split_list(cell) is not None for cell in cells):
-        return _list_cells(plain)
+    if are_bits(cells) or (cells and all(split_list(cell) is not None for cell in cells)):
+        return _list_cells(plain, cells)
     return Shape(plain)
 
 
@@ -142,8 +148,8 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
     cells = distinct_cells(chunk[success])
     if cells and all(isinstance(cell, str) and FRACTION.fullmatch(cell) for cell in cells):
         return _fractions(columns)
-    if cells and all(split_list(cell) is not None for cell in cells):
-        return _list_cells(columns)
+    if are_bits(cells) or (cells and all(split_list(cell) is not None for cell in cells)):
+        return _list_cells(columns, cells)
     _refuse_other_words(columns, chunk, cells)
     return _with_odd_endings(_run_names(columns, chunk), cells)
 
@@ -221,14 +227,18 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
     lists = [
         name
         for name in names
-        if (cells := distinct_cells(chunk[name])) and all(map(is_verdict_list, cells))
+        if (cells := distinct_cells(chunk[name]))
+        and (are_bits(cells) or all(map(is_verdict_list, cells)))
     ]
     verdicts = list(dict.fromkeys((*verdict_columns(columns, chunk, fractions=True), *lists)))
+    if any(map(is_judge_name, verdicts)):
+        verdicts = [n for n in verdicts if _FINAL.fullmatch(fold_name(n))] or verdicts
     if len(verdicts) != 1:
         return None
     name = verdicts[0]
     words = {str(cell).strip().lower() for cell in distinct_cells(chunk[name])}
-    if words <= _PLAIN_WORDS and (len(names) > 1 or not is_named):
+    is_final = _FINAL.fullmatch(fold_name(name)) is not None
+    if words <= _PLAIN_WORDS and ((len(names) > 1 and not is_final) or not is_named):
         return None
     meaning = MappingProxyType({**columns.meaning, "success": name})
     shape = _attempt_shape(replace(columns, meaning=meaning), chunk)
@@ -564,21 +574,22 @@ def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:
     )
 
 
-def _list_cells(columns: ColumnMap) -> Shape:
+def _list_cells(columns: ColumnMap, cells: Sequence[object]) -> Shape:
     """Cells that hold the verdicts of all attempts at a task, in their order."""
     name = columns.meaning["success"]
+    split = (lambda cell: list(str(cell or ""))) if are_bits(cells) else split_list
     columns = columns.without("trial", "score")
     meaning = {**columns.meaning, "success": _VERDICT_CELL, "trial": _TRIAL_CELL}
 
     def rearrange(chunk: Chunk) -> tuple[Chunk, list[int]]:
-        lists = [split_list(cell) or [] for cell in chunk[name]]
+        lists = [split(cell) or [] for cell in chunk[name]]
         origins = [row for row, verdicts in enumerate(lists) for _ in verdicts]
-        cells: dict[str, Sequence[object]] = {
+        rows: dict[str, Sequence[object]] = {
             other: [chunk[other][row] for row in origins] for other in chunk if other != name
         }
-        cells[_VERDICT_CELL] = [verdict for verdicts in lists for verdict in verdicts]
-        cells[_TRIAL_CELL] = [number for verdicts in lists for number in range(len(verdicts))]
-        return cells, origins
+        rows[_VERDICT_CELL] = [verdict for verdicts in lists for verdict in verdicts]
+        rows[_TRIAL_CELL] = [number for verdicts in lists for number in range(len(verdicts))]
+        return rows, origins
 
     decision = f"a row is a task: {name!r} lists the verdicts of its attempts"
     new = replace(columns, meaning=MappingProxyType(meaning), rivals=())

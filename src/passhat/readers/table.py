@@ -63,6 +63,11 @@ _WEAK_TASKS = (
     *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
 )
 """Names that may mean something else: taken as the task where no better one is there, and said."""
+_NUMBERED_TASK = re.compile(
+    r"(task|item|question|problem|instance|example|test|test_?case|case|scenario|prompt|query|"
+    r"exercise|puzzle|challenge|ticket|issue|bug|story|q)_?(id|no|nr|num(ber)?|idx|index|key|name|"
+    r"title|code|text|uuid|slug)"
+)
 _LABEL_WORDS = ("category", "reason")
 """Names of columns that hold the reason of a failure in some tables, and a subject in others."""
 _LONGEST_NAME = 200
@@ -257,6 +262,7 @@ def _name_columns(
         return columns, ()
     names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
     task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
+    task = task or next((n for n in names if _NUMBERED_TASK.fullmatch(fold_name(n))), None)
     if task is None:
         # In a league of several days, or a game of several levels, a row is one of them.
         numbered = [n for n in names if fold_name(n) in ("day", "level", "stage", "week")]

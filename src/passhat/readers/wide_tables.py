@@ -20,8 +20,11 @@ __all__ = [
     "N_CELL",
     "PASSES_CELL",
     "Shape",
+    "are_bits",
     "distinct_cells",
+    "find_answers",
     "find_wide",
+    "is_judge_name",
     "is_model_name",
     "is_verdict_list",
     "likely_pass",
@@ -151,6 +154,16 @@ def split_list(cell: object) -> list[object] | None:
     return None
 
 
+def are_bits(cells: Sequence[object]) -> bool:
+    """Whether cells are texts such as 0110, of one length: one that begins with 0 is no number."""
+    texts = [cell for cell in cells if isinstance(cell, str) and re.fullmatch("[01]{2,}", cell)]
+    return (
+        len(texts) == len(cells) > 1
+        and len(set(map(len, texts))) == 1
+        and any(text.startswith("0") for text in texts)
+    )
+
+
 def is_verdict_list(cell: object) -> bool:
     words = RewardWords()
     rewards = [reward_or_none(words, part) for part in split_list(cell) or ()]
@@ -163,10 +176,23 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 """Headings that name a model: without one of these a wide table is refused with a hint."""
+_JUDGES = {"judge", "judges", "rater", "grader", "annotator", "reviewer", "evaluator", "labeler"}
 _TRIAL_WORDS = {
     *("run", "trial", "attempt", "seed", "sample", "try", "rep", "repeat", "repetition"),
     *("iteration", "iter", "epoch", "pass", "k", "r", "t", "a", "s", "round", "rollout"),
-    *("replicate", "generation", "gen", "completion", "day", "week"),
+    *("replicate", "generation", "gen", "completion", "day", "week", "versuch", "durchlauf"),
+    *(
+        "lauf",
+        "essai",
+        "tentative",
+        "intento",
+        "tentativa",
+        "prova",
+        "попытка",
+        "第",
+        "試行",
+        "시도",
+    ),
 }
 """Before a number in the heading of a column: the column is an attempt."""
 _VERDICT_WORDS = {*ALIASES["success"], "ok", "points", "grade", "is_ok"}
@@ -229,16 +255,37 @@ def is_model_name(name: str) -> bool:
     return len(name) <= _LONGEST_NAME and _MODEL.match(name.strip()) is not None
 
 
+def is_judge_name(name: str) -> bool:
+    """Whether a heading names a judge of the attempts, as judge_gpt and Rater 2 do."""
+    return any(word in _JUDGES for word in _name_words(re.sub(r"\d+", " ", name)))
+
+
 def unpivot_all(columns: ColumnMap, chunk: Chunk, word: str) -> Shape:
     """Every column of verdicts is a model, or an attempt, as the user states."""
     names = _without_measures(verdict_columns(columns, chunk, fractions=True))
     names = [name for name in names if not _SUMMARIES.fullmatch(name.strip())] or names
+    expected = columns.meaning.get("expected")
+    if expected is not None:
+        names = find_answers(columns, chunk, expected)
     if not names:
         return Shape(columns.without(word))
     trials = range(1, len(names) + 1)
     labels: Sequence[object] = trials if word == "trial" else [name.strip() for name in names]
     pairs = zip(names, labels, strict=True)
-    return _unpivot(columns, [_WideColumn(name, ((word, label),)) for name, label in pairs], chunk)
+    wide = [_WideColumn(name, ((word, label),)) for name, label in pairs]
+    return _unpivot(columns, wide, chunk, expected)
+
+
+def find_answers(columns: ColumnMap, chunk: Chunk, expected: str) -> list[str]:
+    """Columns without a meaning whose cells equal the right answer in some row, and in some not."""
+    keys = [str(cell).strip() for cell in chunk[expected]]
+    found = []
+    for name in list_unused(columns, chunk):
+        pairs = zip(map(str, chunk[name]), keys, strict=True)
+        hits = [cell.strip() == key for cell, key in pairs]
+        if name != expected and any(hits) and not all(hits):
+            found.append(name)
+    return found
 
 
 def verdict_columns(columns: ColumnMap, chunk: Chunk, *, fractions: bool = False) -> list[str]:
@@ -339,7 +386,8 @@ def _parse_heading(heading: str) -> tuple[_Family, str, int] | None:
     match = re.fullmatch(r"(.*?)(\d+)(\D*)", heading)
     if match is None:
         return None
-    before, after = _name_words(match[1]), _name_words(match[3])
+    before, after = _name_words(match[1]), _name_words(match[3].strip().removesuffix("次"))
+    after = [word for word in after if word not in ("回", "回目", "次目", "회")]
     trial = [word for word in before if word in _TRIAL_WORDS]
     verdict = [word for word in (*before, *after) if word in _VERDICT_WORDS]
     rest = [word for word in before if word not in (*trial, *verdict)]
@@ -391,6 +439,8 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     if families:
         families.sort(key=lambda family: _verdict_rank((fold_name(family[0].name),)))
         return families[0]
+    if any(map(is_judge_name, names)):
+        return []  # verdicts of judges on one model
     plain = _without_measures(names)
     plain = [name for name in plain if not _SUMMARIES.fullmatch(name.strip())]
     by_name = [name for name in plain if _MODEL.match(name.strip())]
@@ -462,8 +512,36 @@ def _join_tasks(
     }
 
 
-def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> Shape:
-    """The shape in which every cell of these columns is an attempt, or the counts of a task."""
+def _judge_answers(
+    answers: list[object], keys: Sequence[object] | None, origins: Sequence[int]
+) -> list[object]:
+    """Whether answers equal the right one of their row; without right ones they stay."""
+    if keys is None:
+        return answers
+    pairs = [
+        ["" if cell is None else str(cell).strip() for cell in (answer, keys[row])]
+        for answer, row in zip(answers, origins, strict=True)
+    ]
+    return [int(answer == key) if answer and key else None for answer, key in pairs]
+
+
+def _word_decisions(
+    words: Sequence[str], names: Sequence[str], others: Sequence[str], cells: str
+) -> tuple[str, ...]:
+    kinds = {"model": "model", "trial": "attempt", "task": "task"}
+    what = " and ".join(kinds[word] for word in words)
+    decisions = [f"a column for each {what}: {some(names, 6)}", cells]
+    decisions += [f"columns not read: {some(others, 6)}"] if others else []
+    return tuple(filter(None, decisions))
+
+
+def _unpivot(
+    columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk, expected: str | None = None
+) -> Shape:
+    """The shape in which every cell of these columns is an attempt, or the counts of a task.
+
+    With ``expected`` a cell is an answer, which passes where it equals that of this column.
+    """
     words = [word for word, _ in wide[0].labels]
     names = [column.name for column in wide]
     others = [name for name in list_unused(columns, chunk) if name not in names]
@@ -486,6 +564,7 @@ def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> S
         origins = [row for row in range(size) for _ in names]
         columns_of_cells = [part.get(name, [None] * size) for name in names]
         values = [column[row] for row in range(size) for column in columns_of_cells]
+        values = _judge_answers(values, part.get(expected or ""), origins)
         if has_counts:  # a model without any attempt at a task has no row
             kept = [i for i, v in enumerate(values) if v is not None and str(v).strip()]
         else:
@@ -509,17 +588,13 @@ def _unpivot(columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk) -> S
         shown_words = some([f"{cell} ({count:,})" for cell, count in odd_cells.items()], 6)
         return (f"cells read as missing attempts: {shown_words}",) if odd_cells else ()
 
-    kinds = {"model": "model", "trial": "attempt", "task": "task"}
-    what = " and ".join(kinds[word] for word in words)
-    decisions = [f"a column for each {what}: {some(names, 6)}"]
-    if has_counts:
-        decisions.append("a cell holds passes / attempts")
-    if others:
-        decisions.append(f"columns not read: {some(others, 6)}")
+    cells_said = "a cell holds passes / attempts" if has_counts else ""
+    if expected is not None:
+        cells_said = f"an answer passes where it equals {expected!r}"
     ignored = tuple(name for name in columns.ignored if name not in names)
     return Shape(
         replace(columns, meaning=MappingProxyType(meaning), rivals=(), ignored=ignored),
         rearrange,
-        tuple(decisions),
+        _word_decisions(words, names, [n for n in others if n != expected], cells_said),
         remarks,
     )

@@ -36,7 +36,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "model": (
             *("model", "agent", "model_name", "agent_name", "system", "llm", "model_id"),
-            *("agent_id", "model_name_or_path"),
+            *("agent_id", "model_name_or_path", "modelo", "modell", "modèle", "modello", "модель"),
+            *("模型", "モデル", "모델"),
         ),
         "suite": ("suite", "benchmark", "dataset", "set"),
         "task": (
@@ -52,6 +53,17 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("trial_number", "trial_no", "trial_num", "attempt_no", "attempt_num", "run_number"),
             *("run_no", "run_num", "run_id", "rollout", "rollout_id", "rollout_index"),
             *("replicate", "rep", "round", "try", "generation_id", "completion_id", "sample_idx"),
+            *(
+                "versuch",
+                "durchlauf",
+                "lauf",
+                "essai",
+                "tentative",
+                "intento",
+                "tentativa",
+                "попытка",
+            ),
+            *("试次", "試行", "시도"),
         ),
         "success": (
             *("success", "passed", "correct", "resolved", "is_resolved", "is_correct"),
@@ -59,12 +71,23 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("score_binarized", "binarized_score", "score_binary", "binary_score"),
             *("exact_match", "is_exact_match", "is_match", "match", "ok", "is_ok"),
             *("reward", "score", "verdict", "outcome", "pass_fail", "status", "result"),
+            *("ergebnis", "résultat", "resultado", "risultato", "resultaat", "результат", "结果"),
+            *("結果", "결과", "final_score", "total_score", "overall_score"),
         ),
         "score": ("score", "graded_score", "score_value", "reward", "partial_credit"),
         "n": (
             *("n", "attempts", "samples", "trials", "total", "runs", "n_attempts", "n_samples"),
             *("n_trials", "n_runs", "num_attempts", "num_samples", "num_trials", "num_runs"),
             *("total_attempts", "total_runs", "n_total", "num_total", "total_trials", "count"),
+            *(
+                "versuche",
+                "durchläufe",
+                "essais",
+                "tentatives",
+                "intentos",
+                "tentativas",
+                "попыток",
+            ),
         ),
         "c": (
             *("c", "passes", "successes", "num_correct", "n_correct", "n_passed", "num_passed"),
@@ -72,7 +95,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("success_count", "correct_count", "n_successes", "num_successes", "n_solved"),
             *("num_solved", "solved_count", "wins", "passed_runs", "passing_runs"),
             *("successful_runs", "successful_attempts", "solved_attempts", "passed_attempts"),
-            *("correct_attempts", "successful_trials", "passed_trials"),
+            *("correct_attempts", "successful_trials", "passed_trials", "erfolge", "réussites"),
+            *("succès", "aciertos", "éxitos", "acertos", "sucessos", "successi", "успехов"),
         ),
         "fails": (
             *("fails", "failures", "failed", "fail", "n_failed", "num_failed", "n_fail"),
@@ -98,7 +122,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
-_WEAK_VERDICTS = ("verdict", "outcome", "pass_fail", "status", "result")
+_WEAK_VERDICTS = ALIASES["success"][ALIASES["success"].index("verdict") :]
 """Names that hold verdicts in some tables and other words in others: taken when nothing else is."""
 
 _LONGEST_NAME = 200
@@ -110,6 +134,13 @@ _NEGATIVE = re.compile(
     r"refus(al|ed)|truncated|skipped|flaky|mistakes?)(_rate)?"
 )
 """Names of columns in which true means that an attempt did not pass."""
+
+_UNIT = re.compile(
+    r"(?<=\w)\s*[(\[](%|percent|pct|in %|s|ms|secs?|seconds|min|usd|\$|€|n|0[/-]1|[01]|y/n|yes/no|"
+    r"pass/fail|bool(ean)?|true/false|max\.? \d+|out of \d+)[)\]]\s*$",
+    re.IGNORECASE,
+)
+"""A remark on the cells behind the name of a column: "Pass rate (%)", "Solved (y/n)"."""
 
 _LABELS_WITHOUT_ORDER = ("seed",)
 """A seed tells attempts apart, but a larger seed did not come later."""
@@ -225,7 +256,7 @@ def fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID`` and ``taskId``."""
     if len(name) > _LONGEST_NAME:
         return name
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _UNIT.sub("", name))
     return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
 
 

@@ -73,7 +73,9 @@ _NOTHING = frozenset(
         *("k. a.", "k.a.", "not run", "not_run", "skip", "skipped", "pending", "tbd"),
     }
 )
-_NEGATION = re.compile(r"(?:not?|nicht|non|não|nao|не|nie|niet|inte|ikke|ej)\s+|[不未没非]", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"(?:not?|nicht|non|não|nao|не|nie|niet|inte|ikke|ej)\s+|[不未没非]", re.IGNORECASE
+)
 _REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
 _CACHE_LIMIT = 10_000
 
