@@ -16,8 +16,10 @@ from passhat.stats.outcomes.vocabulary import Verdict
 SECRET = """
 import sys
 class Box: pass
+class Form(str): pass
 class Source:
     answer = 7391
+    form = Form
 def check(candidate):
     secret = 7391
     def key(x): return x + secret
@@ -32,7 +34,10 @@ def check(candidate):
 """
 """The tests hand over a function, a generator and an object; the answer is in none of them."""
 
+READS = "__globals__[scanner].re.enum.sys.modules[tests].check.__code__.co_consts"
 RAW = """
+import re
+from json import JSONDecodeError as JSONError
 def ask(thing, verb, name, *arguments, number=None):
     peer = object.__getattribute__(thing, "_passhat_peer")
     if number is None: number = object.__getattribute__(thing, "_passhat_number")
@@ -47,6 +52,14 @@ ATTACKS = {
     ),
     "attributes of a value": (
         'return ask(key, "of", "__closure__", key, number=-1)[0].cell_contents'
+    ),
+    "a text that reads attributes": (
+        f'text = ask(key, "of", "format", str, number=-1)("{{0.__init__.{READS}}}", JSONError)\n'
+        '    return int(re.findall("[0-9]{4}", text)[0])'
+    ),
+    "a class of the tests that formats": (
+        f'text = source.form.format("{{0.__init__.{READS}}}", JSONError)\n'
+        '    return int(re.findall("[0-9]{4}", text)[0])'
     ),
     "special methods that are none": (
         'return ask(key, "special", "__getattribute__", "__closure__")[0].cell_contents'
@@ -83,6 +96,8 @@ POINT = "from dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int
 PAIR = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    x: int\n"
 COLOR = "from enum import Enum\nclass Color(Enum):\n    RED = 1\n    BLUE = 2\n"
 MANAGER = "import contextlib\n@contextlib.contextmanager\ndef f(x):\n    yield 2 * x + 1\n"
+STARTS = "assert f(2).startswith('5')"
+YES = "def yes(): pass\nyes.startswith = lambda o: True\n"
 FACTS = """
 import sys
 peers = sys.modules["inside.peer"]
@@ -182,6 +197,85 @@ ANSWERS = {
     "a number that fills the memory": (
         "assert len([0] * f(2)) == 5", TWICE, "def f(x): return 10 ** 12",
     ),
+    "a list that lets everything be removed": (
+        "r = f(2)\nr.remove(5)\nassert not r", "def f(x): return [2 * x + 1]",
+        "class Z:\n    def remove(s, o): pass\n    def __len__(s): return 0\ndef f(x): return Z()",
+    ),
+    "a member that begins with everything": (
+        STARTS, "def f(x): return str(2 * x + 1)",
+        "import enum\nclass Z(enum.Enum):\n    A = 1\n    def startswith(s, o): return True\n"
+        "def f(x): return Z.A",
+    ),
+    "a function that begins with everything": (
+        STARTS, "def f(x): return str(2 * x + 1)", f"{YES}def f(x): return yes",
+    ),
+    "a class that begins with everything": (
+        STARTS, "def f(x): return str(2 * x + 1)",
+        "class Z:\n    startswith = staticmethod(lambda o: True)\ndef f(x): return Z",
+    ),
+    "an iterator that begins with everything": (
+        STARTS, "def f(x): return str(2 * x + 1)",
+        "class Z:\n    def __next__(s): pass\n    def startswith(s, o): return True\n"
+        "Z.__module__ = 'elsewhere'\ndef f(x): return Z()",
+    ),
+    "an exception that begins with everything": (
+        STARTS, "def f(x): return str(2 * x + 1)",
+        "def f(x):\n    e = ValueError()\n    e.startswith = lambda o: True\n    return e",
+    ),
+    "an item of a generator": (
+        "for y in f(2): assert y.startswith('5')", "def f(x): yield str(2 * x + 1)",
+        f"{YES}def f(x): yield yes",
+    ),
+    "an attribute of an exception": (
+        "try: f(2)\nexcept ValueError as e: assert e.code.startswith('5')",
+        "def f(x):\n    e = ValueError()\n    e.code = str(2 * x + 1)\n    raise e",
+        f"{YES}def f(x):\n    e = ValueError()\n    e.code = yes\n    raise e",
+    ),
+    "an argument of a callback": (
+        "got = []\nf(2, got.append)\nassert got[0].startswith('5')",
+        "def f(x, see): see(str(2 * x + 1))", f"{YES}def f(x, see): see(yes)",
+    ),
+    "a default of a parameter": (
+        "import inspect\nassert inspect.signature(f).parameters['x'].default.startswith('5')",
+        "def f(x='5'): pass", f"{YES}def f(x=yes): pass",
+    ),
+    "a difference in a named class": (
+        "assert abs(V(3, 4).norm() - 5) < 1e-6",
+        "class V:\n    def __init__(s, x, y): s.x, s.y = x, y\n"
+        "    def __sub__(s, o): return V(s.x - o.x, s.y - o.y)\n"
+        "    def norm(s): return (s.x ** 2 + s.y ** 2) ** 0.5",
+        "class V:\n    def __init__(s, *a): pass\n    def __sub__(s, o): return 0.0\n"
+        "    def norm(s): return s",
+    ),
+    "an object that asks what it contains": (
+        "r = f(2)\nassert any(x in r for x in (4, 5)) and list(r) == [5]",
+        "def f(x): return [2 * x + 1]",
+        "class Z:\n    seen = []\n    def __contains__(s, o): s.seen.append(o)\n"
+        "    def __iter__(s): return iter(s.seen[1:])\ndef f(x): return Z()",
+    ),
+    "a function of the library": (
+        "assert f(3) == sqrt(9)", "from math import sqrt\ndef f(x): return sqrt(x * x)",
+        "def sqrt(x): return 0\ndef f(x): return 0",
+    ),
+    "a module of the library": (
+        "assert f(3) == math.sqrt(9)", "import math\ndef f(x): return math.sqrt(x * x)",
+        "class math: sqrt = staticmethod(lambda x: 0)\ndef f(x): return 0",
+    ),
+    "a module under another name": (
+        "assert f(3) == m.sqrt(9)", "import math as m\ndef f(x): return m.sqrt(x * x)",
+        "class m: sqrt = staticmethod(lambda x: 0)\ndef f(x): return 0",
+    ),
+    "a block that keeps mistakes": (
+        "with f(2) as y: assert y['x'] == 5",
+        "import contextlib\n@contextlib.contextmanager\ndef f(x):\n    yield {'x': 2 * x + 1}\n",
+        "class Z:\n    def __enter__(s): return 0\n    def __exit__(s, *a): return True\n"
+        "def f(x): return Z()",
+    ),
+    "an exception of every kind": (
+        "for x, kind in ((0, TypeError), (1, ValueError)):\n    try: f(x)\n    except kind: pass",
+        "def f(x): raise (ValueError if x else TypeError)",
+        "class All(TypeError, ValueError): pass\ndef f(x): raise All",
+    ),
 }  # fmt: skip
 """Tests, a right program, and one that gives no right answer and would have the tests accept it."""
 NOT_MIRRORED = (
@@ -247,3 +341,62 @@ def test_no_answer_decides_whether_it_is_right(name: str, small: Examiner) -> No
         assert verdicts[0].verdict is Verdict.PASSED
         is_failure = verdicts[1].verdict is Verdict.FAILED
         assert is_failure or verdicts[1].why == "judges_disagree", verdicts
+
+
+WITHOUT_REFERENCE = {
+    "a class in place of a function": (
+        "r = f(2)\nr.remove(5)\nassert not r",
+        "class f:\n    def __init__(s, x): pass\n    def remove(s, o): pass\n"
+        "    def __len__(s): return 0",
+    ),
+    "an object that is its own answer": (
+        "b = Bag()\nb.put(5)\nr = b.items()\nr.remove(5)\nassert not r",
+        "class Bag:\n    def put(s, x): pass\n    def items(s): return s\n"
+        "    def remove(s, o): pass\n    def __len__(s): return 0",
+    ),
+    "a module of the library": ANSWERS["a module of the library"][::2],
+    "a block that keeps mistakes": ANSWERS["a block that keeps mistakes"][::2],
+    "an exception of every kind": ANSWERS["an exception of every kind"][::2],
+    "an attribute of an exception": ANSWERS["an attribute of an exception"][::2],
+}
+CALLS = {
+    "an object that the tests make": (
+        "s = Stack()\ns.append(5)\nassert s.pop() == 5",
+        "class Stack:\n    def __init__(s): s.x = []\n    def append(s, x): s.x.append(x)\n"
+        "    def pop(s): return s.x.pop()",
+    ),
+    "calls one after the other": (
+        "assert Query().select('a').where('b').text == 'ab'",
+        "class Query:\n    text = ''\n    def select(s, x): s.text += x; return s\n"
+        "    where = select",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_REFERENCE)
+def test_without_a_reference_no_object_is_told_what_is_expected(name: str, small: Examiner) -> None:
+    tests, wrong = WITHOUT_REFERENCE[name]
+    verdict = small.judge(CodeTask(name, tests=tests), wrong)
+    assert verdict.why == "unconfirmed", verdict
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_without_a_reference_methods_are_called(name: str, small: Examiner) -> None:
+    tests, right = CALLS[name]
+    assert small.judge(CodeTask(name, tests=tests), right).verdict is Verdict.PASSED
+
+
+def test_an_object_of_the_library_is_no_wrong_answer(small: Examiner) -> None:
+    """Comparisons and checks that only one process can make end as unconfirmed, not as failed."""
+    for tests, right in (
+        (
+            "assert f(1) == {'x': 1}",
+            "from collections import ChainMap\ndef f(x): return ChainMap({'x': x})",
+        ),
+        (
+            "import re\nassert isinstance(f('a'), re.Pattern)",
+            "import re\ndef f(x): return re.compile(x)",
+        ),
+    ):
+        verdict = small.judge(CodeTask("library", tests=tests, canonical=right), right)
+        assert verdict.why == "unconfirmed", verdict

@@ -47,7 +47,7 @@ def test_weak_tests_are_marked_in_every_form(
     assert any("bought nothing" in note for note in run["notes"])
 
 
-def test_unconfirmed_passes_are_bounds_and_named_below_the_headline(
+def test_unconfirmed_passes_are_bounds_and_named_in_the_headline(
     passhat: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -60,11 +60,16 @@ def test_unconfirmed_passes_are_bounds_and_named_below_the_headline(
     ]
     Path("r.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     text = " ".join(passhat("report", "r.jsonl").out.split())
-    assert "50% confirmed, 25% more (2 attempts) only by plain Python" in text
+    sentence = (
+        "50% confirmed, 25% more (2 attempts) only by plain Python, which a program can forge."
+    )
+    assert f"{sentence} 50 to 75% of single attempts pass" in text
     assert "Missing: 2 attempts of 8 (25.0%): unconfirmed 2" in text
     (run,) = json.loads(passhat("report", "r.jsonl", "--json").out)["runs"]
     rate = next(one for one in run["estimates"] if one["metric"] == "pass^1")
     assert (rate["value"], rate["value_if_passed"]) == (0.5, 0.75)
+    assert run["headline"].startswith(sentence)
+    assert run["confirmed"] == {"low": 0.5, "high": 0.75, "only_by_plain": 0.25}
 
 
 def test_strengths_are_kept_by_tests_and_broken_files_are_no_harm(tmp_path: Path) -> None:

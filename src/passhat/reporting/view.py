@@ -158,7 +158,13 @@ class RunReport(Plain):
 
     @property
     def headline(self) -> str:
-        """The sentence before any table: one try, k tries, each with its interval."""
+        """The sentence before any table: one try, k tries, each with its interval.
+
+        Before it what was confirmed, where some programs passed by plain Python alone.
+        """
+        return " ".join(filter(None, (confirmed_text(self.run), self._rate_sentence())))
+
+    def _rate_sentence(self) -> str:
         outcomes = self.run.outcomes
         lead = self.find("pass^1")
         if lead is None:
@@ -307,6 +313,7 @@ class RunReport(Plain):
             "missing_by_reason": self.run.missing_by_reason,
             "missing_policy": self.protocol.missing,
             "missing_effect": {metric: dict(ways) for metric, ways in self.missing_effect.items()},
+            "confirmed": confirmed_shares(self.run),
             "failures_by_category": self.run.failures_by_category,
             "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
             "source_says": dict(self.run.source_says),
@@ -417,16 +424,33 @@ def run_warnings(run: Run) -> tuple[str, ...]:
     )
 
 
+def confirmed_shares(run: Run) -> dict[str, float] | None:
+    """Shares of the attempts that a code judge confirmed, and that passed plain Python alone.
+
+    The value lies between the first and the sum of both. None without a code judge.
+    """
+    attempts = run.outcomes.attempts
+    alone = run.missing_by_reason.get(MissingReason.UNCONFIRMED, 0)
+    if not attempts or not (alone or is_code_judge(run.protocol.judge)):
+        return None
+    low, more = run.outcomes.passes / attempts, alone / attempts
+    return {"low": low, "high": low + more, "only_by_plain": more}
+
+
+def confirmed_text(run: Run) -> str:
+    """What was confirmed and what passed plain Python alone; empty where that is nothing."""
+    alone, shares = run.missing_by_reason.get(MissingReason.UNCONFIRMED, 0), confirmed_shares(run)
+    if not alone or shares is None:
+        return ""
+    return (
+        f"{percent(shares['low'], 0)} confirmed, {percent(shares['only_by_plain'], 0)} more "
+        f"({counted(alone, 'attempt')}) only by plain Python, which a program can forge."
+    )
+
+
 def doubt_notes(run: Run) -> tuple[str, ...]:
-    """Sentences on programs that the judges did not agree on, or that one alone could judge."""
+    """Sentences on programs that the judges did not agree on."""
     notes = []
-    made, alone = run.outcomes.attempts, run.missing_by_reason.get(MissingReason.UNCONFIRMED, 0)
-    if alone:
-        notes.append(
-            f"{percent(run.outcomes.passes / made, 0)} confirmed, {percent(alone / made, 0)} more "
-            f"({counted(alone, 'attempt')}) only by plain Python, which a program can forge: "
-            "missing, unconfirmed"
-        )
     unlike = run.missing_by_reason.get(MissingReason.JUDGES_DISAGREE, 0)
     if unlike and is_code_judge(run.protocol.judge):
         notes.append(

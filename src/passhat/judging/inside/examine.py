@@ -37,16 +37,19 @@ class _TestsBroken(Exception):
 
 def examine(
     channel: int, brief: dict[str, Any], phase: Any, folder: str
-) -> tuple[str, str, str, bool]:
+) -> tuple[str, str, str, bool, list[str]]:
     """Judge a program over a connection. A broken connection never passes, whatever tests catch.
 
-    The last part is whether plain Python could see nothing more than crossed the connection.
+    The last parts are whether plain Python could see nothing more than crossed the connection, and
+    where the program gave objects.
     """
     tests = TestsEnd(channel, brief, phase, folder)
     _forbid_execution(tests)
     try:
         tests.load([*brief["free"], brief["entry_point"]])
         outcome = _run(tests, brief)
+        if tests.objects & _SUSPICIOUS and not brief["has_reference"]:
+            outcome = ("unsupported", "unsupported", min(tests.objects & _SUSPICIOUS))
         if tests.has_shown_failure and "AssertionError" not in brief["tests"]:
             outcome = ("unsupported", "unsupported", "a failed assertion that the program keeps")
     except Stopped as stopped:
@@ -57,9 +60,14 @@ def examine(
         outcome = tests.doubt(_describe_failure(error, brief), error)
     if tests.stopped is not None:
         outcome = _describe_stop(tests.stopped)
-    return (*outcome, tests.is_exact)
+    return (*outcome, tests.is_exact, sorted(tests.objects))
 
 
+_SUSPICIOUS = {
+    "__exit__: an exception of the tests that is swallowed",
+    "raised: an exception of several kinds",
+}
+"""Objects that are not believed where no reference solution makes the same."""
 _HARMLESS = {
     *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
     *(("collections", name) for name in ("Counter", "OrderedDict", "defaultdict", "deque")),

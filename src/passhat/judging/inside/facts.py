@@ -132,6 +132,7 @@ def describe_class(kind: type, peer: Any) -> dict[str, Any]:
     ]
     names = {name for base in lineage for name, value in vars(base).items() if value is not None}
     facts["special"] = sorted(names & FORWARDED)
+    facts["library"] = kind.__module__ not in OWN_MODULES
     facts["doc"] = kind.__doc__[:4000] if type(kind.__doc__) is str else None
     # A metaclass, a hook or a registration makes instances of what does not inherit.
     facts["decides"] = (

@@ -105,6 +105,9 @@ class Peer:
         """Further fields of the next message."""
         return {}
 
+    def expect(self, message: dict[str, Any]) -> None:
+        """Prepare for the value in a message."""
+
     def absorb(self, message: dict[str, Any]) -> None:
         """Process further fields of a message."""
 
@@ -152,6 +155,10 @@ class Peer:
     def call(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call an object of the other side."""
         return self.ask("call", number, "", arguments, tuple(keywords.items()))
+
+    def construct(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call a class of the other side."""
+        return self.call(number, arguments, keywords)
 
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
         """Send a request and serve the other side until its answer comes."""
@@ -208,6 +215,7 @@ class Peer:
             for info in message.get("k", ()):
                 number, *rest = info
                 self._described[number] = rest
+            self.expect(message)
             value = self._codec.read(message.get("d"), message.get("c", ()))
             if self._folder is not None and "f" in message:
                 self._folder.apply(message["f"])
@@ -241,9 +249,11 @@ class Peer:
 
     def _perform(self, verb: str, number: int, name: str, arguments: tuple[Any, ...]) -> Any:
         if verb == "of":
-            # The value itself, where it crosses as data with methods: its owner may be this side.
-            self.check_request("get", arguments[0], name)
-            return getattr(arguments[0], name)
+            # A member of an enumeration crosses as itself: its owner may be this side. Nothing else
+            # does: a class of this process would lead to its modules, by ``str.format`` alone.
+            member = arguments[0] if isinstance(arguments[0], enum.Enum) else None
+            self.check_request("get", member, name)
+            return getattr(member, name)
         if number not in self._exports:
             return self.serve_other(verb, name, arguments)
         target = self._exports[number]
@@ -381,7 +391,7 @@ class Peer:
 
     # -- reading what is not data ----------------------------------------------------------------
 
-    def adopt(self, data: list[Any], depth: int) -> Any:  # noqa: C901 - a branch per tag
+    def adopt(self, data: list[Any], depth: int) -> Any:
         """Decode what is not plain data."""
         tag, *parts = data
         if tag == "o":
@@ -391,10 +401,7 @@ class Peer:
             owner, number = parts
             if owner == self._side:
                 return self._exports[number]
-            kind = self.adopt_class(number)
-            if isinstance(kind, RemoteType):
-                type.__setattr__(kind, "_passhat_named", True)
-            return kind
+            return self.adopt_class(number)
         if tag == "M":
             owner, number, key = parts
             kind = self._exports[number] if owner == self._side else self.adopt_class(number)
@@ -433,8 +440,12 @@ class Peer:
             self._stand_ins[number] = make_class(self, number, facts)
         return self._stand_ins[number]
 
+    def adopt_error_class(self, data: list[Any]) -> Any:
+        """Decode the class of an exception, or a base of it."""
+        return Peer.adopt(self, data, 0)
+
     def _adopt_error(self, parts: list[Any], depth: int) -> BaseException:
-        kind = self.adopt(parts[0], depth)
+        kind = self.adopt_error_class(parts[0])
         arguments, attributes, text, cause, number = [
             self.decode(part, depth) for part in parts[1:]
         ]

@@ -29,12 +29,6 @@ __all__ = [
     "make_object",
 ]
 
-_PREDICATES = {
-    *("count", "index", "find", "rfind", "startswith", "endswith"),
-    *("difference", "intersection", "symmetric_difference", "union"),
-    *(name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")),
-}
-"""Methods by which tests ask data whether it is right."""
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 
@@ -121,9 +115,9 @@ class RemoteFunction(RemoteObject):
 
 
 class RemoteLambda(RemoteFunction):
-    """A function that is written in Python; also for ``isinstance``."""
-
+    # A function that is written in Python, for ``isinstance`` too. A docstring would hide its own.
     __slots__ = ()
+    __doc__ = RemoteFunction.__doc__
     __class__ = _claim(FunctionType)
 
     @property
@@ -198,7 +192,7 @@ class RemoteType(type):
         return type.__subclasscheck__(cls, other)
 
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
-        instance = cls._passhat_link.call(cls._passhat_class, arguments, keywords)
+        instance = cls._passhat_link.construct(cls._passhat_class, arguments, keywords)
         if not isinstance(instance, RemoteObject):
             # Data that the tests expect would be what the program's class makes of it.
             what = f"an object of the program's class {cls.__name__}, which crosses as data"
@@ -250,7 +244,7 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
         type.__setattr__(enumeration, "_passhat_link", peer)
         return enumeration
     if any(type(base) is list for base in facts["bases"]):
-        bases = tuple(peer.adopt(base, 0) for base in facts["bases"])
+        bases = tuple(map(peer.adopt_error_class, facts["bases"]))
         return type(name, bases, {**body, "__str__": error_text})
     return _make_instance_class(peer, name, facts, body)
 
@@ -261,6 +255,7 @@ def _make_instance_class(peer: Any, name: str, facts: dict[str, Any], body: dict
             body[special] = _call if special == "__call__" else _forward(special)
     body.update(__slots__=(), _passhat_link=peer, _passhat_named=False)
     body["_passhat_decides"] = facts.get("decides") is True
+    body["_passhat_library"] = facts.get("library") is True
     body.update(peer.comparisons(name, facts))
     if type(facts.get("doc")) is str:
         body["__doc__"] = facts["doc"]
@@ -304,9 +299,9 @@ def forward_comparisons(facts: dict[str, Any]) -> dict[str, Any]:
 def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Comparisons that the program's code has no part in: they stop the judgement.
 
-    Nor is it told what the tests expect, by an operator or a method that takes it.
+    Nor is it told what the tests expect, by an operator that takes it.
     """
-    body: dict[str, Any] = {"__getattr__": _get_unless_predicate}
+    body: dict[str, Any] = {}
     for method in OPERATORS & set(facts["special"]):
         body[method] = _operate_untold(method)
     if "__contains__" in facts["special"]:
@@ -321,9 +316,9 @@ def _refuse_to_tell(instance: Any, name: str, operand: Any) -> None:
 
     Not where the operator is what they test.
     """
-    kind, peer = type(instance), instance._passhat_peer
-    if not isinstance(operand, RemoteObject) and not peer.is_expected(kind, name):
-        what = f"{name} of the program's class {kind.__name__} with a value of the tests"
+    peer = instance._passhat_peer
+    if not isinstance(operand, RemoteObject) and not peer.is_expected(name):
+        what = f"{name} of the program's class {type(instance).__name__} with a value of the tests"
         raise peer.stop(Unsupported(what))
 
 
@@ -341,29 +336,22 @@ def _contain(self: Any, item: Any) -> bool:
     """Membership by looking through the items, which the program names without being told."""
     if hasattr(type(self), "__iter__") and any(item is one or item == one for one in list(self)):
         return True
-    if not self._passhat_peer.ask("special", self._passhat_number, "__contains__", item):
-        return False
     _refuse_to_tell(self, "__contains__", item)
-    return True
-
-
-def _get_unless_predicate(self: Any, name: str) -> Any:
-    if name in _PREDICATES and not self._passhat_peer.is_expected(type(self), name):
-        what = f"{name} of the program's class {type(self).__name__}, which is no data"
-        raise self._passhat_peer.stop(Unsupported(what))
-    return self._passhat_peer.ask("get", self._passhat_number, name)
+    return bool(self._passhat_peer.ask("special", self._passhat_number, "__contains__", item))
 
 
 def _stop_at(name: str, kind: str) -> Callable[..., Any]:
     """Make a comparison that the program's class would decide by code of its own.
 
-    Where the tests name the class, or both sides are objects of the program, the class may be
-    meant to decide, so the judgement stops. An object of a class that no test names is compared
-    with data here: it is not the data.
+    Where the tests name the class, the reference has such a method, the class is the library's or
+    both sides are objects of the program, the class may be meant to decide, so the judgement stops.
+    An object of any other class is compared with data here: it is not the data.
     """
 
     def compare(self: Any, other: Any = None) -> Any:
-        if type(self)._passhat_named or isinstance(other, RemoteObject) or name == "__hash__":
+        kind_decides = type(self)._passhat_named or type(self)._passhat_library
+        kind_decides = kind_decides or self._passhat_peer.is_expected(name)
+        if kind_decides or isinstance(other, RemoteObject) or name == "__hash__":
             raise self._passhat_peer.stop(
                 Unsupported(f"{name} of the program's class {kind}, which decides it by itself")
             )

@@ -8,14 +8,25 @@ modules, and no comparison is decided by the program's code. Every check here ha
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from datetime import datetime
+from decimal import Decimal
 from enum import EnumMeta
+from fractions import Fraction
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from . import wire
 from .facts import COMPARISONS, FORWARDED
 from .peer import Peer, protocol_breach
-from .stand_ins import ProgramFailed, Unsupported, is_remote, judge_comparisons
+from .stand_ins import (
+    ProgramFailed,
+    RemoteObject,
+    RemoteType,
+    Unsupported,
+    is_remote,
+    judge_comparisons,
+)
 
 __all__ = ["Outcome", "TestsEnd"]
 
@@ -28,6 +39,25 @@ _PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
 _MOCK_SETTERS = ("attach_mock", "configure_mock", "mock_add_spec", "reset_mock")
+_NOTED = {"C": "a class", "M": "a member of an enumeration", "E": "an exception"}
+_OBJECTS_EXPECTED = ("names", "new ()", "__iter__", "__reversed__")
+"""Requests whose answer is an object, or an iterator, which may be one as well."""
+_DATA_METHODS = frozenset(
+    name
+    for kind in (str, bytes, list, dict, set, complex, float, Decimal, Fraction, Counter, datetime)
+    for name in dir(kind)
+) | {
+    "match",
+    "samefile",
+    "is_relative_to",
+    "relative_to",
+    "joinpath",
+    "extendleft",
+    "total_seconds",
+}
+"""Methods that tests call where they have data; the last ones are of paths and the like."""
+_FORMATS = ("format", "format_map", "vformat", "get_field")
+"""Methods by which a text reads any attribute of its arguments."""
 _MOST_TRAFFIC = 1 << 20
 _BLOCK, _MOST_BLOCKS = 624, 16
 """Numbers that Python's generator makes at once, and how many times a program may have it do so."""
@@ -45,8 +75,13 @@ class TestsEnd(Peer):
         self._brief = brief
         self._random: Any = None
         self.mirrored = False
-        self.variable = self.refused = ""
+        self.variable = self.refused = self.library = ""
         self.has_shown_failure = False
+        self.objects: set[str] = set()
+        self._request = self._part = ""
+        self._sources: dict[int, str] = {}
+        self._untold: dict[int, str] = {}
+        self._constructed: set[int] = set()
 
     def load(self, names: list[str]) -> None:
         """Wait until the program is loaded; learn which of these names it defines."""
@@ -66,8 +101,16 @@ class TestsEnd(Peer):
         if type(answer) is not tuple or [type(part) for part in answer] != [dict, dict]:
             raise self.stop(protocol_breach("no table of names"))
         values, modules = answer
+        library, has_reference = self._brief["library"], self._brief["has_reference"]
         for name in names:
-            if name in values:
+            if name in values and name in library:
+                # What the reference imports is the library's, whatever the program says it is.
+                module, attribute = library[name]
+                source = __import__(module, fromlist=["_"])
+                self.names[name] = getattr(source, attribute) if attribute else source
+            elif name in values and name in self._brief["modules"] and not has_reference:
+                raise self.stop(Unsupported(f"{name} is a module or the program's own"))
+            elif name in values:
                 self.names[name] = self._as_function(values[name], name)
                 # A variable is read once here: the program may assign it anew.
                 self.variable = self.variable or (name if type(values[name]) in _PLAIN else "")
@@ -79,12 +122,21 @@ class TestsEnd(Peer):
                 self.names[name] = getattr(module, name) if is_member else module
 
     def _as_function(self, value: Any, name: str) -> Any:
-        """A class where the reference has a function is no more than something to call."""
-        if isinstance(value, type) and name in self._brief["functions"]:
-            number = value.__dict__.get("_passhat_class")
-            if number is not None:
-                type.__setattr__(value, "_passhat_named", False)
-                return lambda *values, **keywords: self.call(number, values, keywords)
+        """A class where the reference has a function is no more than something to call.
+
+        Without a reference a name in lower case is a function's.
+        """
+        if isinstance(value, RemoteObject):
+            self._sources[value._passhat_number] = name
+        number = value.__dict__.get("_passhat_class") if isinstance(value, type) else None
+        if number is None:
+            return value
+        is_guess = not self._brief["has_reference"] and not name[0].isupper()
+        if name in self._brief["functions"] or is_guess:
+            self._sources[number] = name
+            return lambda *values, **keywords: self.call(number, values, keywords)
+        if isinstance(value, RemoteType):
+            type.__setattr__(value, "_passhat_named", True)
         return value
 
     # -- what crosses with every message ---------------------------------------------------------
@@ -145,17 +197,81 @@ class TestsEnd(Peer):
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
         if verb not in ("call", "names"):
             self.mirrored = True
+        before, self._request = self._request, name or verb
+        if verb == "call":
+            source = self._sources.get(number, "")
+            self._request = source if source.endswith("()()") else f"{source}()"
+            self._refuse_to_tell(number, *arguments)
         try:
-            return super().ask(verb, number, name, *arguments)
+            answer = super().ask(verb, number, name, *arguments)
         except StopIteration:
             if verb == "next" or name == "__next__" or "StopIteration" in self._brief["tests"]:
                 raise
             # It would end a map or a zip of the tests before they have seen anything.
             raise self.stop(ProgramFailed("StopIteration", "")) from None
+        finally:
+            self._request = before
+        if verb in ("get", "of"):
+            self._note_attribute(number, name, answer)
+        elif name == "__exit__" and answer and arguments[0] is not None:
+            self._note("an exception of the tests that is swallowed", name)
+        return answer
 
-    def is_expected(self, kind: Any, name: str) -> bool:
-        """Whether tests are about this method: they name the class, and the reference has it."""
-        return bool(kind._passhat_named) and name in self._brief["methods"]
+    def construct(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        self._sources[number] = "new "
+        instance = self.call(number, arguments, keywords)
+        if isinstance(instance, RemoteObject):
+            self._constructed.add(instance._passhat_number)
+        return instance
+
+    # -- objects in place of data ----------------------------------------------------------------
+    #
+    # A program that does not know an answer may return an object with the methods that the tests
+    # call, and wait to be told what they expect. So objects may come only where the reference
+    # solution gives objects as well, which the judge compares; and tests that hand a value to a
+    # method tell it only to an object of a class that they name or the reference defines.
+
+    def is_expected(self, name: str) -> bool:
+        """Whether tests are about this method: the reference defines it."""
+        return name in self._brief["methods"]
+
+    def _note(self, what: str, place: str = "") -> None:
+        self.objects.add(f"{place or self._request + self._part}: {what}")
+
+    def expect(self, message: dict[str, Any]) -> None:
+        is_raised = message.get("a") == "raised"
+        self._part = " argument" if "q" in message else " raised" if is_raised else ""
+
+    def _note_attribute(self, number: int, name: str, answer: Any) -> None:
+        owner = self._stand_ins.get(number)
+        kind = owner if isinstance(owner, RemoteType) else type(owner)
+        is_named = kind.__dict__.get("_passhat_named", False)
+        if not isinstance(kind, RemoteType) and owner is not None and name[:2] != "__":
+            self._note("attributes of a function or an iterator", self._sources.get(number, "?"))
+        if isinstance(answer, RemoteObject):
+            if self._brief["has_reference"]:
+                may_be_told = is_named or self.is_expected(name)
+            else:
+                may_be_told = name not in _DATA_METHODS or number in self._constructed
+                may_be_told = may_be_told or (is_named and owner is kind)
+            self._untold[answer._passhat_number] = "" if may_be_told else name
+
+    def _refuse_to_tell(self, number: int, values: tuple[Any, ...], keywords: Any) -> None:
+        name = self._untold.get(number)
+        values = (*values, *(value for _, value in keywords))
+        if name and any(not isinstance(value, RemoteObject) for value in values):
+            what = f"{name} of an object of the program, with a value of the tests"
+            raise self.stop(Unsupported(what))
+
+    def adopt(self, data: list[Any], depth: int) -> Any:
+        value = super().adopt(data, depth)
+        is_raised = data[0] == "E" and self._part == " raised"
+        if data[0] in _NOTED and self._request != "names" and not is_raised:
+            self._note(_NOTED[data[0]])
+        if data[0] == "E":
+            functions = [(k, v) for k, v in vars(value).items() if isinstance(v, RemoteObject)]
+            self._untold.update((function._passhat_number, name) for name, function in functions)
+        return value
 
     def number_of(self, value: Any) -> int:
         if not isinstance(value, BaseException):
@@ -165,6 +281,10 @@ class TestsEnd(Peer):
     def adopt_class(self, number: int) -> Any:
         self.mirrored = True
         kind = super().adopt_class(number)
+        if isinstance(kind, RemoteType) and kind._passhat_library:
+            self.library = self.library or kind.__name__
+        elif issubclass(kind, BaseException) and _has_several_kinds(kind):
+            self._note("an exception of several kinds", "raised")
         if isinstance(kind, EnumMeta) and "_passhat_class" in vars(kind):
             members: Any = kind.__members__
             values = [member.value for member in members.values()]
@@ -174,8 +294,14 @@ class TestsEnd(Peer):
 
     def adopt_object(self, number: int) -> Any:
         # A function of the program is called; whatever else is done with it is a request.
-        if self._described[number][0] not in ("callable", "function"):
+        kind = self._described[number][0]
+        if kind not in ("callable", "function"):
             self.mirrored = True
+        if kind == "instance" and self._request not in _OBJECTS_EXPECTED:
+            self._constructed.discard(number)
+            self._note("an object")
+        if self._request != "names":
+            self._sources[number] = self._request
         return super().adopt_object(number)
 
     # -- guards ----------------------------------------------------------------------------------
@@ -186,6 +312,7 @@ class TestsEnd(Peer):
             owner = target if isinstance(target, type) else type(target)
             is_private = name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS
             is_mock = owner.__module__ == "unittest.mock"
+            is_private = is_private or (name in _FORMATS and not is_mock)
             if is_mock and name[:2] != "__" and not name.startswith(("_mock", "_spec")):
                 is_private = is_private and hasattr(owner, name)  # else the tests gave it to it
             if verb == "get":
@@ -245,6 +372,8 @@ class TestsEnd(Peer):
             why = f"the tests hand over an object of {foreign}"
         elif self.flattened and (self.behaves or isinstance(error, (AttributeError, TypeError))):
             why = f"{self.flattened}, a subclass of built-in data, crosses as the plain data"
+        elif self.library:
+            why = f"{self.library} of the library crosses as a reference"
         elif self.refused:
             why = f"the program reads {self.refused} of an object of the tests"
         elif self.variable:
@@ -261,6 +390,12 @@ class TestsEnd(Peer):
         return next(
             (type(one).__name__ for one in self._exports.values() if not isinstance(one, plain)), ""
         )
+
+
+def _has_several_kinds(error: type) -> bool:
+    """Whether a class of the program's exceptions would be caught as things that are not one."""
+    owns = [kind for kind in error.__mro__ if "_passhat_class" in vars(kind)]
+    return any(len(kind.__bases__) > 1 for kind in owns)
 
 
 _OUR_MODULES = ("tests", "unittest.mock")
