@@ -160,7 +160,7 @@ def test_check_without_an_entry_point_never_calls_the_program() -> None:
 
 def test_the_brief_imports_what_the_tests_use_without_importing() -> None:
     brief = CodeTask("t", tests="assert math.isclose(f(1), 1)").brief()
-    assert (brief["setup"], brief["modules"]) == ("import math\n", {"math": "math"})
+    assert (brief["setup"], brief["modules"]) == ("import math\n", ["math"])
     assert brief["free"] == ["f", "math"]
     assert (brief["imports"], brief["random"]) == ([], False)
     brief = CodeTask("t", tests="import numpy as np, json\nassert f(np)").brief()

@@ -109,10 +109,7 @@ class CodeTask:
                 _imports(self.tests) - {*PROGRAM_MODULES, "pytest"} - sys.stdlib_module_names
             ),
             # Modules that the tests may have from the program, by its import.
-            "modules": {
-                **{name: name for name in free & sys.stdlib_module_names},
-                **_module_aliases(self.program(self.canonical), free),
-            },
+            "modules": sorted(free & sys.stdlib_module_names),
             "random": "random" in self.tests,
             # In one namespace the program may use what the tests import.
             "late_imports": _library_imports(self.tests),
@@ -357,15 +354,6 @@ def _library_names(program: str, names: set[str], modules: set[str]) -> dict[str
         one.bound_name: (one.module if one.name or one.alias else one.root, one.name)
         for one in _list_imports(imports)
         if one.bound_name in names - own and one.root in sys.stdlib_module_names
-    }
-
-
-def _module_aliases(program: str, names: set[str]) -> dict[str, str]:
-    """Modules of the standard library that a program imports under one of these names."""
-    return {
-        one.alias: one.module
-        for one in _list_imports(_parse(program).body)
-        if not one.name and one.alias in names and one.root in sys.stdlib_module_names
     }
 
 

@@ -438,7 +438,7 @@ def confirmed_shares(run: Run) -> dict[str, float] | None:
 
 
 def confirmed_text(run: Run) -> str:
-    """What was confirmed and what passed plain Python alone; empty where that is nothing."""
+    """Shares that were confirmed and that passed plain Python alone; empty without the latter."""
     alone, shares = run.missing_by_reason.get(MissingReason.UNCONFIRMED, 0), confirmed_shares(run)
     if not alone or shares is None:
         return ""

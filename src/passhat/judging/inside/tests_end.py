@@ -72,7 +72,7 @@ class TestsEnd(Peer):
     def __init__(self, channel: int, brief: dict[str, Any], phase: Any, folder: str) -> None:
         super().__init__(channel, 0, phase, folder)
         self.names: dict[str, Any] = {}
-        self._brief = brief
+        self._brief, self._has_reference = brief, brief["has_reference"]
         self._random: Any = None
         self.mirrored = False
         self.variable = self.refused = self.library = ""
@@ -101,25 +101,23 @@ class TestsEnd(Peer):
         if type(answer) is not tuple or [type(part) for part in answer] != [dict, dict]:
             raise self.stop(protocol_breach("no table of names"))
         values, modules = answer
-        library, has_reference = self._brief["library"], self._brief["has_reference"]
+        library = self._brief["library"]
         for name in names:
-            if name in values and name in library:
-                # What the reference imports is the library's, whatever the program says it is.
-                module, attribute = library[name]
+            is_module = name in modules and name in self._brief["modules"]
+            if is_module or (name in library and (name in values or name in modules)):
+                # Imports of the reference, or of the program where both have the module, are made
+                # here: what they stand for is the library's, whatever the program says it is.
+                module, attribute = library.get(name, (name, ""))
+                if is_module and module == name:  # ``from datetime import datetime`` or without
+                    attribute = name if modules[name] == f"{name}.{name}" else ""
                 source = __import__(module, fromlist=["_"])
                 self.names[name] = getattr(source, attribute) if attribute else source
-            elif name in values and name in self._brief["modules"] and not has_reference:
+            elif name in values and name in self._brief["modules"] and not self._has_reference:
                 raise self.stop(Unsupported(f"{name} is a module or the program's own"))
             elif name in values:
                 self.names[name] = self._as_function(values[name], name)
                 # A variable is read once here: the program may assign it anew.
                 self.variable = self.variable or (name if type(values[name]) in _PLAIN else "")
-            elif name in modules and name in self._brief["modules"]:
-                # Tests that use an import of the program get the same from this process: the
-                # module, or after ``from datetime import datetime`` what is named like it.
-                module = __import__(self._brief["modules"][name], fromlist=["_"])
-                is_member = modules.get(name) == f"{name}.{name}"
-                self.names[name] = getattr(module, name) if is_member else module
 
     def _as_function(self, value: Any, name: str) -> Any:
         """A class where the reference has a function is no more than something to call.
@@ -131,7 +129,7 @@ class TestsEnd(Peer):
         number = value.__dict__.get("_passhat_class") if isinstance(value, type) else None
         if number is None:
             return value
-        is_guess = not self._brief["has_reference"] and not name[0].isupper()
+        is_guess = not self._has_reference and not name[0].isupper()
         if name in self._brief["functions"] or is_guess:
             self._sources[number] = name
             return lambda *values, **keywords: self.call(number, values, keywords)
@@ -249,7 +247,7 @@ class TestsEnd(Peer):
         if not isinstance(kind, RemoteType) and owner is not None and name[:2] != "__":
             self._note("attributes of a function or an iterator", self._sources.get(number, "?"))
         if isinstance(answer, RemoteObject):
-            if self._brief["has_reference"]:
+            if self._has_reference:
                 may_be_told = is_named or self.is_expected(name)
             else:
                 may_be_told = name not in _DATA_METHODS or number in self._constructed
