@@ -231,6 +231,10 @@ ANSWERS = {
         "def f(x):\n    e = ValueError()\n    e.code = str(2 * x + 1)\n    raise e",
         f"{YES}def f(x):\n    e = ValueError()\n    e.code = yes\n    raise e",
     ),
+    "an attribute that is called names": (
+        "assert Box().names.startswith('5')", "class Box: names = '5'",
+        f"{YES}class Box:\n    class names: startswith = yes.startswith",
+    ),
     "an argument of a callback": (
         "got = []\nf(2, got.append)\nassert got[0].startswith('5')",
         "def f(x, see): see(str(2 * x + 1))", f"{YES}def f(x, see): see(yes)",

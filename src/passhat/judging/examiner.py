@@ -153,11 +153,7 @@ class Examiner:
         others = [place for place in verdict.objects if place not in reference.objects]
         if reference.verdict is Verdict.PASSED and not others:
             return verdict
-        why = (
-            "where the reference solution gives none"
-            if others
-            else "but not the reference solution"
-        )
+        why = "where the reference gives none" if others else "but not the reference solution"
         what = f"split passes {(others or verdict.objects)[0]}, {why}"
         return CodeVerdict.missing(MissingReason.UNSUPPORTED, what)
 

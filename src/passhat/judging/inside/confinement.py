@@ -20,6 +20,8 @@ from . import seccomp
 __all__ = ["Confinement", "FolderRules", "map_user"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
+_PRCTL = ctypes.CDLL(None, use_errno=True).prctl
+_PRCTL.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
 _NEW_NETWORK, _NEW_QUEUES, _SET_INTERFACE = 0x40000000, 0x08000000, 0x8914
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
@@ -109,6 +111,13 @@ class Confinement:
         # chance, as the process id behind bubblewrap is the same in every sandbox.
         suffix = int.from_bytes(os.urandom(3), "big")
         self._uid = 0x60000000 + suffix if root and self.confined else 0
+        # The interpreter may live in a folder of root's; Landlock says what can be read there.
+        rights = _CAP_DAC_READ_SEARCH if self._uid and self._kind == "landlock" else 0
+        parts = (
+            struct.pack("Ii", _CAPABILITY_VERSION, 0),
+            struct.pack("6I", rights, rights, *[0] * 4),
+        )
+        self._rights = [ctypes.create_string_buffer(part, len(part)) for part in parts]
         self.mounted = self.confined and self._prepare_mounts(setup["readable"])
         self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
         self._base = "" if self.mounted else setup["scratch"]
@@ -268,18 +277,13 @@ class Confinement:
             fcntl.ioctl(any_socket, _SET_INTERFACE, struct.pack("16sH14x", b"lo", 1))
 
     def _drop_rights(self) -> None:
-        rights = 0
         if self._uid:
-            # The interpreter may live in a folder of root's; Landlock says what can be read there.
-            rights = _CAP_DAC_READ_SEARCH if self._kind == "landlock" else 0
-            _LIBC.prctl(_PR_SET_KEEPCAPS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
+            _PRCTL(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
             os.setgroups([])
             os.setresgid(self._uid, self._uid, self._uid)
             os.setresuid(self._uid, self._uid, self._uid)
-        _LIBC.prctl(_PR_CAP_AMBIENT, *map(ctypes.c_ulong, (_AMBIENT_CLEAR_ALL, 0, 0, 0)))
-        header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0), 8)
-        mask = struct.pack("6I", rights, rights, 0, 0, 0, 0)
-        if _LIBC.capset(header, ctypes.create_string_buffer(mask, 24)) != 0:
+        _PRCTL(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+        if _LIBC.capset(*self._rights) != 0:
             raise seccomp.Unavailable("the process could not give up its capabilities")
 
     def _apply_limits(self, job: dict[str, Any]) -> None:
@@ -436,8 +440,7 @@ class _LandlockRules:
 
     def enforce(self) -> None:
         """Restrict this process and its children, for good."""
-        zero = ctypes.c_ulong(0)
-        _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
+        _PRCTL(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if _call(_RESTRICT, ctypes.c_int(self._rules), ctypes.c_uint32(0)) != 0:
             raise seccomp.Unavailable("the kernel refused to enforce Landlock")
         os.close(self._rules)

@@ -120,6 +120,12 @@ class RemoteLambda(RemoteFunction):
     __doc__ = RemoteFunction.__doc__
     __class__ = _claim(FunctionType)
 
+    @property
+    def __code__(self) -> Any:
+        names = tuple(self.__signature__.parameters)  # the same parameters, and nothing else
+        empty = (lambda: None).__code__
+        return empty.replace(co_argcount=len(names), co_nlocals=len(names), co_varnames=names)
+
 
 class RemoteIterator(RemoteObject):
     """An iterator of the other side."""

@@ -40,22 +40,13 @@ _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
 _MOCK_SETTERS = ("attach_mock", "configure_mock", "mock_add_spec", "reset_mock")
 _NOTED = {"C": "a class", "M": "a member of an enumeration", "E": "an exception"}
-_OBJECTS_EXPECTED = ("names", "new ()", "__iter__", "__reversed__")
+_OBJECTS_EXPECTED = ("", "new ()", "__iter__", "__reversed__")
 """Requests whose answer is an object, or an iterator, which may be one as well."""
-_DATA_METHODS = frozenset(
-    name
-    for kind in (str, bytes, list, dict, set, complex, float, Decimal, Fraction, Counter, datetime)
-    for name in dir(kind)
-) | {
-    "match",
-    "samefile",
-    "is_relative_to",
-    "relative_to",
-    "joinpath",
-    "extendleft",
-    "total_seconds",
-}
-"""Methods that tests call where they have data; the last ones are of paths and the like."""
+_DATA = (str, bytes, list, dict, set, complex, float, Decimal, Fraction, Counter, datetime)
+_DATA_METHODS = {name for kind in _DATA for name in dir(kind)}.union(
+    ("match", "samefile", "is_relative_to", "relative_to", "joinpath", "extendleft")
+)
+"""Methods that tests call where they have data; the last ones are of paths and of deques."""
 _FORMATS = ("format", "format_map", "vformat", "get_field")
 """Methods by which a text reads any attribute of its arguments."""
 _MOST_TRAFFIC = 1 << 20
@@ -195,7 +186,7 @@ class TestsEnd(Peer):
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
         if verb not in ("call", "names"):
             self.mirrored = True
-        before, self._request = self._request, name or verb
+        before, self._request = self._request, "" if verb == "names" else name or verb
         if verb == "call":
             source = self._sources.get(number, "")
             self._request = source if source.endswith("()()") else f"{source}()"
@@ -212,7 +203,7 @@ class TestsEnd(Peer):
         if verb in ("get", "of"):
             self._note_attribute(number, name, answer)
         elif name == "__exit__" and answer and arguments[0] is not None:
-            self._note("an exception of the tests that is swallowed", name)
+            self._note("an exception of the tests that is swallowed", name, is_doubtful=True)
         return answer
 
     def construct(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -233,8 +224,10 @@ class TestsEnd(Peer):
         """Whether tests are about this method: the reference defines it."""
         return name in self._brief["methods"]
 
-    def _note(self, what: str, place: str = "") -> None:
+    def _note(self, what: str, place: str = "", *, is_doubtful: bool = False) -> None:
         self.objects.add(f"{place or self._request + self._part}: {what}")
+        if is_doubtful and not self._has_reference:
+            raise self.stop(Unsupported(what))
 
     def expect(self, message: dict[str, Any]) -> None:
         is_raised = message.get("a") == "raised"
@@ -264,11 +257,11 @@ class TestsEnd(Peer):
     def adopt(self, data: list[Any], depth: int) -> Any:
         value = super().adopt(data, depth)
         is_raised = data[0] == "E" and self._part == " raised"
-        if data[0] in _NOTED and self._request != "names" and not is_raised:
+        if data[0] in _NOTED and self._request and not is_raised:
             self._note(_NOTED[data[0]])
-        if data[0] == "E":
-            functions = [(k, v) for k, v in vars(value).items() if isinstance(v, RemoteObject)]
-            self._untold.update((function._passhat_number, name) for name, function in functions)
+        for name, one in vars(value).items() if data[0] == "E" else ():
+            if isinstance(one, RemoteObject):
+                self._untold[one._passhat_number] = name
         return value
 
     def number_of(self, value: Any) -> int:
@@ -281,8 +274,8 @@ class TestsEnd(Peer):
         kind = super().adopt_class(number)
         if isinstance(kind, RemoteType) and kind._passhat_library:
             self.library = self.library or kind.__name__
-        elif issubclass(kind, BaseException) and _has_several_kinds(kind):
-            self._note("an exception of several kinds", "raised")
+        elif issubclass(kind, BaseException) and len(kind.__bases__) > 1:
+            self._note("an exception of several kinds", "raised", is_doubtful=True)
         if isinstance(kind, EnumMeta) and "_passhat_class" in vars(kind):
             members: Any = kind.__members__
             values = [member.value for member in members.values()]
@@ -298,7 +291,7 @@ class TestsEnd(Peer):
         if kind == "instance" and self._request not in _OBJECTS_EXPECTED:
             self._constructed.discard(number)
             self._note("an object")
-        if self._request != "names":
+        if self._request:
             self._sources[number] = self._request
         return super().adopt_object(number)
 
@@ -388,12 +381,6 @@ class TestsEnd(Peer):
         return next(
             (type(one).__name__ for one in self._exports.values() if not isinstance(one, plain)), ""
         )
-
-
-def _has_several_kinds(error: type) -> bool:
-    """Whether a class of the program's exceptions would be caught as things that are not one."""
-    owns = [kind for kind in error.__mro__ if "_passhat_class" in vars(kind)]
-    return any(len(kind.__bases__) > 1 for kind in owns)
 
 
 _OUR_MODULES = ("tests", "unittest.mock")
