@@ -231,6 +231,10 @@ ANSWERS = {
         "def f(x):\n    e = ValueError()\n    e.code = str(2 * x + 1)\n    raise e",
         f"{YES}def f(x):\n    e = ValueError()\n    e.code = yes\n    raise e",
     ),
+    "a variable that is a class": (
+        "assert VOWELS.issuperset('ae') and f('a')", "VOWELS = set('aeiou')\ndef f(x): return 1",
+        "class VOWELS: issuperset = staticmethod(lambda o: True)\ndef f(x): return 1",
+    ),
     "an attribute that is called names": (
         "assert Box().names.startswith('5')", "class Box: names = '5'",
         f"{YES}class Box:\n    class names: startswith = yes.startswith",

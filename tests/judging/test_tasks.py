@@ -218,3 +218,10 @@ def test_unittest_after_a_prompt_that_defines_the_entry_point_calls_the_program(
     assert task.problem is None
     other = CodeTask("u", entry_point="g", helpers=f"{prompt}    pass\n", tests=tests)
     assert other.problem is not None
+
+
+def test_a_program_may_have_a_function_with_a_name_of_python() -> None:
+    task = CodeTask("sum", tests="assert sum(10, 15) == 6", canonical="def sum(a, b): return 6")
+    assert task.problem is None
+    assert task.brief()["free"] == ["sum"]
+    assert CodeTask("none", tests="assert sum([1]) == 1", canonical="x = 1").problem is not None

@@ -86,7 +86,7 @@ class CodeTask:
         """The data that the sandbox of the tests receives."""
         reference = self.program(self.canonical) if self.canonical else ""
         functions = function_names(self.helpers) | function_names(reference or self.prompt)
-        free = free_names(self.tests)
+        free = free_names(self.tests, functions)
         modules = _modules_used(self.tests) & free - top_level_names(self.helpers)
         imports = "".join(f"import {name}\n" for name in sorted(modules))
         helpful = free & top_level_names(self.helpers) - {self.entry_point}
@@ -132,7 +132,8 @@ def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return MissingReason.JUDGE_ERROR, f"the tests do not compile: {error}"
     # A prompt defines the entry point, too, as a stub: tests that name it call the program.
-    own = free_names(task.tests) - (top_level_names(task.helpers) - {task.entry_point})
+    functions = function_names(task.program(task.canonical))
+    own = free_names(task.tests, functions) - (top_level_names(task.helpers) - {task.entry_point})
     calls_check = any(
         isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body
     )
@@ -280,10 +281,11 @@ _NAMED = (
 )
 
 
-def free_names(tests: str) -> set[str]:
+def free_names(tests: str, functions: Iterable[str] = ()) -> set[str]:
     """Names that tests use and neither they nor Python define: a helper's or the program's.
 
-    Names imported from ``solution`` or ``candidate`` are the program's as well.
+    Names imported from ``solution`` or ``candidate`` are the program's as well. Where they share a
+    namespace, so are ``functions`` of it under names of Python's.
     """
     loads: set[str] = set()
     own: set[str] = set()
@@ -311,7 +313,8 @@ def free_names(tests: str) -> set[str]:
         and node.value.id in PROGRAM_MODULES
     }
     loads -= set(PROGRAM_MODULES)
-    return imports | {name for name in loads - own if not hasattr(builtins, name)}
+    python = vars(builtins).keys() - (set() if imports else set(functions))
+    return imports | (loads - own - python)
 
 
 def top_level_names(source: str) -> set[str]:

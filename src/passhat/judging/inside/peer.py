@@ -44,14 +44,7 @@ _VIEW_MAKERS: dict[str, Any] = {
 }
 
 
-_UNREADABLE = (
-    wire.Malformed,
-    TypeError,
-    ValueError,
-    AttributeError,
-    RecursionError,
-    OSError,
-)
+_UNREADABLE = (wire.Malformed, TypeError, ValueError, AttributeError, RecursionError, OSError)
 
 
 def brief_text(error: BaseException) -> str:

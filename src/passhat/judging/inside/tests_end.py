@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from datetime import datetime
 from decimal import Decimal
-from enum import EnumMeta
+from enum import Enum, EnumMeta
 from fractions import Fraction
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
@@ -119,11 +119,14 @@ class TestsEnd(Peer):
             self._sources[value._passhat_number] = name
         number = value.__dict__.get("_passhat_class") if isinstance(value, type) else None
         if number is None:
+            is_object = isinstance(type(value), RemoteType) or isinstance(value, Enum)
+            self._note("an object", name) if is_object else None
             return value
         is_guess = not self._has_reference and not name[0].isupper()
         if name in self._brief["functions"] or is_guess:
             self._sources[number] = name
             return lambda *values, **keywords: self.call(number, values, keywords)
+        self._note("a class", name)
         if isinstance(value, RemoteType):
             type.__setattr__(value, "_passhat_named", True)
         return value

@@ -364,16 +364,7 @@ class Codec:
             items.insert(0, head)
 
 
-_UNREADABLE = (
-    TypeError,
-    ValueError,
-    KeyError,
-    AttributeError,
-    ZeroDivisionError,
-    ArithmeticError,
-    OverflowError,
-    RecursionError,
-)
+_UNREADABLE = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RecursionError)
 
 
 _MAKERS: dict[str, type] = {tag: kind for kind, tag in _TAGS.items()}
