@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import struct
 
 __all__ = ["Filter", "Unavailable", "guard_memory", "program_for"]
@@ -193,7 +192,7 @@ def program_for(
     With ``metadata`` it may change modes and times. With ``processes``, in namespaces of its own,
     it may start others and connect to them.
     """
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     if machine not in _ARCHITECTURES:
         raise Unavailable(f"no list of system calls for the machine {machine!r}")
     architecture, column = _ARCHITECTURES[machine]
@@ -244,7 +243,7 @@ def guard_memory(machine: str | None = None) -> bytes:
 
     A debugger can still start a program of its own, which asks to be traced.
     """
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     if machine not in _ARCHITECTURES:
         raise Unavailable(f"no list of system calls for the machine {machine!r}")
     architecture, column = _ARCHITECTURES[machine]

@@ -6,7 +6,6 @@ import datetime
 import os
 import struct
 import tempfile
-import uuid
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -382,6 +381,8 @@ def _rare(value: Any, kind: type) -> list[Any] | None:
         return [kind.__name__, *write(value)]
     if kind.__name__ == "PosixPath" and kind.__module__.startswith("pathlib"):
         return ["PosixPath", str(value)]
+    if kind.__name__ == "UUID" and kind.__module__ == "uuid":
+        return ["UUID", value.hex]
     if value is Ellipsis:
         return ["..."]
     return ["NotImplemented"] if value is NotImplemented else None
@@ -418,7 +419,6 @@ _WRITERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     datetime.time: lambda value: (_plain_time(value), _zone(value.tzinfo)),
     datetime.timedelta: lambda value: (value.days, value.seconds, value.microseconds),
     datetime.timezone: lambda value: (value.utcoffset(None).total_seconds(),),
-    uuid.UUID: lambda value: (value.hex,),
 }
 
 
@@ -450,7 +450,7 @@ _SCALARS: dict[str, tuple[tuple[tuple[type, ...], ...], Callable[..., object]]] 
     "time": ((_TEXT, _ZONE), _time),
     "timedelta": ((_WHOLE, _WHOLE, _WHOLE), lambda *parts: datetime.timedelta(*parts)),
     "timezone": ((_REAL,), _zone_back),
-    "UUID": ((_TEXT,), lambda text: uuid.UUID(hex=text)),
+    "UUID": ((_TEXT,), lambda text: __import__("uuid").UUID(hex=text)),  # slow to import
     "PosixPath": ((_TEXT,), _path),
     "...": ((), lambda: Ellipsis),
     "NotImplemented": ((), lambda: NotImplemented),
