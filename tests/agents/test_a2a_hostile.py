@@ -147,7 +147,9 @@ def attempted(
         (lambda _: Response(status_code=500), False, "agent_error", "HTTP 500"),
         (lambda _: Response(status_code=503), False, "communication_error", "HTTP 503, 3 times"),
         (lambda _: RedirectResponse("http://evil.example/"), False, "agent_error", "evil.example"),
-        (message("yes", None), False, "agent_error", "no context id"),
+        (lambda _: Response(status_code=522), False, "communication_error", "HTTP 522, 3 times"),
+        (lambda _: Response(status_code=401), False, "unsupported", "HTTP 401"),
+        (lambda _: Response(status_code=402), False, "unsupported", "HTTP 402"),
         (message(" ", "c"), False, "format_error", "no text"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
@@ -179,6 +181,62 @@ def test_one_context_for_all_attempts_is_a_leak(serving: Serving, tmp_path: Path
     made = attempted(serving(hostile(message("yes", "always"))), tmp_path, n=4)
     assert sorted(one.judgement.why for one in made) == ["", *["agent_error"] * 3]
     assert "not fresh" in max(one.judgement.detail for one in made)
+
+
+def test_a_single_answer_needs_no_context_id(serving: Serving, tmp_path: Path) -> None:
+    """It is optional in the protocol; every attempt of one question is one message."""
+    made = attempted(serving(hostile(message("yes", None))), tmp_path, n=2)
+    assert [one.judgement.why for one in made] == ["", ""]
+
+
+def test_a_conversation_needs_a_context_id(serving: Serving, passhat: Any, tmp_path: Path) -> None:
+    words = '<json>{"name": "respond", "arguments": {"content": "May I have your name?"}}</json>'
+    ended = passhat(
+        *("run", "-a", f"a2a:{serving(hostile(message(words, None)))}", "-s", "orderdesk/retail"),
+        *("-n", 1, "--task", 0, "--store", tmp_path / "store.db", "--verbose"),
+    )
+    assert "agent_error: the replies have no context id" in ended.err
+
+
+@pytest.mark.parametrize("code", [-32601, -32004])
+def test_an_agent_that_offers_streams_and_knows_none_is_asked_without(
+    code: int, serving: Serving, tmp_path: Path
+) -> None:
+    calls: list[str] = []
+
+    def answer(asked: str) -> Any:
+        calls.append(asked)
+        if len(calls) == 1:  # the card offers streams, so that this was SendStreamingMessage
+            error = {"code": code, "message": "not known here"}
+            return JSONResponse({"jsonrpc": "2.0", "id": asked, "error": error})
+        return message("yes", f"c{len(calls)}")(asked)
+
+    made = attempted(serving(hostile(answer, capabilities={"streaming": True})), tmp_path, n=1)
+    assert [one.judgement.why for one in made] == [""]
+    assert len(calls) == 2
+
+
+def test_a_busy_agent_is_waited_for_as_long_as_it_says(
+    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    def answer(asked: str) -> Any:
+        calls.append(asked)
+        if len(calls) < 3:
+            return Response(status_code=429, headers={"retry-after": "7" if calls[1:] else "9999"})
+        return message("yes", "c")(asked)
+
+    monkeypatch.setattr("passhat.agents.a2a.asyncio.sleep", wait)
+    made = attempted(serving(hostile(answer)), tmp_path, n=1)
+    assert [one.judgement.why for one in made] == [""]
+    assert [seconds for seconds in waits if seconds > 5] == [60.0, 7.0]
 
 
 def test_an_answer_in_another_conversation_is_an_error(
@@ -247,7 +305,7 @@ def test_a_wrong_card_ends_the_run_before_it_begins(
     assert ended.code == 2
     assert words in ended.err
     # An agent that answers is not asked for: the hint is about its card.
-    assert ("Is the agent running?" in ended.err) == ("offers no" not in words)
+    assert "Is the agent running?" not in ended.err
     with open_store(str(store)) as kept:
         assert kept.runs() == []
 

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, cast
 
 from passhat.agents.a2a_wire import (
     BUSY,
+    FIX_CARD,
     LARGEST_REPLY,
     PAUSE,
     TRIES,
     CardFault,
+    NoStreaming,
     NotReceived,
     Reply,
     await_agent,
@@ -68,7 +70,7 @@ async def _cancel(client: Client, task_id: str) -> None:
     from a2a.types import CancelTaskRequest
 
     # An agent that cannot cancel, or is gone, is none of this attempt's business.
-    with suppress(AgentFault, TimeoutError):
+    with suppress(AgentFault, ProviderFault, TimeoutError):
         async with asyncio.timeout(_SECONDS):
             await await_agent(client.cancel_task(CancelTaskRequest(id=task_id)))
 
@@ -104,6 +106,7 @@ class A2AAgent(Agent):
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._http: httpx.AsyncClient | None = None
         self._client: Client | None = None
+        self._card: AgentCard | None = None
         self._starting = asyncio.Lock()
         self._cancelling = Cancelling()
         self._given: set[str] = set()
@@ -133,12 +136,12 @@ class A2AAgent(Agent):
             await http.aclose()
 
     def first_context(self, context_id: str) -> None:
-        """Record the context id of a new attempt; a repeated id means that attempts are mixed."""
+        """Record the context id of a new attempt; a repeated id means that attempts are mixed.
+
+        An agent that answers one message needs none; a conversation cannot go on without.
+        """
         if not context_id:
-            raise AgentFault(
-                FailureCategory.AGENT_ERROR,
-                "the reply has no context id: conversations cannot be distinguished",
-            )
+            return
         if context_id in self._given:
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
@@ -154,9 +157,23 @@ class A2AAgent(Agent):
                 self._client = await self._connect()
             return self._client
 
-    async def _connect(self) -> Client:
+    def _make_client(self, card: AgentCard) -> Client:
         from a2a.client import ClientConfig, ClientFactory
 
+        self._card = card
+        return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
+
+    async def without_streams(self) -> Client:
+        """The client, which asks for no streams from now on, whatever the card offers."""
+        async with self._starting:
+            assert self._client is not None
+            assert self._card is not None
+            if self._card.capabilities.streaming:
+                self._card.capabilities.streaming = False
+                self._client = self._make_client(self._card)
+            return self._client
+
+    async def _connect(self) -> Client:
         if self._http is None:
             self._http = http_client(
                 self._largest,
@@ -165,7 +182,7 @@ class A2AAgent(Agent):
                 received=self._received,
             )
         try:
-            card = await asyncio.wait_for(self._card(self._http), _CARD_SECONDS)
+            card = await asyncio.wait_for(self._read_card(self._http), _CARD_SECONDS)
         except TimeoutError:
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR, f"no agent card within {_CARD_SECONDS:g} s"
@@ -177,7 +194,7 @@ class A2AAgent(Agent):
         del card.supported_interfaces[:]
         card.supported_interfaces.extend(spoken)
         try:
-            return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
+            return self._make_client(card)
         except ValueError:
             names = ", ".join(
                 f"{interface.protocol_binding} {interface.protocol_version}"
@@ -190,7 +207,7 @@ class A2AAgent(Agent):
                 "offer that binding, too, or put a small python: agent in front of it.",
             ) from None
 
-    async def _card(self, http: httpx.AsyncClient) -> AgentCard:
+    async def _read_card(self, http: httpx.AsyncClient) -> AgentCard:
         """The agent's card, at its place of today or at that of early agents."""
         import httpx
         from a2a.client.card_resolver import parse_agent_card
@@ -209,23 +226,25 @@ class A2AAgent(Agent):
                 "key, or put a small python: agent in front of it that has one.",
             )
         if response.status_code != 200:
+            answered = f"{place} answered HTTP {response.status_code}, not an agent card"
+            if response.status_code >= 500 and response.status_code not in BUSY:
+                raise CardFault(answered, hint="The agent runs, but fails: its own log says why.")
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR
                 if response.status_code in BUSY
                 else FailureCategory.AGENT_ERROR,
-                f"{place} answered HTTP {response.status_code}, not an agent card",
+                answered,
             )
         try:
             card = parse_agent_card(response.json())
         except Exception as error:  # any error that hostile text causes in two parsers
             what = shorten(str(error), 120)
-            raise AgentFault(
-                FailureCategory.AGENT_ERROR, f"{place} is not an agent card ({what})"
+            raise CardFault(
+                f"{place} is not an agent card ({what})",
+                hint="Something answers there, but not as an A2A agent: check host and port.",
             ) from None
         if not card.supported_interfaces:
-            raise AgentFault(
-                FailureCategory.AGENT_ERROR, f"the card at {place} names no address to talk to"
-            )
+            raise CardFault(f"the card at {place} names no address to talk to", hint=FIX_CARD)
         return card
 
 
@@ -242,15 +261,22 @@ class _A2ASession(Session):
         self._reply = Reply()
         self._context_id = ""
         self._task_id = ""
+        self._is_begun = False
 
     async def answer(self, turn: Turn) -> str:
+        if self._is_begun and not self._context_id:
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR,
+                "the replies have no context id: the conversation cannot go on",
+            )
         workspace = self._attempt.workspace
         try:
             archive = b"" if workspace is None else await asyncio.to_thread(workspace.pack)
         except InvalidValue as error:
             raise ProviderFault(MissingReason.UNSUPPORTED, error.message) from None
         reply = await self._send_with_retries(turn.text, archive)
-        if not self._context_id:
+        if not self._is_begun:
+            self._is_begun = True
             self._agent.first_context(reply.context_id)
             self._context_id = self._attempt.meter.conversation = reply.context_id
         elif reply.context_id not in ("", self._context_id):
@@ -277,10 +303,17 @@ class _A2ASession(Session):
             reply = self._reply = Reply(takes_files=self._attempt.workspace is not None)
             try:
                 await self._exchange(text, archive, reply)
-            except NotReceived:
+            except NotReceived as fault:
                 if not left or reply.context_id:
                     raise
-                await asyncio.sleep(PAUSE * 2 ** (TRIES - left))
+                pause = PAUSE * 2 ** (TRIES - left) if fault.wait is None else fault.wait
+                with self._attempt.meter.off_the_clock():
+                    await asyncio.sleep(pause)
+            except NoStreaming:
+                client = await self._agent.without_streams()
+                if client is self._client or reply.context_id:
+                    raise
+                self._client = client
             else:
                 return reply
         raise AssertionError("unreachable")

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from passhat._display import counted
 from passhat.agents.base import AgentFault, ProviderFault
+from passhat.agents.provider import retry_after
 from passhat.errors import shorten
 from passhat.stats.outcomes import FailureCategory, MissingReason
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUSY",
+    "FIX_CARD",
     "LARGEST_REPLY",
     "LOOPBACK",
     "PAUSE",
     "TRIES",
     "CardFault",
+    "NoStreaming",
     "NotReceived",
     "Reply",
     "await_agent",
@@ -206,8 +209,11 @@ T = TypeVar("T")
 
 LARGEST_REPLY = 4 * 1024 * 1024
 """Bytes; more than this in one reply is never held in memory."""
-BUSY = (429, 502, 503, 504)
+BUSY = (429, 502, 503, 504, 521, 522, 523)
 """Answers of a server in front of the agent: the message has not reached it."""
+_KEY = (401, 402, 403, 407)
+"""Answers of a server that asks for a key or for money, which an attempt cannot give."""
+_LONGEST_WAIT = 60.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
 """Names that one agent and its card may use for the same machine."""
 TRIES = 3
@@ -298,6 +304,9 @@ def is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
+FIX_CARD = "Let the card name the address at which the agent is asked, or ask it where it says."
+
+
 def reachable(named: str, given: str) -> str:
     """The address on the card as seen from here; only the host that the user named is talked to."""
     here = urlsplit(given)
@@ -305,18 +314,18 @@ def reachable(named: str, given: str) -> str:
         target = urlsplit(urljoin(given, named))
         port = f":{target.port}" if target.port else ""
     except ValueError:
-        raise AgentFault(
-            FailureCategory.AGENT_ERROR, f"the card names {shorten(named, 80)}, which is no address"
+        raise CardFault(
+            f"the card names {shorten(named, 80)}, which is no address", hint=FIX_CARD
         ) from None
     if target.hostname == here.hostname:
         return urlunsplit(target)
     if target.hostname in LOOPBACK and here.hostname in LOOPBACK:
         host = f"[{here.hostname}]" if ":" in str(here.hostname) else here.hostname
         return urlunsplit(target._replace(netloc=f"{host}{port}"))
-    raise AgentFault(
-        FailureCategory.AGENT_ERROR,
+    raise CardFault(
         f"the card sends us to {shorten(named, 80)}, not to {here.hostname}; "
         "an agent is only talked to where the user said it is",
+        hint=FIX_CARD,
     )
 
 
@@ -346,7 +355,15 @@ class CardFault(AgentFault):
 
 
 class NotReceived(AgentFault):
-    """The agent cannot have seen the message, so that it may be sent again."""
+    """The agent cannot have seen the message, so that it may be sent again after ``wait``."""
+
+    def __init__(self, fault: AgentFault, wait: float | None = None) -> None:
+        super().__init__(fault.category, fault.detail)
+        self.wait = None if wait is None else min(wait, _LONGEST_WAIT)
+
+
+class NoStreaming(AgentFault):
+    """The card offers streams, the agent does not know the method."""
 
 
 async def await_agent(work: Awaitable[T]) -> T:
@@ -356,19 +373,25 @@ async def await_agent(work: Awaitable[T]) -> T:
     except AgentFault:
         raise
     except Exception as error:
+        import httpx
+        from a2a.utils.errors import MethodNotFoundError, UnsupportedOperationError
+
         fault = _fault_of(error)
-        if _was_not_received(error):
-            raise NotReceived(fault.category, fault.detail) from None
+        cause = error.__cause__ or error
+        status, wait = 0, None
+        if isinstance(cause, httpx.HTTPStatusError):
+            status, wait = cause.response.status_code, retry_after(cause.response.headers)
+        if status in _KEY:
+            raise ProviderFault(
+                MissingReason.UNSUPPORTED,
+                f"the agent asks for a key or a payment (HTTP {status}), which an attempt "
+                "cannot give",
+            ) from None
+        if status in BUSY or isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout):
+            raise NotReceived(fault, wait) from None
+        if isinstance(error, MethodNotFoundError | UnsupportedOperationError):
+            raise NoStreaming(fault.category, fault.detail) from None
         raise fault from None
-
-
-def _was_not_received(error: BaseException) -> bool:
-    import httpx
-
-    cause = error.__cause__ or error
-    if isinstance(cause, httpx.HTTPStatusError):
-        return cause.response.status_code in BUSY
-    return isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout))
 
 
 def _fault_of(error: Exception) -> AgentFault:

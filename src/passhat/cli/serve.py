@@ -66,7 +66,10 @@ if TYPE_CHECKING:
     help="Runs, attempts, seconds or bytes per hour and caller, as in attempts=50000.",
 )
 @click.option(
-    "--max-evaluations", default=2, show_default=True, help="Evaluations at the same time."
+    "--max-evaluations",
+    default=2,
+    show_default=True,
+    help="Evaluations at the same time; more wait.",
 )
 @click.option(
     "--config",

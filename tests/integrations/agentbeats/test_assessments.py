@@ -157,6 +157,21 @@ def test_a_battle_start_with_settings_in_words(words: str, k: int, tasks: list[s
     assert asked.notes == ()
 
 
+def test_a_battle_start_with_its_settings_beside_the_opponents() -> None:
+    asked = read_request(battle_start(task_config="Task index = 3\nk = 2"), Rules())
+    assert (asked.k, [task.id for task in asked.tasks]) == (2, ["retail/004"])
+
+
+def test_settings_that_are_null_are_left_out() -> None:
+    asked = read_request(v2(k=None, n=None, seed=None, task_id=0, win_at=None), Rules())
+    assert (asked.k, asked.attempts, asked.seed, asked.win_at) == (4, 4, 0, 0.5)
+
+
+def test_a_desk_is_built_once() -> None:
+    first, second = (read_request(v2(task_id=0), Rules()).suite for _ in range(2))
+    assert first is second
+
+
 def test_tags() -> None:
     asked = read_request(
         f"Your task is to assess the agent at:\n<white_agent_url>\n{WHITE}\n</white_agent_url>\n"

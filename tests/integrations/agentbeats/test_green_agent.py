@@ -359,36 +359,90 @@ def _hanging(url: str) -> Starlette:
     return Starlette(routes=routes)
 
 
-def test_too_many_at_once_are_told_so_and_a_reset_ends_what_hangs(
-    serving: Serving, start_green: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def quick_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_HEARTBEAT_SECONDS", "_WAITING_SECONDS"):
+        monkeypatch.setattr(f"passhat.integrations.agentbeats.green_agent.{name}", 0.05)
+
+
+async def _until(start: str, url: str, text: str) -> asyncio.Task[GreenReply]:
+    """Ask for an evaluation; wait until it says a line that starts like this."""
+    said = asyncio.Event()
+
+    def hear(line: str) -> None:
+        if line.startswith(start):
+            said.set()
+
+    task = asyncio.create_task(request_assessment(url, text, hear))
+    await said.wait()
+    return task
+
+
+@pytest.mark.usefixtures("quick_heartbeats")
+def test_another_evaluation_waits_for_its_turn_and_a_reset_ends_both(
+    serving: Serving, start_green: Any
 ) -> None:
-    monkeypatch.setattr("passhat.integrations.agentbeats.green_agent._HEARTBEAT_SECONDS", 0.05)
     green = start_green(most_at_once=1)
-    hanging = serving(_hanging)
+    text = asked_of(serving(_hanging), k=1, task_id=0, step_timeout=600)
 
     async def whole() -> tuple[GreenReply, GreenReply, dict[str, Any], dict[str, Any]]:
-        alive = asyncio.Event()
-
-        def hear(line: str) -> None:
-            if line.startswith("still working"):  # said where attempts take long
-                alive.set()
-
-        text = asked_of(hanging, k=1, task_id=0, step_timeout=600)
-        first = asyncio.create_task(request_assessment(green.url, text, hear))
-        await alive.wait()
-        second = await request_assessment(green.url, text, lambda _: None)
+        # Said where attempts take long.
+        first = await _until("still working", green.url, text)
+        waiting = "waiting for its turn: 1 evaluation going on, 0 before this one"
+        second = await _until(waiting, green.url, text)
         async with httpx.AsyncClient(timeout=PATIENCE) as http:
             status = (await http.get(f"{green.launcher}/status")).json()
             reset = (await http.post(f"{green.launcher}/reset", json={"signal": "reset"})).json()
-        return await first, second, status, reset
+        return await first, await second, status, reset
 
     first, second, status, reset = asyncio.run(whole())
-    assert second.state == "rejected"
-    assert "busy" in second.said
-    assert status["evaluations"] == 1
-    assert reset["stopped"] == 1
-    assert first.state == "failed"
+    assert (status["evaluations"], status["waiting"]) == (1, 1)
+    assert reset["stopped"] == 2
+    assert (first.state, second.state) == ("failed", "failed")
     assert "stopped" in first.said
+    assert "stopped before it began" in second.said
+
+
+@pytest.mark.usefixtures("quick_heartbeats")
+def test_a_full_queue_is_told_so(
+    serving: Serving, start_green: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passhat.integrations.agentbeats.green_agent._MOST_WAITING", 0)
+    green = start_green(most_at_once=1)
+    text = asked_of(serving(_hanging), k=1, task_id=0, step_timeout=600)
+
+    async def whole() -> GreenReply:
+        first = await _until("still working", green.url, text)
+        second = await request_assessment(green.url, text, lambda _: None)
+        async with httpx.AsyncClient(timeout=PATIENCE) as http:
+            await http.post(f"{green.launcher}/reset", json={"signal": "reset"})
+        await first
+        return second
+
+    second = asyncio.run(whole())
+    assert second.state == "rejected"
+    assert "busy: 1 evaluation going on and 0 waiting" in second.said
+
+
+def test_every_one_of_many_at_once_gets_its_result(white: str, start_green: Any) -> None:
+    green = start_green(most_at_once=2)
+    text = asked_of(white, k=1, task_id=0)
+
+    async def whole() -> list[GreenReply]:
+        ask = request_assessment
+        return await asyncio.gather(*(ask(green.url, text, lambda _: None) for _ in range(8)))
+
+    assert [reply.state for reply in asyncio.run(whole())] == ["completed"] * 8
+
+
+def test_a_request_in_a_data_part_is_read(white: str, start_green: Any) -> None:
+    data = json.loads(asked_of(white, k=1, task_id=0))
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": data}]}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    answered = httpx.post(
+        start_green().url, json=call, headers={**JSON, "A2A-Version": "1.0"}, timeout=PATIENCE
+    )
+    assert answered.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{"])

@@ -129,7 +129,11 @@ def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None 
         return {"stopped": agent.stop_all()}
 
     def status() -> dict[str, object]:
-        return {"evaluations": agent.going_on, "finished": agent.finished}
+        return {
+            "evaluations": agent.going_on,
+            "waiting": agent.waiting,
+            "finished": agent.finished,
+        }
 
     return _guard_app(
         Starlette(routes=launcher_routes(reset, status, rules.hosts)),

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -109,7 +110,6 @@ async def request_assessment(
 
 _URL = re.compile(r"<white_agent_url>(.*?)</white_agent_url>", re.DOTALL)
 _CONFIG = re.compile(r"<env_config>(.*?)</env_config>", re.DOTALL)
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _MODES = ("all", "manual", "random")
 _MOST_PARTICIPANTS = 8
 _WORDS = frozenset(
@@ -257,7 +257,8 @@ class _Problems:
         self, config: Mapping[str, Any], name: str, default: Any, low: float, high: float
     ) -> Any:
         """A number of the configuration; whole where its default is."""
-        value = config.get(name, default)
+        value = config.get(name)
+        value = default if value is None else value
         kind: Callable[[Any], Any] = float if isinstance(default, float) or default is None else int
         if value is None:
             return None
@@ -285,10 +286,7 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
     address = _URL.search(text)
     if address:
         match = _CONFIG.search(text)
-        config = _json_object(match[1]) if match else {}
-        if config is None:
-            raise BadRequest("<env_config> does not hold a JSON object")
-        return {"white_agent": address[1].strip()}, config, None
+        return {"white_agent": address[1].strip()}, _config_of(match[1] if match else ""), None
     raise NoRequest(
         'expected {"participants": {"role": "url"}, "config": {...}}, a battle_start, or '
         f"<white_agent_url> and <env_config>, not {shorten(text, 80)}"
@@ -301,10 +299,11 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
         raise BadRequest('"opponent_infos" should be a list of {"name", "agent_url"}')
     context = data.get("green_battle_context")
     context = context if isinstance(context, dict) else {}
-    config = data.get("config") or data.get("env_config") or context.get("task_config") or {}
+    names_of_config = ("config", "env_config", "task_config")
+    places = [*map(data.get, names_of_config), context.get("task_config")]
+    config: Any = next((place for place in places if place), {})
     if isinstance(config, str):
-        json_text = _OBJECT.search(config)  # "Task description: {...}", or words only
-        config = _json_object(json_text[0]) if json_text else _words_of_config(config)
+        config = _config_of(config)
     battle_id = data.get("battle_id") or context.get("battle_id")
     if not isinstance(battle_id, str | int) or not isinstance(config, dict):
         raise BadRequest('a battle_start needs a "battle_id", and its "config" should be an object')
@@ -315,6 +314,17 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
     }
     reported_by = str(context.get("agent_name") or "green_agent")
     return names, config, Battle(str(battle_id), str(backend).rstrip("/"), reported_by)
+
+
+def _config_of(text: str) -> Mapping[str, Any]:
+    """The configuration in a text: ``Task description: {...}``, or words only."""
+    start = text.find("{")
+    config = (
+        _words_of_config(text) if start < 0 else _json_object(text[start : text.rfind("}") + 1])
+    )
+    if config is None:
+        raise BadRequest(f"the configuration is not a JSON object: {shorten(text, 80)}")
+    return config
 
 
 _SETTING = re.compile(rf"\b({'|'.join(sorted(_WORDS))})\s*[=:]\s*([\w./-]+)", re.IGNORECASE)
@@ -378,6 +388,9 @@ def _read_config(
     return {**options, "suite": suite, "tasks": tasks}
 
 
+_load_desk = functools.cache(load_suite)
+
+
 def _suite(config: Mapping[str, Any], rules: Rules, problems: _Problems) -> Suite | None:
     domain = config.get("domain") or config.get("env")
     both = "orderdesk" if _mode(config) == "random" else "orderdesk/retail"
@@ -387,7 +400,8 @@ def _suite(config: Mapping[str, Any], rules: Rules, problems: _Problems) -> Suit
         problems.add(f"suite {shorten(word)} is not allowed here; allowed: {suites}")
         return None
     try:
-        return load_suite(word)
+        # Built once: a desk takes a tenth of a second, and has no state of its own.
+        return _load_desk(word) if word.partition("/")[0] == "orderdesk" else load_suite(word)
     except PasshatError as error:
         problems.add(str(error))
         return None

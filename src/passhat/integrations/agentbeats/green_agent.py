@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from a2a.helpers import (
+    get_data_parts,
     new_data_part,
     new_task_from_user_message,
     new_text_message,
@@ -22,6 +23,7 @@ from a2a.types import Message
 from passhat._display import counted
 from passhat._serialize import as_json
 from passhat.agents.a2a import A2AAgent
+from passhat.agents.a2a_wire import whole_numbers
 from passhat.errors import PasshatError
 from passhat.integrations.agentbeats.assessments import (
     Assessment,
@@ -219,6 +221,8 @@ def _winner(assessment: Assessment, runs: Mapping[str, Run], report: Report) -> 
 
 _HEARTBEAT_SECONDS = 1.5
 """Clients give up when nothing comes for five seconds: slow attempts must not look like death."""
+_WAITING_SECONDS = 3.0
+"""The same for those that wait, which may be many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,25 +240,84 @@ CALLER = "passhat-caller"
 """Where the address of the caller is in the state of a call."""
 
 
+_MOST_WAITING = 200
+"""Evaluations that wait for their turn; the next one is refused."""
+
+
+class _Turns:
+    """Evaluations that wait for their turn: first come, first served."""
+
+    def __init__(self, most_at_once: int) -> None:
+        self._most_at_once = most_at_once
+        self._waiting: dict[str, asyncio.Event] = {}
+        self.going_on = 0
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def is_full(self) -> bool:
+        return self.going_on >= self._most_at_once and self.waiting >= _MOST_WAITING
+
+    def sentence(self, name: str) -> str:
+        """Return how many are before this one; empty if it does not wait."""
+        if name not in self._waiting:
+            return ""
+        before = list(self._waiting).index(name)
+        return (
+            f"waiting for its turn: {counted(self.going_on, 'evaluation')} going on, "
+            f"{before} before this one"
+        )
+
+    async def wait(self, name: str, stop: Stop, say: Seen) -> bool:
+        """Wait until it is this evaluation's turn; ``False`` if it was stopped before."""
+        called = self._waiting[name] = asyncio.Event()
+        stop.when_impatient(called.set)
+        self._call_next()
+        try:
+            if not called.is_set():
+                say(self.sentence(name))
+            await called.wait()
+            if not stop.asked:
+                self.going_on += 1
+            return not stop.asked
+        finally:
+            del self._waiting[name]
+            self._call_next()
+
+    def end(self) -> None:
+        """Leave room for the next one."""
+        self.going_on -= 1
+        self._call_next()
+
+    def _call_next(self) -> None:
+        # Only the first is called: it calls the next one when it has left the queue.
+        if self._waiting and self.going_on < self._most_at_once:
+            next(iter(self._waiting.values())).set()
+
+
 class _Metered:
     """Counts the time and bytes of one evaluation, and stops it at its caller's caps."""
 
     def __init__(self, callers: Callers, caller: str, assessment: Assessment, stop: Stop) -> None:
         self._callers, self._caller = callers, caller
-        self._seconds_left = callers.left(caller, "seconds")
         self._usage = callers.begin(caller, runs=1, attempts=assessment.total_attempts)
         self._timer: asyncio.TimerHandle | None = None
+        self._began = 0.0
         self.stop = stop
         self.reason = ""
 
     def __enter__(self) -> None:
+        self._began = self._callers.clock()  # waiting for its turn costs nothing
+        seconds_left = self._callers.left(self._caller, "seconds")
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._seconds_left, self._over, "seconds")
+        self._timer = loop.call_later(seconds_left, self._over, "seconds")
 
     def __exit__(self, *_: object) -> None:
         assert self._timer is not None
         self._timer.cancel()
-        self._usage.seconds = self._callers.clock() - self._usage.at
+        self._usage.seconds = self._callers.clock() - self._began
 
     def count_bytes(self, count: int) -> None:
         self._usage.bytes += count
@@ -268,8 +331,7 @@ class _Metered:
     def end(self, reason: str) -> None:
         """Stop the evaluation at once."""
         self.reason = reason
-        self.stop.ask()
-        self.stop.ask()
+        self.stop.give_up()
 
 
 class GreenAgent(AgentExecutor):
@@ -280,25 +342,30 @@ class GreenAgent(AgentExecutor):
     ) -> None:
         self._settings = settings
         self._say = say
-        self._going_on: dict[str, Stop] = {}
+        self._stops: dict[str, Stop] = {}
+        self._turns = _Turns(settings.most_at_once)
         self.callers = Callers(settings.caps)
         self.finished = 0
 
     @property
     def going_on(self) -> int:
         """How many evaluations are going on."""
-        return len(self._going_on)
+        return self._turns.going_on
+
+    @property
+    def waiting(self) -> int:
+        """How many evaluations wait for their turn."""
+        return self._turns.waiting
 
     def stop_all(self) -> int:
-        """Give up every evaluation; returns how many there were."""
-        for stop in self._going_on.values():
-            stop.ask()
-            stop.ask()
-        return len(self._going_on)
+        """Give up every evaluation, waiting ones too; returns how many there were."""
+        for stop in self._stops.values():
+            stop.give_up()
+        return len(self._stops)
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.message is not None
-        text = context.get_user_input()
+        text = context.get_user_input() or _data_text(context.message)
         task = context.current_task or new_task_from_user_message(context.message)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         if context.current_task is None:
@@ -320,13 +387,13 @@ class GreenAgent(AgentExecutor):
             self._say(f"rejected: {error}")
             await updater.reject(_words("Rejected: " + "; ".join(error.reasons), updater))
             return
-        stop = self._going_on[task.id] = Stop()
+        stop = self._stops[task.id] = Stop()
         try:
             await self._evaluate(
                 assessment, task.id, _Metered(self.callers, caller, assessment, stop), updater
             )
         finally:
-            del self._going_on[task.id]
+            del self._stops[task.id]
             self.finished += 1
 
     async def _admit(self, text: str, caller: str) -> Assessment:
@@ -340,15 +407,17 @@ class GreenAgent(AgentExecutor):
                 raise BadRequest(wrong)
         if wrong := self.callers.refusal(caller, runs=1, attempts=assessment.total_attempts):
             raise BadRequest(wrong)
-        if self.going_on >= self._settings.most_at_once:
-            raise BadRequest(f"busy: {self.going_on} evaluations are going on; try again later")
+        if self._turns.is_full:
+            raise BadRequest(
+                f"busy: {counted(self.going_on, 'evaluation')} going on and {self.waiting} "
+                "waiting; try again later"
+            )
         return assessment
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        stop = self._going_on.get(str(context.task_id))
+        stop = self._stops.get(str(context.task_id))
         if stop is not None:
-            stop.ask()
-            stop.ask()
+            stop.give_up()
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
     async def _evaluate(
@@ -367,10 +436,9 @@ class GreenAgent(AgentExecutor):
             if reports is not None:
                 reports.progress(line)
 
-        telling = asyncio.create_task(_tell(lines, updater))
+        telling = asyncio.create_task(_tell(lines, updater, lambda: self._turns.sentence(task_id)))
         try:
-            with metered:
-                result = await self._result(assessment, task_id, metered, report_line)
+            result = await self._result(assessment, task_id, metered, report_line)
             self._say(result.text)
             if reports is not None:  # a slow backend is waited for, with signs of life
                 reports.result(result.winner, result.text, result.data)
@@ -387,8 +455,10 @@ class GreenAgent(AgentExecutor):
     ) -> Result:
         name = assessment.battle.id if assessment.battle is not None else task_id
         redact = self._settings.redact
+        if not await self._turns.wait(task_id, metered.stop, seen):
+            return _failed(f"the evaluation was stopped before it began{metered.reason}")
         try:
-            with open_store(self._settings.store_path) as store:
+            with metered, open_store(self._settings.store_path) as store:
                 result = await evaluate(
                     assessment,
                     store,
@@ -402,19 +472,25 @@ class GreenAgent(AgentExecutor):
         except Exception as error:  # the caller waits for a result and must learn of it
             cause = str(error) if isinstance(error, PasshatError) else repr(error)
             return _failed(redact(f"the evaluation failed: {cause}"))
+        finally:
+            self._turns.end()
         if result.failure:
             result = replace(result, failure=f"{result.failure}{metered.reason}")
         return result
 
 
-async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:
+async def _tell(
+    lines: asyncio.Queue[str | None], updater: TaskUpdater, waiting: Callable[[], str]
+) -> None:
     """Stream a status update for every line, and a sign of life where lines are far apart."""
     last = "working"
     while True:
+        pause = _WAITING_SECONDS if waiting() else _HEARTBEAT_SECONDS
         try:
-            line = await asyncio.wait_for(lines.get(), _HEARTBEAT_SECONDS)
+            line = await asyncio.wait_for(lines.get(), pause)
         except TimeoutError:
-            await updater.start_work(_words(f"still working; last: {last}", updater))
+            life = waiting() or f"still working; last: {last}"
+            await updater.start_work(_words(life, updater))
             continue
         if line is None:
             return
@@ -431,6 +507,12 @@ async def _finish(result: Result, updater: TaskUpdater) -> None:
         await updater.failed(_words(result.failure, updater))
     else:
         await updater.complete()
+
+
+def _data_text(message: Message) -> str:
+    """A request in a data part, as if it were text."""
+    data = get_data_parts(message.parts)
+    return json.dumps(whole_numbers(data[0])) if data else ""
 
 
 def _failed(why: str) -> Result:
