@@ -53,13 +53,13 @@ def machine() -> str:
     return f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"
 
 
-def write_section(name: str, text: str) -> None:
-    """Replace a section of docs/benchmarks.md, between its two markers."""
-    page = RESULTS.read_text(encoding="utf-8")
+def write_section(name: str, text: str, path: Path = RESULTS) -> None:
+    """Replace a section of a page, between its two markers; of docs/benchmarks.md unless named."""
+    page = path.read_text(encoding="utf-8")
     start, stop = f"<!-- {name}: start -->", f"<!-- {name}: stop -->"
     before, rest = page.split(start)
     _, after = rest.split(stop)
-    RESULTS.write_text(f"{before}{start}\n{text.strip()}\n{stop}{after}", encoding="utf-8")
+    path.write_text(f"{before}{start}\n{text.strip()}\n{stop}{after}", encoding="utf-8")
 
 
 def study_parser(about: str | None, repetitions: int | None = None) -> argparse.ArgumentParser:

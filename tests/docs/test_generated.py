@@ -48,3 +48,15 @@ def test_the_picture_of_the_report() -> None:
     picture = (ROOT / "docs" / "images" / "report.svg").read_text(encoding="utf-8")
     assert picture == _made("report_picture")
     assert "http" not in picture.replace("http://www.w3.org", "")
+
+
+def test_the_tables_of_other_tools_are_those_that_were_checked() -> None:
+    code = (
+        "import sys; sys.path.insert(0, 'benchmarks'); import peers; "
+        "print('\\n\\n'.join(peers.table(*table) for table in peers.TABLES))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert done.stdout.strip() in readme
+    assert "Checked against inspect_ai " in readme
