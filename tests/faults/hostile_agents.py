@@ -367,6 +367,26 @@ async def exits_in_a_task() -> None:
     await asyncio.create_task(leave())
 
 
+@_async_agent
+async def sets_a_task_factory() -> None:
+    asyncio.get_running_loop().set_task_factory(lambda *_, **__: 1 / 0)  # type: ignore[arg-type,return-value]
+
+
+@_agent
+def leaves_a_daemon() -> None:
+    subprocess.Popen(["sleep", "4321"], start_new_session=True)
+
+
+def repeats(prompt: str) -> str:
+    """Answer with the prompt."""
+    return prompt
+
+
+def grade(answer: str, expected: str) -> bool:
+    """A grader that harms its process in the way that is expected, if the answer says so."""
+    return bool(AGENTS[expected](answer) == "yes")
+
+
 HANGING |= {
     name
     for name in AGENTS

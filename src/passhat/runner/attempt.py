@@ -286,6 +286,8 @@ class Attempter:
     def _judge_cancellation(self, clock: Clock, reason: str | None) -> Judgement:
         if reason is None:  # neither a limit nor the end of the run: the agent canceled its task
             clock.forget_cancellations()
+            if clock.whose is not None:
+                return Judgement.missing(clock.whose, "CancelledError")
             return Judgement.failed(FailureCategory.EXCEPTION, "CancelledError")
         if clock.whose is not None:
             return Judgement.missing(clock.whose, f"{reason}, and not from the agent")
@@ -547,7 +549,10 @@ async def _judge(episode: Episode, state: _AttemptState) -> Judgement:
     """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
-            result = episode.judge()
+            try:
+                result = episode.judge()
+            except GeneratorExit as error:  # of the judge itself: nothing was awaited yet
+                raise RuntimeError(type(error).__name__) from None
             if isinstance(result, Judgement):
                 return result
             return Judgement.from_result(await maybe_await(result))
@@ -557,7 +562,9 @@ async def _judge(episode: Episode, state: _AttemptState) -> Judgement:
             raise
         except _ANY as error:
             if left == 0:
-                raise WorldFault(MissingReason.JUDGE_ERROR, describe_error(error)) from None
+                # A fault comes from another process, with the text of the error there.
+                text = error.detail if isinstance(error, AgentFault) else describe_error(error)
+                raise WorldFault(MissingReason.JUDGE_ERROR, text) from None
             state.retries += 1
     raise AssertionError("unreachable")
 

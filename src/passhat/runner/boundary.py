@@ -192,6 +192,8 @@ class ProcessGuard:
         names = ("SIGINT", "SIGTERM", "SIGHUP")
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
         self._handlers = {number: _getsignal(number) for number in numbers}
+        self._loop = asyncio.get_running_loop()
+        self._factory = self._loop.get_task_factory()
 
     def restore_changes(self) -> str:
         """Names of changed state, now restored; empty if nothing was changed."""
@@ -214,6 +216,9 @@ class ProcessGuard:
                 changes.append(f"the handler of {signal.Signals(number).name}")
                 if self._main and handler is not None:
                     signal.signal(number, handler)
+        if self._loop.get_task_factory() is not self._factory:
+            changes.append("the task factory of the event loop")
+            self._loop.set_task_factory(self._factory)
         return " and ".join(changes) if changes else ""
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ from passhat.runner.task_choice import (
 from passhat.runner.telemetry import Telemetry, telemetry_for
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import attach_judges, with_user
-from passhat.runner.workers import MOST_WORKERS, WorkerAgent, can_have_workers
+from passhat.runner.workers import MOST_WORKERS, WorkerAgent, attach_graders, can_have_workers
 from passhat.stats.plan import Allocation
 from passhat.store import (
     DEFAULT_PATH,
@@ -247,6 +247,8 @@ class RunSpec:
             models.append(load_agent(self.user))
             suite = with_user(suite, models[-1])
         models += attach_judges(suite)
+        if not self.in_process:
+            attach_graders(suite)
         pass_variables(models, self.pass_env)
         prepare(models, self.spending, self.prices or read_prices(None))
         if self.tools == "mcp":

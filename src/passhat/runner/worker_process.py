@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
@@ -102,6 +103,7 @@ def keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
     signal.set_wakeup_fd(waking)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     workers: set[int] = set()
+    _adopt_orphans()
     while True:
         ready, _, _ = select.select([control.fileno(), woken], [], [])
         if woken in ready:
@@ -110,8 +112,11 @@ def keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 break
-            workers.discard(pid)
-            control.send(EXIT.pack(pid, status))
+            if pid in workers:
+                workers.discard(pid)
+                with suppress(OSError):  # the runner may be gone
+                    control.send(EXIT.pack(pid, status))
+                _kill_children(workers)
         if control.fileno() in ready:
             message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
             if not message:
@@ -121,9 +126,39 @@ def keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
                 end_process(_keep_worker, descriptors[0], agent)
             os.close(descriptors[0])
             workers.add(pid)
+    _end_workers(workers)
+
+
+def _end_workers(workers: set[int]) -> None:
     for pid in workers:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        for _ in range(_REAP_LOOKS):  # a child of another user cannot be killed
+            if not os.waitpid(-1, os.WNOHANG)[0]:
+                time.sleep(_REAP_SECONDS)
+            _kill_children(workers)
+
+
+_REAP_LOOKS, _REAP_SECONDS = 200, 0.005
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of processes that a worker leaves, also of those in their own session."""
+    import ctypes
+
+    with suppress(Exception):  # without it they outlive the run, as they would in a shell
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _kill_children(workers: set[int]) -> None:
+    """Kill the processes that workers left; a worker that is gone took its group along already."""
+    with suppress(OSError):
+        pids = Path("/proc/self/task", str(os.getpid()), "children").read_text().split()
+        for pid in {int(pid) for pid in pids} - workers:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
 
 class _AgentOutput(io.TextIOWrapper):
@@ -252,7 +287,9 @@ class _Work:
                 stream.flush()
         try:
             is_clean = not (self._loop.is_closed() or asyncio.all_tasks(self._loop))
-            return not is_clean or _process_state() != self._before
+            if not is_clean or _loop_state(self._loop) != _CLEAN_LOOP or _has_children():
+                return True
+            return _process_state() != self._before
         except Exception:  # what the look itself needs was changed
             return True
 
@@ -279,6 +316,23 @@ _FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (pickle, "loads"),
 )
 """Functions that this module and the next attempt rely on."""
+
+
+_CLEAN_LOOP = (None, None, False)
+
+
+def _loop_state(loop: asyncio.AbstractEventLoop) -> tuple[object, ...]:
+    """What an agent can set at the event loop that the next attempt would meet."""
+    return (loop.get_task_factory(), loop.get_exception_handler(), loop.get_debug())
+
+
+def _has_children() -> bool:
+    """Whether the attempt left a process, which may be one in a session of its own."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _process_state() -> tuple[object, ...]:

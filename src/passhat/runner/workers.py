@@ -33,9 +33,10 @@ from passhat.agents.prices import PriceTable
 from passhat.errors import RunStopped
 from passhat.runner.worker_process import EXIT, SIZE, Reply, end_process, keep_nursery
 from passhat.stats.outcomes import FailureCategory, MissingReason
-from passhat.suites.base import Turn, WorldFault
+from passhat.suites.base import Judgement, NoVerdict, Suite, Turn, WorldFault
+from passhat.suites.jsonl import QuestionSuite
 
-__all__ = ["MOST_WORKERS", "WorkerAgent", "can_have_workers"]
+__all__ = ["MOST_WORKERS", "WorkerAgent", "attach_graders", "can_have_workers"]
 
 MOST_WORKERS = 64
 """Attempts at the same time that have a process each; with more, all share the runner's."""
@@ -61,10 +62,11 @@ def can_have_workers(agent: Agent) -> TypeGuard[FunctionAgent]:
 
 
 class WorkerAgent(Agent):
-    """An agent whose sessions live in worker processes."""
+    """An agent whose sessions live in worker processes; ``noun`` is its name in messages."""
 
-    def __init__(self, agent: FunctionAgent) -> None:
+    def __init__(self, agent: FunctionAgent, noun: str = "agent") -> None:
         self.agent = agent
+        self.noun = noun
         self.name = agent.name
         self.source_files = agent.source_files
         self.decoding = agent.decoding
@@ -83,6 +85,10 @@ class WorkerAgent(Agent):
 
     async def check(self) -> None:
         await self.agent.check()
+        self.start()
+
+    def start(self) -> None:
+        """Fork the nursery, before the runner has threads and much memory."""
         self._start_nursery()
 
     async def session(self, attempt: AttemptInfo) -> Session:
@@ -245,7 +251,7 @@ class _WorkerSession(Session):
         if reply is None:
             status = await self._agent.exit_status(worker)
             self._end()
-            raise AgentFault(FailureCategory.EXCEPTION, _describe_end(status))
+            raise AgentFault(FailureCategory.EXCEPTION, _describe_end(status, self._agent.noun))
         self._is_last |= reply.is_last
         self._note_usage(reply)
         if reply.text is not None:
@@ -286,14 +292,62 @@ def _as_category(word: str) -> FailureCategory:
         return FailureCategory.EXCEPTION
 
 
-def _describe_end(status: int | None) -> str:
+def _describe_end(status: int | None, noun: str) -> str:
     if status is None:
-        return "the agent ended its process"
+        return f"the {noun} ended its process"
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-        return f"the agent's process was killed by {name}"
-    return f"the agent ended its process with exit status {os.WEXITSTATUS(status)}"
+        return f"the {noun}'s process was killed by {name}"
+    return f"the {noun} ended its process with exit status {os.WEXITSTATUS(status)}"
+
+
+class _GraderWorkers:
+    """Graders of a suite that are Python functions, called in worker processes.
+
+    A grader that hangs, exits or changes its process costs its own verdict, and one that blocks, as
+    a synchronous client does, holds up no other attempt.
+    """
+
+    def __init__(self, suite: QuestionSuite) -> None:
+        def grade(answer: str, attempt: AttemptInfo) -> str:
+            try:
+                return msgspec.json.encode(suite.grade(attempt.task, answer)).decode()
+            except NoVerdict as error:
+                return msgspec.json.encode(error.message).decode()
+
+        self._workers = WorkerAgent(FunctionAgent(grade), "judge")
+        self._free = asyncio.Semaphore(MOST_WORKERS)
+
+    def start(self) -> None:
+        self._workers.start()
+
+    async def grade(self, attempt: object, answer: str) -> Judgement:
+        """The verdict on an answer; an error of the grader is raised as an ``AgentFault``."""
+        assert isinstance(attempt, AttemptInfo)
+        info = AttemptInfo(attempt.task, attempt.number, attempt.seed)
+        async with self._free:
+            session = await self._workers.session(info)
+            try:
+                text = await session.answer(Turn(answer))
+            finally:
+                await session.close()
+        verdict: Judgement | str = _VERDICTS.decode(text)
+        if isinstance(verdict, str):
+            raise NoVerdict(verdict)
+        return verdict
+
+    async def close(self) -> None:
+        await self._workers.close()
+
+
+_VERDICTS: msgspec.json.Decoder[Judgement | str] = msgspec.json.Decoder(Judgement | str)
+
+
+def attach_graders(suite: Suite) -> None:
+    """Have graders that are Python functions called in worker processes, if there are any."""
+    if isinstance(suite, QuestionSuite) and suite.runs_code and sys.platform == "linux":
+        suite.grader_pool = _GraderWorkers(suite)
 
 
 class _Nursery:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 import msgspec
 
@@ -26,6 +27,7 @@ from passhat.suites.base import (
     Judgement,
     Suite,
     Task,
+    TaskCheck,
     ToolSpec,
     Turn,
     fingerprint,
@@ -102,12 +104,44 @@ class _Question:
     judge: Grader
     line: _Line | None = None
 
+    @property
+    def runs_code(self) -> bool:
+        """Whether a function that the file names decides."""
+        if self.line is None:
+            return False
+        words = [self.line.grader, *(part.grader for part in self.line.graders)]
+        return any(word.startswith("python:") for word in words)
+
+    def grade(self, answer: str) -> Judgement:
+        """The grader's verdict, with the expected answer."""
+        judgement = self.judge(answer, self.expected)
+        line = self.line
+        if line is None or judgement.expected or not (expected := _expected_text(line)):
+            return judgement
+        return replace(judgement, expected=expected)
+
+
+class GraderPool(Protocol):
+    """Where graders that are functions of the user's are called, if not in this process."""
+
+    def start(self) -> None: ...
+
+    async def grade(self, attempt: object, answer: str) -> Judgement: ...
+
+    async def close(self) -> None: ...
+
 
 class _OneAnswer(Episode):
     """Asks once, lets tools be called, takes the answer, grades it."""
 
-    def __init__(self, question: _Question, judges: Mapping[str, RubricJudge]) -> None:
+    def __init__(
+        self,
+        question: _Question,
+        judges: Mapping[str, RubricJudge],
+        pool: GraderPool | None = None,
+    ) -> None:
         self._question = question
+        self._pool = pool
         self._line = question.line
         self._judges = judges
         self._attempt: object = None
@@ -175,10 +209,9 @@ class _OneAnswer(Episode):
                 return Judgement.missing(MissingReason.JUDGE_ERROR, f"no judge {line.judge!r}")
             question = self._question.task.prompt
             return judge(self._attempt, question, self._answer, line.rubric, line.repeats)
-        judgement = self._question.judge(self._answer, self._question.expected)
-        if line is None or judgement.expected or not (expected := _expected_text(line)):
-            return judgement
-        return replace(judgement, expected=expected)
+        if self._pool is not None and self._question.runs_code:
+            return self._pool.grade(self._attempt, self._answer)
+        return self._question.grade(self._answer)
 
 
 def _expected_text(line: _Line) -> str:
@@ -224,13 +257,28 @@ class QuestionSuite(Suite):
         if self.judge_words:
             self.judge = f"{name}, {RUBRIC_BY} {', '.join(self.judge_words)}"
         self._questions = {question.task.id: question for question, _ in questions}
+        self.runs_code = any(question.runs_code for question, _ in questions)
+        self.grader_pool: GraderPool | None = None
         self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
         contents = [_task_data(question) for question, _ in questions]
         self.fingerprint = fingerprint(contents)
         self.judge_fingerprint = fingerprint([key for _, key in questions])
 
     def episode(self, task: Task, seed: int) -> _OneAnswer:  # noqa: ARG002 - nothing is random here
-        return _OneAnswer(self._questions[task.id], self.judges)
+        return _OneAnswer(self._questions[task.id], self.judges, self.grader_pool)
+
+    def grade(self, task: str, answer: str) -> Judgement:
+        """The verdict of a task's grader on an answer."""
+        return self._questions[task].grade(answer)
+
+    def check(self, tasks: Sequence[Task]) -> Sequence[TaskCheck]:  # noqa: ARG002
+        if self.grader_pool is not None:
+            self.grader_pool.start()
+        return ()
+
+    async def close(self) -> None:
+        if self.grader_pool is not None:
+            await self.grader_pool.close()
 
 
 def _task_data(question: _Question) -> list[object]:
