@@ -98,7 +98,7 @@ def test_the_harm_of_a_grader_costs_its_own_verdict(tmp_path: Path) -> None:
         (stored,) = store.runs()
         assert stored.status == "complete"
         rows = [row for block in store.rows(stored.id, details=True) for row in block]
-    verdicts = {row[0]: (row[2], row[3]) for row in rows}
+    verdicts = {str(row[0]): (row[2], row[3]) for row in rows}
     good = {task: verdict for task, verdict in verdicts.items() if task.startswith("good")}
     assert good == {f"good {name}": (1, "") for name in names}
     bad = {name: verdicts[f"bad {name}"] for name in names}

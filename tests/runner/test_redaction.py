@@ -29,6 +29,10 @@ def _letters(count: int, letters: str = string.ascii_letters + string.digits) ->
 
 
 KEYS = {
+    "Databricks": f"dapi{_letters(32, _HEX)}",
+    "Bedrock": f"ABSK{_letters(60)}=",
+    "Notion, older": f"secret_{_letters(43)}",
+    "Sentry": f"sntrys_{_letters(40)}==_{_letters(43)}",
     "OpenAI": f"sk-proj-{_letters(48)}",
     "Anthropic": f"sk-ant-api03-{_letters(40)}",
     "OpenRouter": f"sk-or-v1-{_letters(40)}",
@@ -78,6 +82,8 @@ KEYS = {
     "half a private key": f"-----BEGIN PRIVATE KEY-----\n{_letters(64)}",
 }
 AROUND = {
+    "netrc": ("machine api.example.com login bob password correcthorse", "correcthorse"),
+    "user and password": ("./agent --auth bob:correcthorse run", "correcthorse"),
     "bearer": ("Authorization: Bearer {}", _letters(30)),
     "basic": ("Authorization: Basic {}", _letters(24)),
     "database": ("postgresql://me:{}@db.example/app", "hunter2pw"),

@@ -36,7 +36,7 @@ _PREFIXES = {
     **dict.fromkeys(("hf_", "gsk_", "glpat-", "xai-", "r8_", "pplx-", "nvapi-", "tgp_v1_"), 16),
     **dict.fromkeys(("fw_", "lsv2_pt_", "lsv2_sk_", "pcsk_", "wandb_v1_", "csk-", "dckr_pat_"), 16),
     # npm, PyPI, DigitalOcean, Shopify, Linear, Notion, Sentry, Databricks, Vault, age.
-    **dict.fromkeys(("npm_", "pypi-", "dop_v1_", "shpat_", "lin_api_", "ntn_", "sntrys_"), 20),
+    **dict.fromkeys(("npm_", "pypi-", "dop_v1_", "shpat_", "lin_api_", "ntn_"), 20),
     **dict.fromkeys(("dapi-", "hvs.", "age-secret-key-1"), 20),
     # Stripe's webhooks, GitLab's runners, Figma, New Relic, Grafana, Postman, Supabase,
     # PlanetScale, Tavily, Google's OAuth, Atlassian, Mailgun, Doppler.
@@ -65,11 +65,16 @@ _SHAPES = (
     ("ya29.", rf"\bya29\.{_TOKEN}{{20,}}"),
     ("1//0", rf"\b1//0{_TOKEN}{{30,}}"),
     ("sg.", rf"\bSG\.{_TOKEN}{{16,}}\.{_TOKEN}{{16,}}"),
-    # Twilio, Telegram, Airtable, Square, Azure, Terraform Cloud: letters, then only what is random.
+    # Twilio, Telegram, Airtable, Databricks, Bedrock, Notion, Sentry, Square, Azure, Terraform
+    # Cloud: letters, then only what is random.
     ("sk", r"\bSK[0-9a-f]{32}\b"),
     ("ac", r"\bAC[0-9a-f]{32}:(?P<kept>)[0-9a-f]{32}\b"),
     (":aa", rf"(?<=\d{{8}}):AA{_TOKEN}{{33}}"),
     ("pat", r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("dapi", r"\bdapi[0-9a-f]{32}(?:-\d+)?\b"),
+    ("absk", r"\bABSK[A-Za-z0-9+/]{40,}={0,2}"),
+    ("secret_", r"\bsecret_[A-Za-z0-9]{43}\b"),
+    ("sntrys_", r"\bsntrys_[A-Za-z0-9+/=_\-]{20,}"),
     ("eaaa", rf"\bEAAA{_TOKEN}{{40,}}"),
     ("8q~", r"8Q~[A-Za-z0-9_~.\-]{31,}"),
     (".atlasv1.", rf"\.atlasv1\.(?P<kept>){_TOKEN}{{40,}}"),
@@ -96,6 +101,10 @@ _SHAPES = (
       for name in ("api-key", "api_key", "apikey", "access_token", "access-token",
                    "client_secret", "secret_access_key", "accountkey")
       for sign in "=:"),
+    # A line of .netrc, and --auth USER:PASSWORD.
+    ("password ", r"(?i)\blogin \S{1,99} +password +(?P<kept>)\S{4,}"),
+    ("--",
+     r"(?i)--(?:proxy-)?(?:auth|user)[= ][\"']?[^\s:\"']{1,99}:(?P<kept>)[^\s\"'/][^\s\"']{3,}"),
     ("password=", r"(?i)password=(?P<kept>)[^\s\"',;&]{6,}"),
     # {"password": "nodigits"}
     ("password", r"(?i)password[\"'\\]+\s*:\s*[\"'\\]+(?P<kept>)[^\s\"'\\]{8,}(?=[\"'\\])"),
@@ -117,6 +126,7 @@ _GROUPS = (
 _ALWAYS = tuple(pair for pair in _PATTERNS if all(pair not in group for _, group in _GROUPS))
 _SECRET_NAMES = re.compile(
     r"(?i)key|token|secret|password|passwd|passphrase|credential|authorization|_pass$|_pwd$"
+    r"|(?:^|_)(?:creds?|auth)(?:_|$)"
 )
 _PASSWORD = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")
 _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9_+=\-]{20,}")
