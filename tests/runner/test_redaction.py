@@ -82,8 +82,8 @@ KEYS = {
     "half a private key": f"-----BEGIN PRIVATE KEY-----\n{_letters(64)}",
 }
 AROUND = {
-    "netrc": ("machine api.example.com login bob password correcthorse", "correcthorse"),
-    "user and password": ("./agent --auth bob:correcthorse run", "correcthorse"),
+    "netrc": ("machine api.example.com login bob password {}", "correcthorse"),
+    "user and password": ("./agent --auth bob:{} run", "correcthorse"),
     "bearer": ("Authorization: Bearer {}", _letters(30)),
     "basic": ("Authorization: Basic {}", _letters(24)),
     "database": ("postgresql://me:{}@db.example/app", "hunter2pw"),
