@@ -102,7 +102,7 @@ _SHAPES = (
                    "client_secret", "secret_access_key", "accountkey")
       for sign in "=:"),
     # A line of .netrc, and --auth USER:PASSWORD.
-    ("password ", r"(?i)\blogin \S{1,99} +password +(?P<kept>)\S{4,}"),
+    ("login ", r"(?i)login \S{1,99} +password +(?P<kept>)\S{4,}"),
     ("--",
      r"(?i)--(?:proxy-)?(?:auth|user)[= ][\"']?[^\s:\"']{1,99}:(?P<kept>)[^\s\"'/][^\s\"']{3,}"),
     ("password=", r"(?i)password=(?P<kept>)[^\s\"',;&]{6,}"),
