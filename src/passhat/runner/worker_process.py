@@ -322,7 +322,7 @@ _CLEAN_LOOP = (None, None, False)
 
 
 def _loop_state(loop: asyncio.AbstractEventLoop) -> tuple[object, ...]:
-    """What an agent can set at the event loop that the next attempt would meet."""
+    """Settings of the event loop that an agent can change for the next attempt."""
     return (loop.get_task_factory(), loop.get_exception_handler(), loop.get_debug())
 
 
