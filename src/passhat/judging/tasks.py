@@ -102,6 +102,7 @@ class CodeTask:
             "functions": sorted(functions),
             "has_reference": bool(reference),
             "methods": method_names(reference),
+            "discarded": sorted(discarded_calls(self.tests)),
             # Names that are the library's in the reference, so they are not the program's.
             "library": _library_names(reference, free, modules) if reference else {},
             "free": sorted(free - helpful),
@@ -272,6 +273,16 @@ def method_names(source: str) -> list[str]:
     names = {part.name for part in parts if isinstance(part, ast.FunctionDef)}
     targets = [target for part in parts if isinstance(part, ast.Assign) for target in part.targets]
     return sorted(names | {target.id for target in targets if isinstance(target, ast.Name)})
+
+
+def discarded_calls(tests: str) -> set[str]:
+    """Functions and methods whose result no test looks at."""
+    nodes = _walk(tests)
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    results = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    names = [(getattr(one.func, "attr", getattr(one.func, "id", "")), one) for one in calls]
+    used = {name for name, call in names if call not in results}
+    return {name for name, _ in names} - used
 
 
 # What binds a name other than by assignment: ``except E as name``, ``case [*name]`` and the like.

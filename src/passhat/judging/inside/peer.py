@@ -15,14 +15,7 @@ from types import BuiltinFunctionType, ModuleType
 from typing import Any, Optional
 
 from . import wire
-from .facts import (
-    LONGEST_NAME,
-    OWN_MODULES,
-    describe_class,
-    describe_signature,
-    flatten,
-    kind_of,
-)
+from .facts import LONGEST_NAME, OWN_MODULES, describe_class, describe_signature, flatten, kind_of
 from .folder import Folder
 from .stand_ins import (
     ProgramFailed,
@@ -149,9 +142,7 @@ class Peer:
         """Call an object of the other side."""
         return self.ask("call", number, "", arguments, tuple(keywords.items()))
 
-    def construct(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call a class of the other side."""
-        return self.call(number, arguments, keywords)
+    construct = call  # a class of the other side
 
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
         """Send a request and serve the other side until its answer comes."""

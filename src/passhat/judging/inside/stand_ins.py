@@ -310,22 +310,11 @@ def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _refuse_to_tell(instance: Any, name: str, operand: Any) -> None:
-    """Stop where an operand would tell the program what the tests expect.
-
-    Not where the operator is what they test.
-    """
-    peer = instance._passhat_peer
-    if not isinstance(operand, RemoteObject) and not peer.is_expected(name):
-        what = f"{name} of the program's class {type(instance).__name__} with a value of the tests"
-        raise peer.stop(Unsupported(what))
-
-
 def _operate_untold(name: str) -> Callable[..., Any]:
     forward = _forward(name)
 
     def operate(self: Any, operand: Any, *rest: Any) -> Any:
-        _refuse_to_tell(self, name, operand)
+        self._passhat_peer.check_operand(type(self).__name__, name, operand)
         return forward(self, operand, *rest)
 
     return operate
@@ -335,7 +324,7 @@ def _contain(self: Any, item: Any) -> bool:
     """Membership by looking through the items, which the program names without being told."""
     if hasattr(type(self), "__iter__") and any(item is one or item == one for one in list(self)):
         return True
-    _refuse_to_tell(self, "__contains__", item)
+    self._passhat_peer.check_operand(type(self).__name__, "__contains__", item)
     return bool(self._passhat_peer.ask("special", self._passhat_number, "__contains__", item))
 
 

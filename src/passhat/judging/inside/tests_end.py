@@ -8,11 +8,7 @@ modules, and no comparison is decided by the program's code. Every check here ha
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from datetime import datetime
-from decimal import Decimal
-from enum import Enum, EnumMeta
-from fractions import Fraction
+from enum import EnumMeta
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
@@ -39,14 +35,12 @@ _PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
 _MOCK_SETTERS = ("attach_mock", "configure_mock", "mock_add_spec", "reset_mock")
-_NOTED = {"C": "a class", "M": "a member of an enumeration", "E": "an exception"}
 _OBJECTS_EXPECTED = ("", "new ()", "__iter__", "__reversed__")
 """Requests whose answer is an object, or an iterator, which may be one as well."""
-_DATA = (str, bytes, list, dict, set, complex, float, Decimal, Fraction, Counter, datetime)
-_DATA_METHODS = {name for kind in _DATA for name in dir(kind)}.union(
-    ("match", "samefile", "is_relative_to", "relative_to", "joinpath", "extendleft")
+_DATA_METHODS = {name for kind in wire.DATA_TYPES for name in dir(kind)}.union(
+    ("match", "samefile", "is_relative_to", "relative_to", "joinpath")
 )
-"""Methods that tests call where they have data; the last ones are of paths and of deques."""
+"""Methods that tests call where they have data; the last ones are of paths."""
 _FORMATS = ("format", "format_map", "vformat", "get_field")
 """Methods by which a text reads any attribute of its arguments."""
 _MOST_TRAFFIC = 1 << 20
@@ -119,8 +113,6 @@ class TestsEnd(Peer):
             self._sources[value._passhat_number] = name
         number = value.__dict__.get("_passhat_class") if isinstance(value, type) else None
         if number is None:
-            is_object = isinstance(type(value), RemoteType) or isinstance(value, Enum)
-            self._note("an object", name) if is_object else None
             return value
         is_guess = not self._has_reference and not name[0].isupper()
         if name in self._brief["functions"] or is_guess:
@@ -189,6 +181,7 @@ class TestsEnd(Peer):
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
         if verb not in ("call", "names"):
             self.mirrored = True
+        self._note_use(verb, number, name)
         before, self._request = self._request, "" if verb == "names" else name or verb
         if verb == "call":
             source = self._sources.get(number, "")
@@ -203,13 +196,15 @@ class TestsEnd(Peer):
             raise self.stop(ProgramFailed("StopIteration", "")) from None
         finally:
             self._request = before
-        if verb in ("get", "of"):
-            self._note_attribute(number, name, answer)
+        if verb in ("get", "of") and isinstance(answer, RemoteObject):
+            self._note_method(number, name, answer)
         elif name == "__exit__" and answer and arguments[0] is not None:
             self._note("an exception of the tests that is swallowed", name, is_doubtful=True)
         return answer
 
     def construct(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if not self._stand_ins[number]._passhat_named:
+            self._note("a class", self._sources.get(number, "?"))
         self._sources[number] = "new "
         instance = self.call(number, arguments, keywords)
         if isinstance(instance, RemoteObject):
@@ -219,7 +214,7 @@ class TestsEnd(Peer):
     # -- objects in place of data ----------------------------------------------------------------
     #
     # A program that does not know an answer may return an object with the methods that the tests
-    # call, and wait to be told what they expect. So objects may come only where the reference
+    # call, and wait to be told what they expect. So tests may use objects only where the reference
     # solution gives objects as well, which the judge compares; and tests that hand a value to a
     # method tell it only to an object of a class that they name or the reference defines.
 
@@ -227,8 +222,8 @@ class TestsEnd(Peer):
         """Whether tests are about this method: the reference defines it."""
         return name in self._brief["methods"]
 
-    def _note(self, what: str, place: str = "", *, is_doubtful: bool = False) -> None:
-        self.objects.add(f"{place or self._request + self._part}: {what}")
+    def _note(self, what: str, place: str, *, is_doubtful: bool = False) -> None:
+        self.objects.add(f"{place}: {what}")
         if is_doubtful and not self._has_reference:
             raise self.stop(Unsupported(what))
 
@@ -236,19 +231,47 @@ class TestsEnd(Peer):
         is_raised = message.get("a") == "raised"
         self._part = " argument" if "q" in message else " raised" if is_raised else ""
 
-    def _note_attribute(self, number: int, name: str, answer: Any) -> None:
-        owner = self._stand_ins.get(number)
-        kind = owner if isinstance(owner, RemoteType) else type(owner)
+    def _note_use(self, verb: str, number: int, name: str) -> None:
+        """Note where an object came from that the tests use; functions and iterators may be."""
+        kind, is_class = self._class_of(number)
+        source = self._sources.get(number, "")
+        if verb == "of":
+            self._note("a member of an enumeration", name)
+        elif isinstance(kind, RemoteType):
+            is_noted = is_class and (verb == "call" or kind._passhat_named)
+            if not is_noted and source not in _OBJECTS_EXPECTED:
+                self._note("an object", source)
+        elif kind is not type(None) and verb == "get" and name[:2] != "__":
+            self._note("attributes of a function or an iterator", source)
+
+    def _note_method(self, number: int, name: str, method: RemoteObject) -> None:
+        """Remember the name by which a method was found, unless it may be told anything."""
+        kind, is_class = self._class_of(number)
         is_named = kind.__dict__.get("_passhat_named", False)
-        if not isinstance(kind, RemoteType) and owner is not None and name[:2] != "__":
-            self._note("attributes of a function or an iterator", self._sources.get(number, "?"))
-        if isinstance(answer, RemoteObject):
-            if self._has_reference:
-                may_be_told = is_named or self.is_expected(name)
-            else:
-                may_be_told = name not in _DATA_METHODS or number in self._constructed
-                may_be_told = may_be_told or (is_named and owner is kind)
-            self._untold[answer._passhat_number] = "" if may_be_told else name
+        if self._has_reference:
+            may_be_told = self.is_expected(name) or (is_named and name not in _DATA_METHODS)
+        else:
+            may_be_told = name not in _DATA_METHODS or number in self._constructed
+            may_be_told = may_be_told or (is_named and is_class)
+        self._untold[method._passhat_number] = "" if may_be_told else name
+
+    def _class_of(self, number: int) -> tuple[type, bool]:
+        """The class of a stand-in, and whether that is the stand-in itself."""
+        owner = self._stand_ins.get(number)
+        return (owner, True) if isinstance(owner, RemoteType) else (type(owner), False)
+
+    def check_operand(self, kind: str, name: str, operand: Any) -> None:
+        """Stop where an operator would tell the program what the tests expect.
+
+        Not where the operator is what they test: then the reference must be told the same.
+        """
+        if isinstance(operand, RemoteObject):
+            return
+        if not self.is_expected(name):
+            what = f"{name} of the program's class {kind} with a value of the tests"
+            raise self.stop(Unsupported(what))
+        if type(operand) in (int, float, str) and name != "__contains__":
+            self._note(operand[:40] if type(operand) is str else str(hash(operand)), name)
 
     def _refuse_to_tell(self, number: int, values: tuple[Any, ...], keywords: Any) -> None:
         name = self._untold.get(number)
@@ -259,9 +282,8 @@ class TestsEnd(Peer):
 
     def adopt(self, data: list[Any], depth: int) -> Any:
         value = super().adopt(data, depth)
-        is_raised = data[0] == "E" and self._part == " raised"
-        if data[0] in _NOTED and self._request and not is_raised:
-            self._note(_NOTED[data[0]])
+        if data[0] == "C" and self._request and isinstance(value, RemoteType):
+            self._sources.setdefault(value._passhat_class, self._request + self._part)
         for name, one in vars(value).items() if data[0] == "E" else ():
             if isinstance(one, RemoteObject):
                 self._untold[one._passhat_number] = name
@@ -291,11 +313,10 @@ class TestsEnd(Peer):
         kind = self._described[number][0]
         if kind not in ("callable", "function"):
             self.mirrored = True
-        if kind == "instance" and self._request not in _OBJECTS_EXPECTED:
+        is_discarded = self._request[-2:] == "()" and self._request[:-2] in self._brief["discarded"]
+        if self._request and not is_discarded:
+            self._sources[number] = self._request + self._part
             self._constructed.discard(number)
-            self._note("an object")
-        if self._request:
-            self._sources[number] = self._request
         return super().adopt_object(number)
 
     # -- guards ----------------------------------------------------------------------------------

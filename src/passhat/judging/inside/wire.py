@@ -17,6 +17,7 @@ from sys import getrefcount
 from typing import Any, Optional
 
 __all__ = [
+    "DATA_TYPES",
     "MAX_FRAME",
     "Closed",
     "Codec",
@@ -420,6 +421,7 @@ _WRITERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     datetime.timedelta: lambda value: (value.days, value.seconds, value.microseconds),
     datetime.timezone: lambda value: (value.utcoffset(None).total_seconds(),),
 }
+DATA_TYPES = (str, float, *_TAGS, *_WRITERS)
 
 
 def _moment(text: str, zone: Optional[float], fold: int) -> datetime.datetime:  # noqa: UP045
