@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -518,3 +519,49 @@ def test_the_words_of_a_command_read_a_run_again(tmp_path: Path) -> None:
         archive.writestr("a/x.csv", "task,passed\na,0\nb,1\n")
     (run,) = read(tmp_path / "logs.zip", columns={"success": "passed"})
     assert run.words == (str(tmp_path / "logs.zip"), "--map", "success=passed")
+
+
+def _write_documents(folder: Path, documents: Mapping[str, object]) -> None:
+    for name, data in documents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data))
+
+
+def test_a_folder_of_a_document_per_attempt_is_read(tmp_path: Path) -> None:
+    rows = {("a", 1): True, ("a", 2): False, ("b", 1): True, ("b", 2): True}
+    stated = tmp_path / "stated"
+    _write_documents(
+        stated,
+        {
+            f"{t}_{i}.json": {"task_id": t, "trial": i, "agent": "x", "passed": ok, "log": [{}]}
+            for (t, i), ok in rows.items()
+        },
+    )
+    _write_documents(stated, {"notes.json": {"by": "me", "log": [1]}})
+    (run,) = read(stated)
+    assert run.name == "x"
+    assert _runs(stated) == ONE
+    assert any("left out, without a verdict: notes.json" in line for line in run.decisions)
+    nested = tmp_path / "nested"
+    _write_documents(
+        nested,
+        {f"{t}/{i}.json": {"result": {"resolved": ok}, "log": [1]} for (t, i), ok in rows.items()},
+    )
+    assert _runs(nested) == ONE
+    flat = tmp_path / "flat"
+    _write_documents(
+        flat, {f"{t}-run{i}.json": {"resolved": ok, "log": [1]} for (t, i), ok in rows.items()}
+    )
+    assert _runs(flat) == ONE
+
+
+def test_folders_of_documents_that_may_be_models_are_refused_with_a_pattern(
+    tmp_path: Path,
+) -> None:
+    documents = {f"{m}/{t}.json": {"ok": t == "b", "log": [1]} for m in "xy" for t in "ab"}
+    _write_documents(tmp_path, documents)
+    with pytest.raises(PasshatError) as caught:
+        read(tmp_path)
+    assert "--records '{model}/{task}.json'" in str(caught.value.hint)
+    assert _runs(tmp_path, records="{model}/{task}.json") == [*SINGLE, *SINGLE]

@@ -21,6 +21,8 @@ from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
+from passhat.readers.nested_records import find_verdict, read_object
+from passhat.readers.records import steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.zip_members import NO_HEADER, name_without_header
@@ -40,7 +42,7 @@ _LONGEST = 256
 
 def is_path_pattern(records: str | None) -> bool:
     """Whether --records names parts of a path, as in {model}/{task}/result.txt."""
-    return records is not None and "{" in records and "/" in records
+    return records is not None and re.search(r"\{task\}|\{.*/", records) is not None
 
 
 def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
@@ -61,7 +63,7 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
         model, suite = parts.get("model") or "", parts.get("suite") or ""
         with log.row(relative):
             try:
-                reward = words[parts.pop("success", None) or _content(file)]
+                reward = words[parts.pop("success", None) or _content(file, options)]
             except ValueError:
                 log.lose(relative, "holds no verdict")
                 continue
@@ -115,7 +117,15 @@ def _compile(pattern: str, source: str) -> re.Pattern[str]:
     return re.compile(text.replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*"))
 
 
-def _content(file: Source) -> str:
+def _content(file: Source, options: ReadOptions | None = None) -> object:
+    """The verdict that a file holds: its text, or a field of its object."""
+    data = read_object(file)
+    if data is not None:
+        stated = (options.columns if options is not None else {}).get("success")
+        verdict = find_verdict(data)
+        if stated is not None:
+            return value_at(data, steps_of(stated))
+        return "no verdict" if verdict is None else verdict[1]
     with file.open() as stream:
         return stream.read(_LONGEST).decode("utf-8", "replace").strip()
 
@@ -127,10 +137,13 @@ def suggest_pattern(folder: Source) -> str | None:
     """
     by_folder = _suggest_verdict_folders(folder)
     files = list(_small_files(folder))
+    files = files if len(files) > 1 else _document_paths(folder)
     if by_folder is not None or len(files) < 2:
         return by_folder
-    depth, name = Counter((len(p.parts), p.name) for p in files).most_common(1)[0][0]
+    (depth, name), count = Counter((len(p.parts), p.name) for p in files).most_common(1)[0]
     alike = [p for p in files if len(p.parts) == depth and p.name == name]
+    if depth == 2 and count < len(files) and {p.suffix for p in files} == {".json"}:
+        return f"{{model}}/{{task}}{files[0].suffix}"
     words = RewardWords()
     try:
         for path in alike[:50]:
@@ -169,6 +182,11 @@ def _suggest_verdict_folders(folder: Source) -> str | None:
             )
             return "/".join((*parts, "{task}" + ending))
     return None
+
+
+def _document_paths(folder: Source) -> list[Path]:
+    files = [file for file in folder.children("**/*.json") if read_object(file) is not None]
+    return [file.path.relative_to(folder.path) for file in files]
 
 
 def _small_files(folder: Source) -> Iterator[Path]:

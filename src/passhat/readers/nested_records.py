@@ -1,20 +1,25 @@
-"""Records inside a document of unknown structure: models, tasks and attempts by keys and names."""
+"""Records inside a document of unknown structure: models, tasks and attempts by keys and names.
+
+Likewise in a folder with a small document for each attempt.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from passhat._display import some
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordFile, content_kind, plain_log
-from passhat.readers.sources import Source
+from passhat.readers.sources import Source, make_folder
 from passhat.readers.wide_tables import is_model_name, reward_or_none
-from passhat.stats.outcomes.columns import ALIASES, fold_name, is_negative
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["guess_nested"]
+__all__ = ["find_verdict", "gather_documents", "guess_nested", "read_object"]
 
 _WEAK_TASKS = ("id", "name", "question", "prompt", "nodeid")
 _NODES_LOOKED_AT = 30
@@ -312,3 +317,96 @@ def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
 def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:
     folds = {fold_name(name): name for name in reversed(names) if not is_negative(name)}
     return next((folds[a] for a in ALIASES[word] if a in folds and folds[a] not in used), None)
+
+
+# -- a document for each attempt ---------------------------------------------------------
+
+_MOST_BYTES = 32 << 20
+_TRIAL_STEM = re.compile(
+    r"(?:(?P<task>.+?)[_.-]+)?(?:(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?)?(?P<n>\d+)",
+    re.IGNORECASE,
+)
+_COUNTED_STEM = re.compile(
+    r"(?P<task>.+?)[_.-]+(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?(?P<n>\d+)",
+    re.IGNORECASE,
+)
+
+
+def read_object(file: Source) -> dict[str, Any] | None:
+    """The object that a small file holds; ``None`` for any other content."""
+    if file.is_folder or not file.head.lstrip().startswith(b"{"):
+        return None
+    with file.open() as stream:
+        content = stream.read(_MOST_BYTES)
+    try:
+        data = json.loads(content)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def find_verdict(data: Mapping[str, Any]) -> tuple[str, object] | None:
+    """The field of an object, or of an object in it, that holds the verdict by its name."""
+    inner = [value for value in data.values() if isinstance(value, dict)]
+    for fields in (data, *inner):
+        plain = {fold_name(str(k)): (str(k), v) for k, v in fields.items() if not _is_inner(v)}
+        for alias in ALIASES["success"]:
+            if alias in plain and reward_or_none(RewardWords(), plain[alias][1]) is not None:
+                return plain[alias]
+    return None
+
+
+def _is_inner(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
+def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
+    """A table of the small documents in a folder, each an attempt; ``None`` where they are not.
+
+    A task that they do not state is the part of the path that differs, and a number behind it the
+    attempt. Where two parts differ, one of them may be the model: that is not decided here.
+    """
+    rows: list[dict[str, object]] = []
+    paths: list[tuple[str, ...]] = []
+    others: list[str] = []
+    for file in files:
+        data = read_object(file)
+        verdict = None if data is None else find_verdict(data)
+        if data is None or verdict is None:
+            others.append(file.path.relative_to(folder.path).as_posix())
+            continue
+        rows.append({str(k): v for k, v in data.items() if not _is_inner(v)} | dict([verdict]))
+        paths.append(file.path.relative_to(folder.path).with_suffix("").parts)
+    if len(rows) < 2 or 2 * len(rows) <= len(files):
+        return None
+    said = f"{len(rows)} files are an attempt each"
+    said += f"; left out, without a verdict: {some(others, 4)}" if others else ""
+    if not all("task" in ColumnMap.resolve(row).meaning for row in rows):
+        places = _places(paths)
+        if places is None:
+            return None
+        rows = [{**row, **place} for row, place in zip(rows, places, strict=True)]
+        said += ", named by their paths"
+    path = make_folder() / f"{folder.stem}.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return Source(folder.name, path, found=folder.found, conversion=said)
+
+
+def _places(paths: Sequence[tuple[str, ...]]) -> list[dict[str, object]] | None:
+    """The task, and the number of the attempt, by the parts of paths that differ."""
+    if len({len(path) for path in paths}) > 1:
+        return None
+    columns = [column for column in zip(*paths, strict=True) if len(set(column)) > 1]
+    if len(columns) == 2 and all(map(_TRIAL_STEM.fullmatch, columns[1])):
+        stems = [_TRIAL_STEM.fullmatch(stem) for stem in columns[1]]
+        return [
+            {"task": task, "trial": match["n"] if match else ""}
+            for task, match in zip(columns[0], stems, strict=True)
+        ]
+    if len(columns) != 1:
+        return None
+    matches = [_COUNTED_STEM.fullmatch(stem) for stem in columns[0]]
+    if all(matches):
+        return [{"task": match["task"], "trial": match["n"]} for match in matches if match]
+    return [{"task": stem} for stem in columns[0]]

@@ -30,6 +30,7 @@ from passhat.readers.conversions import (
     suggest_pattern,
 )
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
+from passhat.readers.nested_records import gather_documents
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.readers.zip_members import Members, is_zip, unpack
@@ -394,6 +395,7 @@ class _Collected:
         errors: list[PasshatError] = []
         not_logs: list[PasshatError] = []
         refused: list[tuple[str, str]] = []
+        others: list[Source] = []
         for source in self._members(folder, skipped):
             reader = self._reader_of(source)
             try:
@@ -405,10 +407,15 @@ class _Collected:
                 if reader is None or reader.general or isinstance(error, NotResults):
                     skipped.append((source.name, why))
                     not_logs.append(error)
+                    others.append(source)
                 else:  # a log that cannot be read costs itself, and the command says so
                     errors.append(error)
                     refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
         read = _leave_out_analysis(read, skipped)
+        table = gather_documents(folder, others) if not read and not errors else None
+        if table is not None:
+            self.read.append(_ReadSource(folder, self._table, self._read_one(table).runs))
+            return
         only = not_logs if not self.read and len(not_logs) == len(skipped) == 1 else []
         if not read and (errors or only):
             raise (errors or only)[0]  # the only file in a folder says best what is wrong
