@@ -565,3 +565,23 @@ def test_folders_of_documents_that_may_be_models_are_refused_with_a_pattern(
         read(tmp_path)
     assert "--records '{model}/{task}.json'" in str(caught.value.hint)
     assert _runs(tmp_path, records="{model}/{task}.json") == [*SINGLE, *SINGLE]
+
+
+def test_numbered_files_of_a_folder_stay_runs_and_the_way_to_join_them_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    folder = Path("mine")
+    folder.mkdir()
+    (folder / "seed_1.csv").write_text("task,pass\na,1\nb,1\n")
+    (folder / "seed_2.csv").write_text("task,pass\na,0\nb,1\n")
+    assert main(["report", "mine"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 runs" in printed
+    command = re.search(r"one agent: (passhat read mine .*)$", printed, re.MULTILINE)
+    assert command is not None
+    assert main(shlex.split(command[1])[1:]) == 0
+    assert _runs(Path("runs.jsonl")) == ONE
+    (folder / "seed_2.csv").write_text("task,pass\na,0\nc,1\n")
+    assert not any("one agent" in line for run in read("mine") for line in run.decisions)

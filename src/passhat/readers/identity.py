@@ -101,7 +101,8 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     for place, sources in copies.items():
         note = f"the same attempts are also in {some(sources)}: counted once"
         unique_runs[place] = _decide(unique_runs[place], note)
-    return _attempts_once(unique_runs)
+    unique_runs = _attempts_once(unique_runs)
+    return unique_runs if joining else _say_numbered(unique_runs)
 
 
 def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:
@@ -118,6 +119,30 @@ def _are_numbered(first: str, second: str) -> bool:
     """Whether two paths differ in what counts repeats alone: run1 and run2, seed_a and seed_b."""
     plain = [_DIGITS.sub("#", _REPEAT_LETTER.sub("#", path)) for path in (first, second)]
     return first != second and plain[0] == plain[1]
+
+
+_REPEAT = re.compile(
+    r"(?:^|[^a-z])(?:seed|run|trial|attempt|rep|repeat|sample|try|epoch|iter|rollout)[\s_#.-]*\d+",
+    re.IGNORECASE,
+)
+
+
+def _say_numbered(runs: Sequence[Run]) -> list[Run]:
+    """The runs, with a word where files named seed_1, seed_2 hold the same tasks in one folder."""
+    groups: dict[tuple[Path, str, frozenset[str]], list[Run]] = {}
+    for run in runs:
+        if run.agent_guessed and run.attempts is not None and _REPEAT.search(run.agent):
+            folder, name = Path(run.source).parent, _DIGITS.sub("#", run.agent)
+            groups.setdefault((folder, name, frozenset(run.outcomes.tasks)), []).append(run)
+    said: dict[int, str] = {}
+    for (folder, *_), group in groups.items():
+        names = some([run.agent for run in group], 3)
+        line = (
+            f"{names} are runs of their own; if they are attempts of one agent: passhat read "
+            f"{shlex.quote(str(folder))} --join-by folder -o runs.jsonl"
+        )
+        said |= {id(run): line for run in group if len(group) > 1}
+    return [_decide(run, said[id(run)]) if id(run) in said else run for run in runs]
 
 
 def _content(attempts: Attempts) -> tuple[bytes, bool]:
