@@ -42,6 +42,19 @@ READ: dict[str, tuple[str, Runs]] = {
     "Chinese attempts": ("任务,第1次,第2次\na,通过,不通过\nb,通过,通过\n", ONE),
     "negations": ("tâche,essai,résultat\na,1,non réussi\nb,1,réussi\n", SINGLE),
     # cells and lines
+    "fractions in sentences": ("flow,outcome\na,1 out of 2 passed\nb,2 out of 2 passed\n", ONE),
+    "days": ("task,Mon 3 Mar,Tue 4 Mar,owner\na,pass,fail,x\nb,pass,pass,x\n", ONE),
+    "partial successes": (
+        "task,run,outcome\na,1,success\na,2,partial success\nb,1,success\nb,2,failure\n",
+        [[(1, 1, 1), (2, 1, 0)]],
+    ),
+    "a log of Python": (
+        "2026-01-01 10:00:00,123 - INFO - eval - a (trial 0) -> success\n"
+        "2026-01-01 10:00:01,123 - INFO - eval - a (trial 1) -> failure\n"
+        "2026-01-01 10:00:02,123 - INFO - eval - b (trial 0) -> success\n"
+        "2026-01-01 10:00:03,123 - INFO - eval - b (trial 1) -> success\n",
+        ONE,
+    ),
     "bits": ("task,outcomes\na,01\nb,11\n", ONE),
     "gaps between columns": ("task  results\na     P F\nb     P P\n", ONE),
     "a log with times": (
@@ -365,6 +378,25 @@ PRINTED: dict[str, tuple[str, Runs]] = {
         "task,attempt,error\na,1,\na,2,gave up\nb,1,\nb,2,\n",
         ONE,
     ),
+    "exit codes": ("cmd_id,repeat,rc\na,1,0\na,2,137\nb,1,0\nb,2,0\n", ONE),
+    "ids by verdict and run": (
+        json.dumps(
+            [
+                {"run": 1, "passed": ["a", "b"], "failed": []},
+                {"run": 2, "passed": ["b"], "failed": ["a"]},
+            ]
+        ),
+        ONE,
+    ),
+    "verdicts without names": (
+        json.dumps(
+            {
+                "config": {"llm": {"model": "x", "retries": 5}, "output": {"dir": "y", "n": 1}},
+                "games": [{"success": True, "log": [["1", [0]]]}, {"success": False, "log": []}],
+            }
+        ),
+        SINGLE,
+    ),
     "ids by verdict": (json.dumps({"total": 2, "resolved": ["b"], "unresolved": ["a"]}), SINGLE),
     "answers of two models": (
         "qid,gold,pred_gpt,pred_llama\na,A,B,A\nb,C,C,C\nc,D,D,B\n",
@@ -585,3 +617,16 @@ def test_numbered_files_of_a_folder_stay_runs_and_the_way_to_join_them_is_said(
     assert _runs(Path("runs.jsonl")) == ONE
     (folder / "seed_2.csv").write_text("task,pass\na,0\nc,1\n")
     assert not any("one agent" in line for run in read("mine") for line in run.decisions)
+
+
+def test_the_sheet_with_verdicts_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    sheets: list[list[tuple[object, ...]]] = [
+        [("task", "text"), ("a", "x")],
+        [("task", "passed"), ("a", 0), ("b", 1)],
+    ]
+    with zipfile.ZipFile(path, "w") as archive:
+        for place, rows in enumerate(sheets, 1):
+            cells = [_row(number, *row) for number, row in enumerate(rows, 1)]
+            archive.writestr(f"xl/worksheets/sheet{place}.xml", _sheet(cells))
+    assert _runs(path) == SINGLE

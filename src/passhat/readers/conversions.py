@@ -352,7 +352,7 @@ def _count_nodes(data: object, counts: dict[int, int]) -> int:
 _MOST_TEXT = 64 << 20
 _STAMP = (
     r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
-    r"(?:\s*[-|]?\s*\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR)\]?\s*[-:|]?)?"
+    r"(?:\s*[-|]?\s*\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR)\]?\s*[-:|]?)?(?:\s*[\w.]+\s+[-|]\s)?"
 )
 _PYTEST = "PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS"
 _TEST_LINES = tuple(
@@ -387,6 +387,8 @@ _FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
 def _is_delimited(head: bytes) -> bool:
     """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
     lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"][:2]
+    if all(re.match(_STAMP.encode(), line) for line in lines):
+        return False  # the comma before the milliseconds of a log
     return len(lines) < 2 or any(
         0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
     )
@@ -446,10 +448,15 @@ def _from_test_log(source: Source) -> Source | None:
 _PAIR = re.compile(r"(?<![^\s,;|])([A-Za-z_][\w.]*)=(\"[^\"]*\"|'[^']*'|[^\s,;|]+)")
 
 
+def _holds_pairs(line: str) -> bool:
+    return len(_PAIR.findall(line)) > 1
+
+
 def _from_pairs(source: Source) -> Source | None:
     """A row for each line of ``name=value`` pairs; ``None`` for a text of other lines."""
     sample = [line for line in _text_lines(source.head) if line.strip()]
-    if sum(len(_PAIR.findall(line)) > 1 for line in sample) * 2 <= len(sample) or len(sample) < 2:
+    is_page = source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    if is_page or len(sample) < 2 or sum(map(_holds_pairs, sample)) * 2 <= len(sample):
         return None
     lines = _read_text(source).splitlines()
     pairs = [_PAIR.findall(line) for line in lines]

@@ -13,7 +13,7 @@ from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.parsing import number_or_none, outline
-from passhat.readers.record_map import PREDICTION, RecordMap, suggest_rule
+from passhat.readers.record_map import PREDICTION, RecordMap, is_code, likely_pass, suggest_rule
 from passhat.readers.records import RecordFile, content_kind, elements, plain_log
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import (
@@ -21,7 +21,6 @@ from passhat.readers.wide_tables import (
     find_answers,
     is_judge_name,
     is_model_name,
-    likely_pass,
     list_unused,
     parse_number,
     reward_or_none,
@@ -74,7 +73,8 @@ def guess_mapping(source: Source, options: ReadOptions) -> tuple[RecordMap, bool
         mapping, certain = _guess_fields(path, examples, options)
         if certain:
             return mapping, True
-        if best is None or len(mapping.fields) > len(best[0].fields):
+        rank = ("success" in mapping.fields, len(mapping.fields))
+        if best is None or rank > ("success" in best[0].fields, len(best[0].fields)):
             best = mapping, False
     return best or (RecordMap(), False)
 
@@ -130,7 +130,8 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     pairs = [
         f"{word}={up}{paths[0]}" for word, paths in mapping.fields.items() if word in _DECIDING
     ]
-    inner_task = "FIELD"
+    # Records with a verdict and no name are tasks of their own, by their place.
+    inner_task = "@index" if "success" in mapping.fields and place.endswith("[*]") else "FIELD"
     if up and "task" in lacking:
         inner, _ = _guess_fields(place, _fields(source, place), options)
         inner_task = inner.fields.get("task", ("FIELD",))[0]
@@ -140,9 +141,12 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
         pairs = [pair for pair in pairs if not pair.startswith("success=")]
         records += f" --pass '{rule}'"
     lists = [s for s in fields if s.kind == "list"]
-    if len(lists) > 1 and not place and all(_is_verdict_word(s.path) for s in lists):
-        # {"passed": ["task-1"], "failed": ["task-2"]}
-        records, pairs = " --records '*[*]'", ["task=@value", "success=^@key"]
+    if len(lists) > 1 and place in ("", "[*]") and all(_is_verdict_word(s.path) for s in lists):
+        # {"passed": ["task-1"], "failed": ["task-2"]}, or a list of such runs
+        around = [w for w in ("model", "trial") if w in mapping.fields and place]
+        records = f" --records '{place}{'.' if place else ''}*[*]'"
+        pairs = ["task=@value", "success=^@key"]
+        pairs += [f"{word}=^^{mapping.fields[word][0]}" for word in around]
     verdicts = ("list", "list of verdicts", "true or false", "number")
     if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
         # {"task-1": [true, false], "task-2": [true, true]}
@@ -182,7 +186,7 @@ def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: R
     task_pair = "" if fold_name(column) in ALIASES["task"] else f"task={column}"
     task = f" {map_option(task_pair)}" if task_pair else ""
     # A number of failures is no verdict, nor is the text of an error.
-    names = [n for n in chunk if not is_negative(n) or _holds_flags(chunk[n])]
+    names = [n for n in chunk if not is_negative(n) or _holds_flags(chunk[n]) or is_code(n)]
     rule = suggest_rule(names, _rows_of_chunk(chunk))
     indirect = _suggest_reasons(columns, chunk, varying) or _suggest_judges(
         varying, chunk, task_pair
@@ -203,7 +207,8 @@ def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: R
         )
     words = _word_columns(columns, chunk)
     if rule and not varying and not words:
-        return f"If true means a failure: --pass '{rule}'{task}"
+        case = "0 means a pass" if rule.endswith("== 0") else "true means a failure"
+        return f"If {case}: --pass '{rule}'{task}"
     verdicts = varying or ([] if words else verdicts)
     mapping, _ = guess_mapping(source, options)
     fields = {word: paths[0] for word, paths in mapping.fields.items()}

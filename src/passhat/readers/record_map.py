@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ __all__ = [
     "RecordMap",
     "Rule",
     "compile_path",
+    "is_code",
+    "likely_pass",
     "parse_rule",
     "parse_stated_metric",
     "scorer_names",
@@ -526,8 +528,13 @@ def suggest_rule(names: Sequence[str], rows: Sequence[Mapping[str, object]] = ()
     negatives.sort(key=lambda name: "error" in fold_name(name))
     if not negatives:
         return None
-    is_number = fold_name(negatives[0]).endswith(("code", "rc", "rate"))
+    is_number = is_code(negatives[0]) or fold_name(negatives[0]).endswith("rate")
     return f"{negatives[0]} == {0 if is_number else 'false'}"
+
+
+def is_code(name: str) -> bool:
+    """Whether a field holds the exit code of a program, where 0 is a pass."""
+    return fold_name(name).endswith(("exit_code", "exitcode", "return_code", "returncode", "rc"))
 
 
 def _count_passes(text: str, rows: Sequence[Mapping[str, object]]) -> int:
@@ -538,3 +545,22 @@ def _count_passes(text: str, rows: Sequence[Mapping[str, object]]) -> int:
         return -1
     passes = sum(rule.holds(Record("", dict(row)), {}) is True for row in rows)
     return passes * (5 if rule.sign == "==" else 4)
+
+
+_GOOD = re.compile(
+    r"(not[_ -]?(mis|fail|hijack|leak)|c|pass|correct|good|complete|success|win|a|1|full|safe)\w*$",
+    re.IGNORECASE,
+)
+"""Grades that usually mean a pass; a hint names the first, and the user decides."""
+
+
+def likely_pass(words: Iterable[object]) -> str:
+    """The word of a column that most likely means a pass."""
+    return min(map(str, words), key=lambda word: (not _is_pass(word), not _GOOD.match(word), word))
+
+
+def _is_pass(word: str) -> bool:
+    try:
+        return REWARD_WORDS[word] == 1
+    except ValueError:
+        return False

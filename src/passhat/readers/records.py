@@ -197,8 +197,8 @@ class RecordFile:
         elif kind == "Excel":
             sheets = read_sheets(self.source)
             chosen = [sheet for sheet in sheets if self.path in ("", sheet.name)]
-            tables = [sheet for sheet in chosen if _names_task(sheet.header)]
-            for sheet in (tables or chosen)[:1]:
+            chosen.sort(key=lambda sheet: -_rank_header(sheet.header))
+            for sheet in chosen[:1]:
                 for number, data in sheet.records():
                     yield Record(f"row {number}", data, "", number - 2)
         else:
@@ -485,7 +485,7 @@ class RecordRows:
                 source=self._source.name,
                 hint=f"Its sheets are: {names}." if names else None,
             )
-        first = next((sheet for sheet in chosen if _names_task(sheet.header)), chosen[0])
+        first = max(chosen, key=lambda sheet: _rank_header(sheet.header))
         alike = [sheet for sheet in chosen if sheet.header == first.header]
         others = [sheet.name for sheet in chosen if sheet.header != first.header]
         summaries = [sheet.name for sheet in aside if sheet not in chosen]
@@ -520,8 +520,10 @@ SHEET_COLUMN = "sheet"
 """The column that names the sheet of a row, where several sheets are read."""
 
 
-def _names_task(header: Sequence[str]) -> bool:
-    return "task" in ColumnMap.resolve(dict.fromkeys(header)).meaning
+def _rank_header(header: Sequence[str]) -> int:
+    """2 for a table of attempts or counts, 1 for another one about tasks."""
+    columns = ColumnMap.resolve(filter(None, header))
+    return 2 if columns.holds_attempts or columns.holds_counts else int("task" in columns.meaning)
 
 
 def plain_log(source: Source) -> LogBuilder:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
+from passhat.readers.record_map import likely_pass
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
     FRACTION,
@@ -24,7 +25,6 @@ from passhat.readers.wide_tables import (
     find_wide,
     is_judge_name,
     is_verdict_list,
-    likely_pass,
     list_unused,
     parse_number,
     reward_or_none,
@@ -163,6 +163,11 @@ _ODD_ENDINGS = frozenset(
 )
 
 
+def _is_odd_ending(text: str) -> bool:
+    word = text.strip().lower()
+    return word in _ODD_ENDINGS or word.startswith("partial")
+
+
 _MOST_WORDS = 6
 
 
@@ -174,11 +179,10 @@ def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object
     success, words = columns.meaning["success"], RewardWords()
     rewards = {str(cell): reward_or_none(words, cell) for cell in cells}
     others = [
-        text
-        for text, reward in rewards.items()
-        if reward is None and text.strip().lower() not in _ODD_ENDINGS
+        text for text, reward in rewards.items() if reward is None and not _is_odd_ending(text)
     ]
-    if "success" in columns.stated or not others or len(cells) > _MOST_WORDS:
+    is_word = not any(re.search(r"\d", text) for text in others)
+    if "success" in columns.stated or not others or len(cells) > _MOST_WORDS or not is_word:
         return
     if {0.0, 1.0} <= set(rewards.values()) or len(chunk[success]) <= len(cells):
         return
@@ -196,7 +200,7 @@ def _with_odd_endings(shape: Shape, cells: Sequence[object]) -> Shape:
     """Words about how an attempt ended that are no verdict, beside verdicts: missing, and said."""
     words = RewardWords()
     success = shape.columns.meaning["success"]
-    odd = {cell for cell in cells if str(cell).strip().lower() in _ODD_ENDINGS}
+    odd = {cell for cell in cells if _is_odd_ending(str(cell))}
     good = [cell for cell in cells if reward_or_none(words, cell) == 1]
     if not odd or not good:
         return shape

@@ -27,7 +27,6 @@ __all__ = [
     "is_judge_name",
     "is_model_name",
     "is_verdict_list",
-    "likely_pass",
     "list_unused",
     "parse_number",
     "reward_or_none",
@@ -37,8 +36,12 @@ __all__ = [
 ]
 
 
-FRACTION = re.compile(r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?")
-"""Passes of attempts: 3/4, 3 of 4, 3/4 (75%)."""
+FRACTION = re.compile(
+    r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?"
+    r"(?:(?:runs|attempts|trials|tries)?\s*(?:pass(?:ed|es)?|ok|solved|succeeded|correct)\s*)?",
+    re.IGNORECASE,
+)
+"""Passes of attempts: 3/4, 3 of 4, 3/4 (75%), 3 out of 4 passed."""
 N_CELL, PASSES_CELL = "passhat:n", "passhat:c"
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _SIGNS = re.compile(r"[✓✔✅✗✘✖❌🟢🔴🟩🟥👍👎]\ufe0f?")
@@ -108,21 +111,6 @@ def reward_or_none(words: RewardWords, cell: object) -> float | None:
         return words[cell]
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-_GOOD = re.compile(
-    r"(not[_ -]?(mis|fail|hijack|leak)|c|pass|correct|good|complete|success|win|a|1|full|safe)\w*$",
-    re.IGNORECASE,
-)
-"""Grades that usually mean a pass; a hint names the first, and the user decides."""
-
-
-def likely_pass(words: Iterable[object]) -> str:
-    """The word of a column that most likely means a pass."""
-    rewards = RewardWords()
-    return min(
-        map(str, words), key=lambda w: (reward_or_none(rewards, w) != 1, not _GOOD.match(w), w)
-    )
 
 
 def split_list(cell: object) -> list[object] | None:
@@ -209,7 +197,14 @@ _SUMMARIES = re.compile(
 _LABELS = re.compile(rf"{_MEASURES.pattern}|.*(date|day|stamp|error|message|status)", re.I)
 """Columns that differ from attempt to attempt."""
 _TRIAL_FIRST = re.compile(r"((?:run|trial|attempt|seed|rep)[\s_#-]*\d+)[\s_./|:-]+(.+)", re.I)
-_DATE = re.compile(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}")
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_WEEKDAY = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?"
+_DATE = re.compile(
+    r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|"
+    rf"(?:{_WEEKDAY}\s*)?(?:\d{{1,2}}\.?[\s-]*{_MONTH}|{_MONTH}[\s-]*\d{{1,2}})(?:,?\s*\d{{2,4}})?|"
+    rf"{_WEEKDAY}",
+    re.IGNORECASE,
+)
 _LONGEST_NAME = 200
 """A name of megabytes would take an expression minutes."""
 _WORDS = ("model", "trial", "task")
