@@ -178,8 +178,14 @@ _MAX_STEPS = 200
 """tau2's own limit: messages of agent, user and tools together."""
 
 
+_ORIGINAL = "original/"
+"""Before a domain of the first tau-bench: ``tau2:original/retail``."""
+_ORIGINAL_STEPS = 30
+"""Turns of the agent there."""
+
+
 class Tau2Suite(Suite):
-    """tau2-bench in a checkout of yours: tau2:retail, or tau2:retail@env for one kind of check."""
+    """tau2-bench in a checkout of yours: tau2:retail, or tau2:original/retail for tau-bench."""
 
     slow_reason = MissingReason.USER_ERROR
     """Missing reason when no turn comes in time: tools answer at once, a user may be a model."""
@@ -192,13 +198,17 @@ class Tau2Suite(Suite):
 
     def __init__(self, word: str) -> None:
         self.name = f"tau2:{word}"
-        self._domain, _, evaluation = word.partition("@")
+        self._is_original = word.startswith(_ORIGINAL)
+        if self._is_original:
+            self.max_steps = _ORIGINAL_STEPS
+        self._domain, _, evaluation = word.removeprefix(_ORIGINAL).partition("@")
         self._evaluation = evaluation or "all"
-        if not self._domain or self._evaluation not in _EVALUATIONS:
+        checks = ("all",) if self._is_original else _EVALUATIONS
+        if not self._domain or self._evaluation not in checks:
             raise InvalidValue(
                 f"{self.name!r} is not a domain of tau2-bench.",
                 hint="Name one as in tau2:retail, or tau2:retail@CHECK with CHECK one of "
-                f"{', '.join(_EVALUATIONS)}.",
+                f"{', '.join(_EVALUATIONS)}; tau2:original/retail is that of tau-bench.",
             )
         self._settings: Settings | None = None
         self._server: Server | None = None
@@ -258,24 +268,30 @@ class Tau2Suite(Suite):
     def _start_server(self) -> Server:
         if self._server is None:
             settings = self._settings or Settings()
-            checkout = _checkout(settings.tau2)
+            checkout = _checkout(settings.tau2, is_original=self._is_original)
             python = settings.tau2_python or _python_of(checkout)
             self._server = Server(checkout, python)
         return self._server
 
 
-def _checkout(path: str | None) -> Path:
+def _checkout(path: str | None, *, is_original: bool = False) -> Path:
+    name = "tau-bench" if is_original else "tau2-bench"
     if path is None:
         raise InvalidValue(
-            "tau2 suites run in a checkout of tau2-bench, and none is named.",
+            f"tau2 suites run in a checkout of {name}, and none is named.",
             hint="Name it with --set tau2=PATH or the environment variable PASSHAT_TAU2. Get one "
-            "with: git clone https://github.com/sierra-research/tau2-bench",
+            f"with: git clone https://github.com/sierra-research/{name}",
         )
     checkout = Path(path)
-    if not any((checkout / part).is_dir() for part in ("src/tau2", "tau2")):
+    folders = ("tau_bench",) if is_original else ("src/tau2", "tau2")
+    if not any((checkout / part).is_dir() for part in folders):
+        is_other = (checkout / ("src/tau2" if is_original else "tau_bench")).is_dir()
+        other = "tau2:DOMAIN" if is_original else "tau2:original/DOMAIN"
         raise InvalidValue(
-            f"{path} is not a checkout of tau2-bench: it has no folder src/tau2.",
-            hint="Name the folder that git clone made.",
+            f"{path} is not a checkout of {name}: it has no folder {folders[0]}.",
+            hint=f"It is one of the other version: name its domains as {other}."
+            if is_other
+            else "Name the folder that git clone made.",
         )
     return checkout.resolve()
 

@@ -1,4 +1,4 @@
-"""Attempts at tau2-bench, made in the user's own checkout by the user's own interpreter.
+"""Attempts at tau2-bench or tau-bench, in the user's own checkout, by the user's own interpreter.
 
 That interpreter starts this file as a script: it imports the standard library and tau2, nothing of
 passhat. Importing tau2 takes seconds, so it is done once; every connection to the socket is served
@@ -77,21 +77,110 @@ class Channel:
 
 def load_tau2(checkout: str) -> Any:
     """The registry of the checkout; anything else that is called tau2 is refused."""
+    is_original = (Path(checkout) / "tau_bench").is_dir()
     for folder in (Path(checkout) / "src", Path(checkout)):
-        if (folder / "tau2").is_dir():
-            sys.path.insert(0, str(folder))
+        if (folder / "tau2").is_dir() or is_original:
+            sys.path.insert(0, str(checkout if is_original else folder))
             break
-    spec = importlib.util.find_spec("tau2")
-    if spec is None:
+    spec = None if is_original else importlib.util.find_spec("tau2")
+    if spec is None and not is_original:
         raise Trouble("absent", f"{sys.executable} finds no package tau2")
-    if importlib.util.find_spec("tau2.registry") is None:
+    if spec is not None and importlib.util.find_spec("tau2.registry") is None:
         raise Trouble("other", f"the tau2 at {spec.origin} has no module tau2.registry")
     try:
-        return importlib.import_module("tau2.registry").registry
+        return TauBench() if is_original else importlib.import_module("tau2.registry").registry
     except ModuleNotFoundError as error:
         raise Trouble("incomplete", f"{sys.executable} has no module {error.name!r}") from None
     except Exception as error:
         raise Trouble("broken", f"{type(error).__name__}: {error}") from None
+
+
+class OriginalScript:
+    """The user that follows a script, in tau-bench's form: its words are the instruction."""
+
+    def reset(self, instruction: str) -> str:
+        self.patience = PATIENCE
+        return instruction
+
+    def step(self, content: str) -> str:
+        if "?" in content and self.patience:
+            self.patience -= 1
+            return "Yes, please."
+        return f"Thank you, that is all. {STOP}"
+
+    def get_total_cost(self) -> float:
+        return 0.0
+
+
+class TauBench:
+    """The original tau-bench: one environment leads the user, the tools and the judge."""
+
+    def __init__(self) -> None:
+        self._envs = importlib.import_module("tau_bench.envs")
+        self._users = importlib.import_module("tau_bench.envs.user")
+        self._action = importlib.import_module("tau_bench.types").Action
+
+    def open(self, domain: str) -> Any:
+        name, _, split = domain.partition("-")
+        try:  # "human": a user that asks no model while it is built, and is replaced
+            return self._envs.get_env(name, "human", "", split or "test", task_index=0)
+        except (ValueError, ImportError) as error:
+            raise Trouble("domain", f"there is no domain {domain!r} ({error})") from None
+
+    def describe(self, domain: str) -> dict[str, object]:
+        world = self.open(domain)
+        plain = [task.model_dump(mode="json") for task in world.tasks]
+        goals = [[task.pop("actions"), task.pop("outputs")] for task in plain]
+        tasks = [
+            {"id": str(place), "prompt": task["instruction"], "judge": "rules"}
+            for place, task in enumerate(plain)
+        ]
+        content = digest([plain, world.wiki, world.tools_info, world.data])
+        return {"tasks": tasks, "fingerprint": content, "judge_fingerprint": digest(goals)}
+
+    def attempt(self, job: dict[str, Any], channel: Channel) -> dict[str, Any]:
+        world = self.open(job["domain"])
+        try:
+            if job["user"] == "scripted":
+                user: Any = OriginalScript()
+            else:  # it asks its model at once
+                provider, _, model = job["user"].rpartition("/")
+                user = blame_user(self._users.load_user)("llm", model, provider or "openai")
+            user.reset, user.step = blame_user(user.reset), blame_user(user.step)
+            world.user = user
+            text = world.reset(task_index=int(job["task_id"])).observation
+            tools = [tool["function"] for tool in world.tools_info]
+            turn = {"kind": "user", "policy": world.wiki, "tools": tools, "history": []}
+            while True:
+                channel.send({"turn": {**turn, "text": str(text)}})
+                answer = channel.receive()
+                call = answer.get("call") or {"name": "respond"}
+                arguments = call.get("arguments", {"content": answer.get("say")})
+                response = world.step(self._action(name=call["name"], kwargs=arguments))
+                if response.done:
+                    break
+                text = response.observation
+                turn = {"kind": "user" if call["name"] == "respond" else "tool"}
+        except UserBroke as error:
+            return {"ended": "user_error", "fault": "user", "detail": str(error)}
+        except Exception as error:  # those of tools are answers: this is the judge's
+            return {"ended": "", "fault": "judge", "detail": f"{type(error).__name__}: {error}"}
+        info = response.info.reward_info.info
+        outputs = getattr(info, "r_outputs", 1.0)
+        checks = {"COMMUNICATE": outputs, "DB": max(response.reward, float(outputs < 1))}
+        return {"ended": "over", "fault": "", "reward": response.reward, "checks": checks}
+
+
+def blame_user(speak: Any) -> Any:
+    """The same function; what it raises is the user's fault."""
+
+    def guarded(*args: Any, **named: Any) -> Any:
+        try:
+            return speak(*args, **named)
+        except Exception as error:
+            raise UserBroke(f"{type(error).__name__}: {error}") from error
+
+    return guarded
 
 
 def tasks_of(registry: Any, domain: str) -> list[Any]:
@@ -268,15 +357,7 @@ def user_for(job: dict[str, Any], task: Any, world: Any) -> Any:
             tools=tools,
             llm_args={"temperature": 0.0},
         )
-    speak = user.generate_next_message
-
-    def guard_reply(message: Any, state: Any) -> Any:
-        try:
-            return speak(message, state)
-        except Exception as error:
-            raise UserBroke(f"{type(error).__name__}: {error}") from error
-
-    user.generate_next_message = guard_reply
+    user.generate_next_message = blame_user(user.generate_next_message)
     return user
 
 
@@ -460,10 +541,12 @@ def serve(registry: Any, connection: socket.socket) -> None:
     channel.send({"pid": channel.pid})
     job = channel.receive()
     try:
+        is_original = isinstance(registry, TauBench)
+        show, play = (TauBench.describe, TauBench.attempt) if is_original else (describe, attempt)
         if "describe" in job:
-            channel.send({"described": describe(registry, job["describe"])})
+            channel.send({"described": show(registry, job["describe"])})
         else:
-            channel.send({"end": attempt(registry, job, channel)})
+            channel.send({"end": play(registry, job, channel)})
     except Trouble as trouble:
         channel.send({"trouble": trouble.kind, "detail": str(trouble)})
     except (BrokenPipeError, ConnectionResetError):
