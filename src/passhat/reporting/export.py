@@ -36,7 +36,8 @@ _FLAGS = ("passed", "ordered")
 def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
     """A row per attempt of every run, in order; a value that was not recorded is None."""
     for run in runs:
-        shared = {
+        shared: dict[str, object] = {
+            **dict.fromkeys(EXPORT_COLUMNS),
             "run": run.name,
             "agent": run.agent,
             "suite": run.protocol.suite,
@@ -49,16 +50,19 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
             "source": run.source,
             "schema": OUTCOMES_SCHEMA,
         }
-        names = list(run.outcomes.labels)
-        labels = run.label_rows()
-        blank = dict.fromkeys(EXPORT_COLUMNS)
+        names = [f"slice:{name}" for name in run.outcomes.labels]
+        slices = {
+            task: dict(zip(names, labels, strict=False))
+            for task, labels in run.label_rows().items()
+        }
         for attempt in run.iterate_attempts():
-            slices = zip((f"slice:{n}" for n in names), labels.get(attempt.task, ()), strict=False)
-            row = {**blank, **shared, **attempt.to_dict(), **dict(slices)}
+            row = {**shared, **attempt.to_dict(), **slices.get(attempt.task, {})}
             for name in ("extension", "labels"):
                 if row.get(name) is not None:
                     row[name] = json.loads(str(row[name]))
-            yield {name: _whole(cell) if name in _WHOLE else cell for name, cell in row.items()}
+            for name in _WHOLE:
+                row[name] = _whole(row[name])
+            yield row
 
 
 def _further_protocol(protocol: Protocol) -> dict[str, object]:
@@ -312,8 +316,7 @@ def _slices(runs: Sequence[Run]) -> list[str]:
     return [*labels, *dict.fromkeys(slices)]
 
 
-def _compact(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def _whole(value: object) -> object:
