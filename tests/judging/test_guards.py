@@ -429,6 +429,17 @@ def test_an_object_of_the_library_is_no_wrong_answer(small: Examiner) -> None:
         assert verdict.why == "unconfirmed", verdict
 
 
+def test_generators_and_functions_take_values_where_the_reference_has_them(
+    small: Examiner,
+) -> None:
+    for tests, right in (
+        ("g = f()\nnext(g)\nassert g.send(5) == 10", "def f():\n    x = yield\n    yield 2 * x"),
+        ("f.many(int)\nassert f(2) == 3", "def f(x): return x + 1\nf.many = lambda kind: None"),
+    ):
+        task = CodeTask("send", tests=tests, canonical=right)
+        assert small.judge(task, right).verdict is Verdict.PASSED
+
+
 def test_an_object_that_no_test_looks_at_is_no_difference(small: Examiner) -> None:
     tests = "b = Bag()\nb.put(5)\nb.put(6)\nassert b.size() == 2"
     lines = "class Bag:\n    def __init__(s): s.x = []\n    def size(s): return len(s.x)\n"

@@ -277,12 +277,13 @@ def method_names(source: str) -> list[str]:
 
 def discarded_calls(tests: str) -> set[str]:
     """Functions and methods whose result no test looks at."""
-    nodes = _walk(tests)
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    results = {node.value for node in nodes if isinstance(node, ast.Expr)}
-    names = [(getattr(one.func, "attr", getattr(one.func, "id", "")), one) for one in calls]
-    used = {name for name, call in names if call not in results}
-    return {name for name, _ in names} - used
+    results = {node.value for node in _walk(tests) if isinstance(node, ast.Expr)}
+    names: dict[bool, set[str]] = {True: set(), False: set()}
+    for node in _walk(tests):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            names[node in results].add(name)
+    return names[True] - names[False]
 
 
 # What binds a name other than by assignment: ``except E as name``, ``case [*name]`` and the like.

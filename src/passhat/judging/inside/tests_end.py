@@ -214,9 +214,8 @@ class TestsEnd(Peer):
     # -- objects in place of data ----------------------------------------------------------------
     #
     # A program that does not know an answer may return an object with the methods that the tests
-    # call, and wait to be told what they expect. So tests may use objects only where the reference
-    # solution gives objects as well, which the judge compares; and tests that hand a value to a
-    # method tell it only to an object of a class that they name or the reference defines.
+    # call, and wait to be told it. So objects are used only where the reference gives objects, too,
+    # which the judge compares; and only methods that the tests must mean are told a value.
 
     def is_expected(self, name: str) -> bool:
         """Whether tests are about this method: the reference defines it."""
@@ -248,11 +247,13 @@ class TestsEnd(Peer):
         """Remember the name by which a method was found, unless it may be told anything."""
         kind, is_class = self._class_of(number)
         is_named = kind.__dict__.get("_passhat_named", False)
+        may_be_told = name not in _DATA_METHODS
         if self._has_reference:
-            may_be_told = self.is_expected(name) or (is_named and name not in _DATA_METHODS)
+            # Of functions and iterators the reference has the same, and data has no such method.
+            may_be_told = may_be_told and (is_named or not isinstance(kind, RemoteType))
+            may_be_told = may_be_told or self.is_expected(name)
         else:
-            may_be_told = name not in _DATA_METHODS or number in self._constructed
-            may_be_told = may_be_told or (is_named and is_class)
+            may_be_told = may_be_told or number in self._constructed or (is_named and is_class)
         self._untold[method._passhat_number] = "" if may_be_told else name
 
     def _class_of(self, number: int) -> tuple[type, bool]:
