@@ -450,7 +450,7 @@ def environment(folder: Path, peer: Peer) -> Path:
     python = place / "bin" / "python"
     if not python.exists():
         venv.create(place, with_pip=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, peer.package, "setuptools<81"], check=True, stderr=subprocess.DEVNULL)
     return python
 
