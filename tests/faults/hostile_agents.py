@@ -373,6 +373,13 @@ async def sets_a_task_factory() -> None:
 
 
 @_agent
+def makes_descriptors_nonblocking() -> None:
+    for number in range(3, 40):
+        with contextlib.suppress(OSError):
+            os.set_blocking(number, False)
+
+
+@_agent
 def leaves_a_daemon() -> None:
     subprocess.Popen(["sleep", "4321"], start_new_session=True)
 

@@ -218,6 +218,7 @@ class _Work:
                 os._exit(0)  # the agent forked, and its child came back here, too
             reply.is_last |= self._has_changed()
             frame = _encode(reply)
+            os.set_blocking(self._end, True)  # an agent may have changed that
             self._send(SIZE.pack(len(frame)) + frame)
 
     def _send(self, data: bytes) -> None:
