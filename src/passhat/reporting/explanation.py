@@ -186,10 +186,10 @@ def _interval_python(chosen: Metric, outcomes: Outcomes, terms: Terms) -> str:
             return f"{twin.set_up_python}\n{sizes}{solver}{_OF_LEVELS.format(levels=pairs)}"
     elif not isinstance(chosen, CountMetric):
         return ""
-    elif int(cells.n.max()) == 1:
-        return _BLAKER.format(alpha=f"{1 - terms.level:.6g}")
     elif about_new:
         return _GAFFKE.format(cell=chosen.cell_python, **ends)
+    elif int(cells.n.max()) == 1:
+        return _CLOPPER_PEARSON.format(**ends)
     elif is_equal:
         return f"n = cells[0][0]\n{_frontier_python(chosen, cells, terms)}{_OF_CELLS}"
     data = _ROWS if isinstance(chosen, ScoreMetric) else _COUNTS
@@ -206,15 +206,14 @@ def _frontier_python(metric: CountMetric, cells: Histogram, terms: Terms) -> str
     )
 
 
-_BLAKER = """\
-import numpy as np
-from scipy.stats import binom
-x = sum(h * c for n, c, h in cells)                  # passes; Blaker's interval of x in `tasks`
-y, p = np.arange(tasks + 1), np.linspace(0, 1, 4001)[:, None]
-tail = np.minimum(binom.cdf(y, tasks, p), binom.sf(y - 1, tasks, p))
-as_extreme = tail <= tail[:, [x]] * (1 + 1e-9)
-accepted = (binom.pmf(y, tasks, p) * as_extreme).sum(axis=1) > {alpha}
-print(p[accepted].min(), p[accepted].max())"""
+_CLOPPER_PEARSON = """\
+from scipy.stats import beta
+x = sum(h * c for n, c, h in cells)                  # passes in `tasks` attempts
+low = beta.ppf({tail}, x, tasks - x + 1) if x else 0.0
+high = beta.ppf({rest}, x + 1, tasks - x) if x < tasks else 1.0
+low = min(low, {tail} / tasks) if x == 1 else low    # rates of tasks may differ
+high = max(high, 1 - {tail} / tasks) if x == tasks - 1 else high
+print(low, high)"""
 
 _GAFFKE = """\
 import numpy as np

@@ -90,8 +90,8 @@ class Terms:
     alternative : {"two-sided", "greater", "less"}
         The direction of a comparison.
     equal_tails : bool
-        Each end alone must hold with confidence (1 + level) / 2, as a gate needs it. Blaker's
-        interval of one attempt per task does not give that, Clopper and Pearson's does.
+        Each end alone must hold with confidence (1 + level) / 2, as a gate needs it; only
+        intervals that labels correct do not give that unless asked to.
     """
 
     missing: MissingPolicy = MissingPolicy.BOUND

@@ -75,8 +75,8 @@ def test_a_suite_split_in_two_averages_to_the_whole(tasks: list[tuple[int, int]]
 @pytest.mark.parametrize(
     ("n", "c", "missing", "text"),
     [
-        (1, 1, 0, "1.000 [0.050, 1.000] (95%, these tasks; 1 task, 1 attempt)"),
-        (1, 0, 0, "0.000 [0.000, 0.950] (95%, these tasks; 1 task, 1 attempt)"),
+        (1, 1, 0, "1.000 [0.025, 1.000] (95%, these tasks; 1 task, 1 attempt)"),
+        (1, 0, 0, "0.000 [0.000, 0.975] (95%, these tasks; 1 task, 1 attempt)"),
         (1, 1, 1, "0.500 to 1.000 [0.025, 1.000] (95%, these tasks; 1 task, 2 attempts)"),
     ],
 )

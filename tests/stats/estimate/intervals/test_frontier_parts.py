@@ -26,8 +26,6 @@ from passhat.stats.estimate.intervals.frontier import (
 )
 from passhat.stats.estimate.intervals.these_tasks import (
     TheseTasks,
-    binomial_interval,
-    blaker,
     clopper_pearson,
 )
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
@@ -222,37 +220,10 @@ def test_clopper_pearson_is_scipys_exact_interval(c: int, n: int, level: float) 
     assert clopper_pearson(c, n, level) == pytest.approx((wanted.low, wanted.high), abs=1e-9)
 
 
-def _acceptability(c: int, n: int, p: float) -> float:
-    """Blaker (2000): the smaller tail at c plus the largest tail on the other side within it."""
-    pmf = binom.pmf(np.arange(n + 1), n, p)
-    below, above = np.cumsum(pmf), np.cumsum(pmf[::-1])[::-1]
-    smaller = np.minimum(below, above)
-    return float(pmf[smaller <= smaller[c] * (1 + 1e-9)].sum())
-
-
-@pytest.mark.parametrize(("c", "n"), [(1, 4), (3, 10), (5, 8), (2, 30), (29, 30)])
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_blakers_ends_are_where_his_acceptability_crosses(c: int, n: int, level: float) -> None:
-    low, high = blaker(c, n, level)
-    for inside in np.linspace(low + 1e-6, high - 1e-6, 41):
-        # Between the ends it may dip; at the ends it must be on either side of 1 - level.
-        assert _acceptability(c, n, float(inside)) > (1 - level) / 2
-    assert _acceptability(c, n, low + 1e-6) > 1 - level - 1e-4
-    for beyond in np.linspace(0, low - 1e-6, 60) if low > 0 else ():
-        assert _acceptability(c, n, float(beyond)) <= 1 - level + 1e-6
-    for beyond in np.linspace(high + 1e-6, 1, 60) if high < 1 else ():
-        assert _acceptability(c, n, float(beyond)) <= 1 - level + 1e-6
-
-
-def test_a_gate_asks_for_equal_tails() -> None:
-    assert binomial_interval(3, 10, Terms()) == blaker(3, 10, 0.95)
-    assert binomial_interval(3, 10, Terms(equal_tails=True)) == clopper_pearson(3, 10, 0.95)
-
-
 @pytest.mark.parametrize("c", [0, 3, 8])
 @pytest.mark.parametrize("metric", [PassHat(4), PassAt(4), PassHat(1)], ids=str)
 def test_one_task_is_its_rates_interval_put_through_the_metric(c: int, metric: CountMetric) -> None:
-    low, high = blaker(c, 8, 0.95)
+    low, high = clopper_pearson(c, 8, 0.95)
     found = TheseTasks(_cells(8, [c]), Terms()).interval(metric)
     assert found == pytest.approx(tuple(metric.value_at_rate(np.array([low, high]))), abs=1e-12)
 

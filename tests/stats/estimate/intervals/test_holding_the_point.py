@@ -83,9 +83,17 @@ SUITES = {
     [
         ("new tasks", "pass^2", "new tasks", "Gaffke's bound on the histogram of task values"),
         ("new tasks", "pass^2", "these tasks", "saddlepoint frontier over the likelihood region"),
-        ("one attempt each", "pass^1", "new tasks", "Blaker's interval"),
-        ("one attempt each", "pass^1", "these tasks", "Blaker's interval"),
-        ("one task", "pass^2", "these tasks", "Blaker's interval of the task's success rate"),
+        (
+            "one attempt each",
+            "pass^1",
+            "new tasks",
+            "Gaffke's bound on the histogram of task values",
+        ),
+        ("one attempt each", "pass^1", "these tasks", "Clopper-Pearson interval"),
+        (
+            *("one task", "pass^2", "these tasks"),
+            "Clopper-Pearson interval of the task's success rate",
+        ),
         ("one task", "pass^2", "new tasks", "Gaffke's bound on the histogram of task values"),
     ],
 )

@@ -21,7 +21,7 @@ from passhat.stats.estimate.intervals.frontier import (
     _tilts,
     frontier,
 )
-from passhat.stats.estimate.intervals.these_tasks import blaker, clopper_pearson
+from passhat.stats.estimate.intervals.these_tasks import clopper_pearson
 from passhat.stats.estimate.metrics import CountMetric, Delta
 from passhat.stats.estimate.metrics.ordered import MOST_ATTEMPTS, ShuffledWindow
 from passhat.stats.outcomes import Histogram
@@ -162,9 +162,9 @@ def test_identical_attempts_do_not_stop_it() -> None:
 
 def test_one_task_is_its_success_rate_put_through_the_metric() -> None:
     found = _ends(Outcomes.from_counts(50, [0]), "pass^8")
-    assert found == pytest.approx((0.0, blaker(0, 50, 0.95)[1] ** 8), abs=1e-5)
+    assert found == pytest.approx((0.0, clopper_pearson(0, 50, 0.95)[1] ** 8), abs=1e-5)
     assert found[1] > found[0]
-    low, high = blaker(30, 50, 0.95)
+    low, high = clopper_pearson(30, 50, 0.95)
     assert _ends(Outcomes.from_counts(50, [30]), "pass@2") == pytest.approx(
         (1 - (1 - low) ** 2, 1 - (1 - high) ** 2), abs=1e-5
     )
@@ -173,29 +173,11 @@ def test_one_task_is_its_success_rate_put_through_the_metric() -> None:
 
 
 @pytest.mark.parametrize("word", ["pass^1", "pass@1", "rate", "first^1", "first@1", "window^1"])
-def test_one_attempt_per_task_is_blakers_interval(word: str) -> None:
+def test_one_attempt_per_task_is_clopper_and_pearsons_interval(word: str) -> None:
     outcomes = Outcomes.from_matrix([[1]] * 12 + [[0]] * 8)
     for about in ("new tasks", AGAIN):
         found = estimate(outcomes, word, about=about)
-        assert (found.low, found.high) == pytest.approx(blaker(12, 20, 0.95), abs=1e-5)
-        assert "Blaker" in found.method
-
-
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_blaker_lies_inside_clopper_pearson_and_covers(level: float) -> None:
-    for n in (1, 2, 5, 13, 40):
-        ends = [blaker(c, n, level) for c in range(n + 1)]
-        for c, (low, high) in enumerate(ends):
-            wide = clopper_pearson(c, n, level)
-            assert wide[0] - 1e-12 <= low <= c / n <= high <= wide[1] + 1e-12
-        for p in np.linspace(0.003, 0.997, 150):
-            held = [low <= p <= high for low, high in ends]
-            assert binom.pmf(np.arange(n + 1), n, p) @ held >= level - 1e-9
-
-
-def test_blaker_against_published_values() -> None:
-    # Blaker (2000), 95%: the limits printed by the R package BlakerCI for 3 of 10 and 5 of 20.
-    assert blaker(3, 10, 0.95) == pytest.approx((0.0873, 0.6194), abs=5e-5)
+        assert (found.low, found.high) == pytest.approx(clopper_pearson(12, 20, 0.95), abs=1e-5)
 
 
 def test_a_gate_takes_ends_that_hold_one_by_one() -> None:

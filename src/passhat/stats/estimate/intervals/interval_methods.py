@@ -93,14 +93,6 @@ def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Inter
             task_values = view.of(metric)
             ends = gaffke(task_values.values, task_values.tasks, level=asked.terms.level)
             yield from _label_intervals([metric], ends, _HISTOGRAM)
-    if int(cells.n.max()) == 1 and not asked.terms.equal_tails:
-        # One attempt per task is a binomial sample of tasks, and has no order; Gaffke's bound would
-        # be Clopper-Pearson's interval, which is 4 to 9% wider.
-        binomial = TheseTasks(cells, asked.terms)
-        for metric in averages:
-            if (count := metric.as_count_metric(1)) is not None:
-                yield metric, Interval(*binomial.one_attempt_each(count), "Blaker's interval")
-        return
     counts = [metric for metric in averages if isinstance(metric, CountMetric)]
     if counts:
         rows = np.stack([metric.values(cells.n, cells.c) for metric in counts])
