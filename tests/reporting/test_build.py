@@ -143,7 +143,7 @@ def test_missing_attempts_are_counted_explained_and_weighed(table: Callable[...,
     assert "rate_limit 1" in text
     assert "pass^1: as failed 50.0%, left out 75.0%, as passed 75.0%" in text
     assert "50 to 75% (" in text
-    assert "Where a value is a range, its ends are for missing attempts failed and passed" in text
+    assert "Where a value is a range, it goes over all ways to fill in missing attempts" in text
 
 
 def test_tasks_come_most_unsettled_first_with_dots(table: Callable[..., Path]) -> None:

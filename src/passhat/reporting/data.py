@@ -82,7 +82,8 @@ def _lines(run: RunReport) -> Iterator[dict[str, object]]:
 def _line(run: RunReport, part: str, estimate: Estimate) -> dict[str, object]:
     protocol = dict(run.protocol_lines)
     data = estimate.to_dict()
-    data.pop("bounds", None)
+    for name in ("bounds", "value_range"):  # the notes say what missing attempts leave possible
+        data.pop(name, None)
     return {
         **data,
         "run": run.name,

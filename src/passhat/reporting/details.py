@@ -11,7 +11,7 @@ from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.reporting.measures import Measure, measures_of
 from passhat.stats.estimate import Estimate, estimate, metric
-from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
+from passhat.stats.estimate.metrics import CountMetric, Delta, PassAt, PassHat
 from passhat.stats.forecast import Forecast, forecast_curve
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import Plan, plan_tasks
@@ -120,7 +120,10 @@ def _point(point: Estimate) -> dict[str, object]:
         "low": point.low,
         "high": point.high,
     }
-    return data if point.bounds is None else data | {"bounds": list(point.bounds)}
+    if isinstance(point.metric, Delta):
+        ends = {"bounds": point.bounds, "value_range": point.value_range}
+        data |= {name: list(pair) for name, pair in ends.items() if pair is not None}
+    return data
 
 
 def _band(point: Forecast) -> Mapping[str, object]:

@@ -15,6 +15,7 @@ from passhat.stats.estimate.intervals.frontier import Calibration
 from passhat.stats.estimate.intervals.score_levels import choose_thresholds
 from passhat.stats.estimate.metrics import (
     CountMetric,
+    Delta,
     Mean,
     Metric,
     OrderedMetric,
@@ -65,6 +66,9 @@ class Explanation:
             if self.estimate.value_if_passed not in (None, self.estimate.value):
                 upper = self.estimate.value_if_passed
                 yield f"  if passed {upper!r} had every missing attempt passed"
+            if isinstance(self.metric, Delta) and self.estimate.value_range is not None:
+                least, largest = self.estimate.value_range
+                yield f"  range     {least!r} to {largest!r}, however missing attempts come out"
             if self.corrected is not None:
                 yield from (f"  note      {note}" for note in self.estimate.notes)
             if self.estimate.bounds is not None:

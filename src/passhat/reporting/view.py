@@ -355,11 +355,10 @@ def value_text(estimate: Estimate) -> str:
 
 
 def _value_range(estimate: Estimate, digits: int) -> str:
-    """The value, or its range had the missing attempts failed or passed."""
-    if estimate.value_if_passed is None or estimate.value_if_passed == estimate.value:
+    """The value, or its range over all ways to fill in missing attempts."""
+    if estimate.value_range is None:
         return percent(estimate.value, digits)
-    low, high = sorted((estimate.value, estimate.value_if_passed))
-    return percent_range(low, high, digits)
+    return percent_range(*estimate.value_range, digits)
 
 
 def populations_text(estimates: Iterable[Estimate | None]) -> str:

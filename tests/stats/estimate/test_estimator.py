@@ -77,7 +77,7 @@ def test_a_suite_split_in_two_averages_to_the_whole(tasks: list[tuple[int, int]]
     [
         (1, 1, 0, "1.000 [0.025, 1.000] (95%, these tasks; 1 task, 1 attempt)"),
         (1, 0, 0, "0.000 [0.000, 0.975] (95%, these tasks; 1 task, 1 attempt)"),
-        (1, 1, 1, "0.500 to 1.000 [0.025, 1.000] (95%, these tasks; 1 task, 2 attempts)"),
+        (1, 1, 1, "0.500 to 1.000 [0.013, 1.000] (95%, these tasks; 1 task, 2 attempts)"),
     ],
 )
 def test_one_task_in_words(n: int, c: int, missing: int, text: str) -> None:

@@ -33,7 +33,14 @@ def _advise(
     outcomes: Outcomes = FORTY,
 ) -> Advice | None:
     sides = Sides((outcomes,))
-    return advise(limit_rule(rule), Absent(outcomes), sides, (value, best), (low, high), about)
+    return advise(
+        limit_rule(rule),
+        Absent(outcomes),
+        sides,
+        (value, value if best is None else best),
+        (low, high),
+        about,
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,7 @@ def test_a_lift_is_advised_in_both_runs() -> None:
     base = Outcomes.from_counts(4, [2, 1, 2, 1] * 10)
     rule = limit_rule("pass^1 >= base")
     sides = Sides((base, FORTY))
-    advice = advise(rule, Absent(FORTY), sides, (0.25, None), (-0.02, 0.4), THESE)
+    advice = advise(rule, Absent(FORTY), sides, (0.25, 0.25), (-0.02, 0.4), THESE)
     assert advice is not None
     assert "attempts per task in both runs (4 now)" in advice.text
 
@@ -87,7 +94,7 @@ def test_missing_attempts_decide_where_both_fills_read_differently() -> None:
     assert advice is not None
     assert advice.kind == "verdicts"
     assert advice.text == (
-        "the 10 missing attempts decide: it reads 0.750 if they failed, 1.000 if they passed"
+        "the 10 missing attempts decide: it reads between 0.750 and 1.000 as they come out"
     )
 
 
@@ -106,11 +113,11 @@ def test_a_run_that_was_not_finished_is_finished_first() -> None:
     absent = Absent(FORTY, attempts=1, tasks=0)
     rule = limit_rule("pass^1 >= 0.5")
     sides = Sides((FORTY,))
-    assert str(advise(rule, absent, sides, (0.6, None), (0.4, 0.7))) == (
+    assert str(advise(rule, absent, sides, (0.6, 0.6), (0.4, 0.7))) == (
         "finish the run first: 1 planned attempt is absent, and the bounds count them both ways"
     )
     more = Absent(FORTY, attempts=8, tasks=2)
-    assert str(advise(rule, more, sides, (0.6, None), (0.4, 0.7))).startswith(
+    assert str(advise(rule, more, sides, (0.6, 0.6), (0.4, 0.7))).startswith(
         "finish the run first: 8 planned attempts and 2 tasks are absent"
     )
 

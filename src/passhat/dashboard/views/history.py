@@ -131,8 +131,8 @@ def _csv(facts: History) -> Csv:
     for run in facts.runs:
         numbers: tuple[object, ...] = ("",) * 6
         for one in run.estimates[:1]:
-            ends = one.upper_value, one.low, one.high
-            numbers = (str(one.metric), one.value, *ends, one.level)
+            if_passed = one.value if one.value_if_passed is None else one.value_if_passed
+            numbers = (str(one.metric), one.value, if_passed, one.low, one.high, one.level)
         head = (run.run.id, run.run.agent, run.run.name, run.run.started)
         missing = run.run.outcomes.total_missing
         rows.append((*head, *numbers, missing, "; ".join(changed_words(run))))

@@ -61,8 +61,7 @@ def _trend(history: History, title: str) -> Iterator[Block]:
         others = tuple(i for i, run in enumerate(runs) if i and (run.added or run.removed))
         text = f"{history.values[0].metric} of every run, the newest on the right, with intervals"
         text += ", ○ if missing attempts had passed" * any(
-            run.has_verdicts and run.estimates[0].upper_value != run.estimates[0].value
-            for run in runs
+            run.has_verdicts and run.estimates[0].value_range is not None for run in runs
         )
         text += ", ┊ a shown change" * bool(changes) + ", ¦ other tasks" * bool(others)
         yield Trend(text, tuple(_point(run) for run in runs), changes, others)
@@ -70,8 +69,9 @@ def _trend(history: History, title: str) -> Iterator[Block]:
 
 def _point(run: HistoryRun) -> tuple[float | None, float, float, float]:
     value = run.estimates[0]
-    bounds = value.upper_value, value.low or 0.0, value.high or 0.0
-    return (value.value if run.has_verdicts else None), *bounds
+    least, largest = value.value_ends
+    bounds = largest, value.low or 0.0, value.high or 0.0
+    return (least if run.has_verdicts else None), *bounds
 
 
 def _changes(history: History) -> Iterator[Block]:

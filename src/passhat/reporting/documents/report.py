@@ -264,10 +264,10 @@ def _estimates(run: RunReport) -> Iterator[Block]:
         caption = question.format(level="" if level is None else f"{100 * level:g}% ")
         estimates = [estimate for estimate in run.estimates if estimate.population is population]
         yield from _estimate_tables(estimates, caption)
-    if any(estimate.value_if_passed not in (None, estimate.value) for estimate in run.estimates):
+    if any(estimate.value_range is not None for estimate in run.estimates):
         yield Note(
-            "Where a value is a range, its ends are for missing attempts failed and passed; the "
-            "interval reaches to both extremes.",
+            "Where a value is a range, it goes over all ways to fill in missing attempts, from all "
+            "failed to all passed; so does the interval.",
             level=Level.FULL,
         )
 

@@ -72,7 +72,7 @@ def badge_svg(history: History) -> str:
     if values:
         run, newest = values[-1]
         label, about = str(newest.metric), f"{history.agent} at {history.suite}, {run.title}, "
-        ends = dict.fromkeys(f"{100 * end:.0f}" for end in (newest.value, newest.upper_value))
+        ends = dict.fromkeys(f"{100 * end:.0f}" for end in newest.value_ends)
         interval = percent_interval(newest.low, newest.high)
         text, color = "no verdict", "#59636e"
         if run.has_verdicts:

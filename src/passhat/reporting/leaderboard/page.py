@@ -188,18 +188,18 @@ def _span(estimate: Estimate | None) -> dict[str, object]:
         return {"kind": "plain", "text": "–", "sort": ""}
     has_interval = estimate.low is not None and estimate.high is not None
     interval = percent_interval(estimate.low, estimate.high) if has_interval else ""
-    passed = estimate.value_if_passed
-    is_open = passed is not None and passed > estimate.value
+    least, largest = estimate.value_ends
+    is_open = largest > least
     return {
         "kind": "span",
-        "text": percent(estimate.value, 1),
-        "sort": estimate.value,
-        "value": estimate.value,
+        "text": percent(least, 1),
+        "sort": least,
+        "value": least,
         "low": estimate.low,
         "high": estimate.high,
-        "open": passed if is_open else None,
+        "open": largest if is_open else None,
         "interval": interval,
-        "tip": f"up to {percent(passed, 1)} if missing attempts passed" if is_open else "",
+        "tip": f"up to {percent(largest, 1)} if missing attempts passed" if is_open else "",
     }
 
 

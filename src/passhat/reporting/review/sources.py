@@ -245,10 +245,9 @@ def _plain_words(run: Run) -> list[str]:
 
 def _agrees(result: Estimate, value: Claimed) -> bool:
     """Whether the number is the estimate to its last digit, or between its bounds."""
-    low = result.value
-    high = low if result.value_if_passed is None else result.value_if_passed
+    low, high = result.value_ends
     margin = 0.5001 * value.step
-    return min(low, high) - margin <= value.share <= max(low, high) + margin
+    return low - margin <= value.share <= high + margin
 
 
 def _near(low: float | None, high: float | None, ends: tuple[float, float]) -> bool:

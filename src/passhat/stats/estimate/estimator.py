@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -78,6 +78,10 @@ class Estimate(Plain):
         The numbers of tasks and attempts behind it.
     bounds : tuple of float or None
         For ``delta^k``: between which values the truth lies, for any mean in its interval.
+    value_range : tuple of float or None
+        The least and the largest value over all ways to fill in missing attempts; only where the
+        policy is ``bound`` and they differ. Of ``delta^k`` some passed and some failed may give
+        more or less than all of them.
     notes : tuple of str
         Further remarks.
     missing_policy : str
@@ -112,6 +116,7 @@ class Estimate(Plain):
     tasks: int
     attempts: int
     bounds: tuple[float, float] | None = None
+    value_range: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     missing_policy: str = "bound"
 
@@ -128,14 +133,13 @@ class Estimate(Plain):
         return f"[{number(self.low)}, {number(self.high)}]"
 
     @property
-    def upper_value(self) -> float:
-        """The value had every missing attempt passed; the value itself under other policies."""
-        return self.value if self.value_if_passed is None else self.value_if_passed
+    def value_ends(self) -> tuple[float, float]:
+        """The least and the largest value that missing attempts leave possible."""
+        return self.value_range or (self.value, self.value)
 
     def value_text(self) -> str:
         """The value; both ends where missing attempts leave it open, as in ``0.2 to 0.4``."""
-        upper = f" to {number(self.upper_value)}" if self.upper_value != self.value else ""
-        return f"{number(self.value)}{upper}"
+        return " to ".join(dict.fromkeys(number(end) for end in self.value_ends))
 
     def __str__(self) -> str:
         level = "" if self.level is None else f"{100 * self.level:g}%, "
@@ -157,7 +161,10 @@ class Estimate(Plain):
 
     def _as_dict(self) -> dict[str, object]:
         data = Plain._as_dict(self)
-        return data if self.bounds is None else data | {"bounds": self.bounds}
+        if isinstance(self.metric, Delta):  # of the others it is the two values
+            ends = {"bounds": self.bounds, "value_range": self.value_range}
+            data |= {name: pair for name, pair in ends.items() if pair is not None}
+        return data
 
 
 _TAKES: tuple[OptionName, ...] = ("missing", "level", "drop_short", "cluster", "about")
@@ -239,16 +246,19 @@ def estimate_all(
     twins = {word: verdict_twin(word, outcomes) for word in words}
     bounds = _bound_all(views, twins.values(), interval_terms)
     if_passed: Mapping[Metric, _Bounded] = bounds
+    between: dict[Metric, list[Interval]] = {}
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         # Both ways to fill in leave n as it is, so the same tasks are short.
         optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=terms.drop_short)
         if_passed = _bound_all(optimistic, twins.values(), interval_terms)
+        between = _bound_between(views, twins.values(), interval_terms)
     return tuple(
         _as_estimate(
             metric,
             views.of(metric),
             bounds[twins[metric]].of_twin(metric, twins[metric]),
             if_passed[twins[metric]] if policy is MissingPolicy.BOUND else None,
+            between.get(twins[metric], []),
             terms,
             dropped=len(outcomes) - len(views.of(metric).outcomes),
         )
@@ -264,7 +274,7 @@ class _Bounded:
     low: float | None = None
     high: float | None = None
     how: str = "no interval"
-    largest: float | None = None
+    mean: tuple[float, float] | None = None  # the ends of pass^1; only for delta^k
 
     def of_twin(self, metric: Metric, twin: Metric) -> _Bounded:
         """The bounds as those of another metric; their method says whose they are."""
@@ -316,19 +326,34 @@ def _intervals_of(
     return intervals_of(view, points, asked)
 
 
+def _bound_between(
+    views: _Views, metrics: Iterable[Metric], asked: IntervalTerms | None
+) -> dict[Metric, list[Interval]]:
+    """Intervals with some missing attempts passed and some failed, where they reach further."""
+    from passhat.stats.estimate.intervals.interval_methods import intervals_between
+
+    groups: dict[int, tuple[FilledOutcomes, list[Metric]]] = {}
+    for metric in dict.fromkeys(metrics) if asked is not None else ():
+        view = views.of(metric)
+        groups.setdefault(id(view), (view, []))[1].append(metric)
+    found: dict[Metric, list[Interval]] = {}
+    for view, group in groups.values():
+        if asked is not None and view.outcomes.m is not None:
+            for metric, interval in intervals_between(view, group, asked):
+                found.setdefault(metric, []).append(interval)
+    return found
+
+
 def _bound(
     metric: Metric, points: Mapping[Metric, float], intervals: Mapping[Metric, Interval]
 ) -> _Bounded:
-    interval, largest = intervals.get(metric), None
+    interval, mean_ends = intervals.get(metric), None
     if isinstance(metric, Delta):
         mean = intervals.get(PassHat(1))
-        ends = (points[PassHat(1)],) * 2 if mean is None else (mean.low, mean.high)
-        largest = round(metric.largest(*ends), _POWER_DIGITS)
-        # The interval is computed from both means together, the bound from one of them.
-        largest = largest if interval is None else max(largest, interval.high)
+        mean_ends = (points[PassHat(1)],) * 2 if mean is None else (mean.low, mean.high)
     if interval is None:
-        return _Bounded(points[metric], largest=largest)
-    return _Bounded(points[metric], interval.low, interval.high, interval.method, largest)
+        return _Bounded(points[metric], mean=mean_ends)
+    return _Bounded(points[metric], interval.low, interval.high, interval.method, mean_ends)
 
 
 def _as_estimate(
@@ -336,20 +361,25 @@ def _as_estimate(
     view: FilledOutcomes,
     made: _Bounded,
     if_passed: _Bounded | None,
+    between: Sequence[Interval],
     terms: Terms,
     *,
     dropped: int,
 ) -> Estimate:
-    """Join both ways to fill in: the interval reaches to the outer ends of the two."""
+    """Join all ways to fill in: the interval reaches to the outer ends."""
     both = [bounds for bounds in (made, if_passed) if bounds is not None]
     lows = [bounds.low for bounds in both if bounds.low is not None]
     highs = [bounds.high for bounds in both if bounds.high is not None]
-    largest = [bounds.largest for bounds in both if bounds.largest is not None]
+    if lows:
+        lows += [interval.low for interval in between]
+        highs += [interval.high for interval in between]
+    value_range = None if if_passed is None else _range_of(metric, view, made, if_passed)
     notes = []
     if dropped:
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
-    if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
-        notes.append("delta^k may lie outside both ends when only some missing attempts passed")
+    if isinstance(metric, Delta) and value_range is not None:
+        least, largest = map(number, value_range)
+        notes.append(f"{metric} is between {least} and {largest} as missing attempts come out")
     if isinstance(metric, ScoreMetric) and view.outcomes.scores_are_verdicts:
         notes.append(f"no attempt has a score besides its verdict: it is {metric.verdict_metric}")
     notes += gap_notes(view.outcomes, metric)
@@ -372,10 +402,34 @@ def _as_estimate(
         interval_method=made.how,
         tasks=len(view.outcomes),
         attempts=view.attempts,
-        bounds=None if not largest else (0.0, max(largest)),
+        bounds=_bounds_of_truth(metric, both, highs),
+        value_range=value_range,
         notes=tuple(notes),
         missing_policy=str(terms.missing),
     )
+
+
+def _range_of(
+    metric: Metric, view: FilledOutcomes, failed: _Bounded, passed: _Bounded
+) -> tuple[float, float] | None:
+    """The least and the largest value over all ways to fill in missing attempts, if they differ."""
+    low, high = sorted((failed.value, passed.value))
+    if isinstance(metric, Delta) and view.outcomes.m is not None and metric.k > 1:
+        n_and_c = view.outcomes.counts(Completion.AS_FAILED)
+        ends = metric.range_of_fillings(*n_and_c, view.outcomes.m)
+        low, high = (round(end, _POWER_DIGITS) for end in ends)
+    return (low, high) if low < high else None
+
+
+def _bounds_of_truth(
+    metric: Metric, both: Sequence[_Bounded], highs: Sequence[float]
+) -> tuple[float, float] | None:
+    """0 and the largest delta^k for any mean that missing attempts and chance leave possible."""
+    means = [end for bounds in both for end in bounds.mean or ()]
+    if not isinstance(metric, Delta) or not means:
+        return None
+    # The interval is computed from both means together, the bound from one of them.
+    return 0.0, max([round(metric.largest(min(means), max(means)), _POWER_DIGITS), *highs])
 
 
 _POWER_DIGITS = 12  # the last bits of a power depend on the processor

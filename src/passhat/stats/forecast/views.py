@@ -58,11 +58,11 @@ def countable(word: str | Metric) -> CountMetric:
 
 
 def cells_for(outcomes: Outcomes, policy: MissingPolicy) -> list[Histogram]:
-    """The histograms that a missing policy needs, that with failures first."""
-    completions = [policy.completion]
+    """The histograms that a missing policy needs: with failures first, then with passes."""
+    histograms = [outcomes.histogram(policy.completion)]
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
-        completions.append(Completion.AS_PASSED)
-    return [_drop_empty(outcomes.histogram(completion)) for completion in completions]
+        histograms += [outcomes.histogram(Completion.AS_PASSED), *outcomes.histograms_between()]
+    return [_drop_empty(cells) for cells in histograms]
 
 
 def _drop_empty(cells: Histogram) -> Histogram:

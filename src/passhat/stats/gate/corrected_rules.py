@@ -46,8 +46,9 @@ def judge_corrected(rule: MetricRule | LiftRule, case: Case) -> RuleResult:
         tasks=value.tasks,
         attempts=value.attempts,
         advice=_ADVICE if verdict is GateVerdict.NOT_SETTLED else None,
+        value_range=value.value_range,
         notes=(
-            f"by the judge alone {metric} is {number(found.judged.value)}",
+            f"by the judge alone {metric} is {found.judged.value_text()}",
             *value.notes,
             *missing_notes(run, terms.missing),
         ),

@@ -79,9 +79,9 @@ class MetricRule(LimitRule):
         else:
             verdict = verdict_of(self, low, high)
             if verdict is GateVerdict.NOT_SETTLED:
-                values = value.value, bounds.value_if_passed
                 sides = Sides((run.outcomes,))
-                advice = advise(self, case.absent, sides, values, (low, high), terms.about())
+                values, ends = bounds.value_ends, (low, high)
+                advice = advise(self, case.absent, sides, values, ends, terms.about())
         return RuleResult(
             rule=self,
             verdict=verdict,
@@ -95,15 +95,8 @@ class MetricRule(LimitRule):
             attempts=value.attempts,
             advice=advice,
             notes=(*value.notes, *missing_notes(run, terms.missing)),
-            value_range=_sort_values(value.value, value.value_if_passed),
+            value_range=value.value_range,
         )
-
-
-def _sort_values(value: float, value_if_passed: float | None) -> tuple[float, float] | None:
-    """The least and the largest value that missing attempts leave possible."""
-    if value_if_passed is None or value_if_passed == value:
-        return None
-    return min(value, value_if_passed), max(value, value_if_passed)
 
 
 def _supports(run: Run, metric: Metric, terms: Terms) -> bool:
@@ -143,14 +136,17 @@ class LiftRule(LimitRule):
         tail = 1 - case.options.terms.level
         ends = lift_bounds(with_absent.pairing, metric, terms, population, tail)
         differences = comparison.pairing.differences(metric, terms.missing)
-        value = differences.lift
+        value, value_range = differences.lift, None
+        if differences.open:
+            value_range = mean_lift(differences.lowest), mean_lift(differences.highest)
         verdict = verdict_of(self, ends.low, ends.high)
         advice = None
         if verdict is GateVerdict.NOT_SETTLED:
             pairing = comparison.pairing
             sides = Sides((pairing.a, pairing.b), pairing.clusters)
             bounds = ends.low, ends.high
-            advice = advise(self, case.absent, sides, (value, None), bounds, population)
+            values = value_range or (value, value)
+            advice = advise(self, case.absent, sides, values, bounds, population)
         labels = comparison.pairing.clusters
         return RuleResult(
             rule=self,
@@ -168,9 +164,7 @@ class LiftRule(LimitRule):
                 *missing_notes(case.run, terms.missing, case.baseline(self)),
                 *(() if labels is None else TaskClusters(terms.cluster or "", labels).warnings()),
             ),
-            value_range=(mean_lift(differences.lowest), mean_lift(differences.highest))
-            if differences.open
-            else None,
+            value_range=value_range,
         )
 
 
@@ -199,15 +193,15 @@ def advise(
     rule: LimitRule,
     absent: Absent,
     sides: Sides,
-    values: tuple[float, float | None],
+    values: tuple[float, float],
     bounds: tuple[float, float],
     population: Population = Population.NEW_TASKS,
 ) -> Advice | None:
     """The step that may settle the rule: finish the run, judge it, or a larger one.
 
-    ``values`` are those with missing attempts failed and, where any is missing, passed.
+    ``values`` are the least and the largest that missing attempts leave possible.
     """
-    value, value_if_passed = values
+    least, largest = values
     if absent:
         tasks_text = f" and {counted(absent.tasks, 'task')}" if absent.tasks else ""
         return Advice(
@@ -216,17 +210,19 @@ def advise(
             f"{'is' if absent.attempts == 1 else 'are'} absent, and the bounds count them both "
             "ways",
         )
-    outcomes = absent.outcomes
     low, high = bounds
-    best = value if value_if_passed is None else value_if_passed
-    if rule.sign.holds(value, rule.limit) != rule.sign.holds(best, rule.limit):
-        missing = counted(outcomes.total_missing, "missing attempt")
+    nearest = min(values, key=lambda value: abs(value - rule.limit))
+    is_on_limit = abs(nearest - rule.limit) < _ON_THE_LIMIT
+    if least < largest and (
+        is_on_limit or rule.sign.holds(least, rule.limit) != rule.sign.holds(largest, rule.limit)
+    ):
+        total = sum(outcomes.total_missing for outcomes in sides.outcomes)
         return Advice(
             "verdicts",
-            f"the {missing} decide: it reads {value:.3f} if they failed, {best:.3f} if they passed",
+            f"the {counted(total, 'missing attempt')} decide: it reads between {least:.3f} and "
+            f"{largest:.3f} as they come out",
         )
-    nearest = value if abs(value - rule.limit) < abs(best - rule.limit) else best
-    if abs(nearest - rule.limit) < _ON_THE_LIMIT:
+    if is_on_limit:
         return Advice(
             "limit", "the value lies on the limit, so no affordable number of tasks will settle it"
         )

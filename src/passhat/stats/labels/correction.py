@@ -175,14 +175,19 @@ def correct(
     first = parts[0]
     is_range = len(parts) > 1 or judged.value_if_passed is not None
     low, high = min(part.low for part in parts), max(part.high for part in parts)
+    least, largest = min(part.value for part in parts), max(part.value for part in parts)
+    if isinstance(parsed, Delta) and len(parts) > 1 and parsed.k > 1:
+        (least, largest), (low, high) = _bound_delta(outcomes, labels, parsed, terms, kind)
+        least, largest = min(least, first.value), max(largest, first.value)
     low, high = round_outward(low, high, parsed.lowest, parsed.highest)
     return Corrected(
         replace(
             judged,
             value=first.value,
             value_if_passed=parts[-1].value if is_range else None,
-            low=min(low, *(part.value for part in parts)),
-            high=max(high, *(part.value for part in parts)),
+            value_range=(least, largest) if least < largest else None,
+            low=min(low, least),
+            high=max(high, largest),
             level=terms.level,
             estimator=first.estimator,
             interval_method=first.method,
@@ -197,6 +202,35 @@ def correct(
         first.errors,
         first.skipped,
     )
+
+
+def _bound_delta(
+    outcomes: Outcomes, labels: LabelCounts, metric: Delta, terms: Terms, kind: Correction
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The range of delta^k and its ends, for every way to read what is missing.
+
+    From those of pass^k and pass^1, each with half of the error: with some missing attempts passed
+    and some failed delta^k may be outside of what all of them give.
+    """
+    halved = replace(terms, level=(1 + terms.level) / 2)
+    power, mean = (
+        correct(outcomes, labels, part, halved, correction=kind).estimate for part in metric.parts
+    )
+    ends = [
+        ((power.low or 0.0, power.high or 1.0), (mean.low or 0.0, mean.high or 1.0)),
+        (power.value_ends, mean.value_ends),
+    ]
+    interval, values = (
+        (
+            max(low - high_mean**metric.k, 0.0),
+            # pass^k is at most the mean, and delta^k at the mean with the largest such gap.
+            max(metric.largest(low_mean, max(min(high_mean, high), low_mean)), 0.0)
+            if high >= low_mean
+            else max(high - low_mean**metric.k, 0.0),
+        )
+        for (low, high), (low_mean, high_mean) in ends
+    )
+    return values, interval
 
 
 @dataclass(frozen=True, slots=True)

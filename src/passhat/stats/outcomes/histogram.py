@@ -13,8 +13,10 @@ import numpy as np
 from passhat._serialize import Plain
 from passhat.stats.arrays import IntArray
 
-__all__ = ["Histogram", "cells_of"]
+__all__ = ["Histogram", "cells_of", "fillings_between"]
 
+_FEW_TASKS = 30
+"""Up to here the filling of a single task moves an interval by half a point or more."""
 _DENSE_CELLS = 4_000_000
 """Up to here counting into a dense table beats sorting, at 32 MB for the table."""
 
@@ -57,6 +59,31 @@ def cells_of(n: IntArray, c: IntArray) -> Histogram:
     counts = np.bincount((n - low) * width + c)
     cells = np.flatnonzero(counts)
     return Histogram(cells // width + low, cells % width, counts[cells])
+
+
+def fillings_between(n: IntArray, c: IntArray, missing: IntArray) -> list[Histogram]:
+    """Ways to fill in missing attempts between all failed and all passed.
+
+    Methods that use likelihoods have ends that are not monotone in the passes: a task with 1 pass
+    of 2 makes low rates of the others more likely than one with none. Near the two extremes, with
+    one attempt at all tasks or at one filled in the other way, they reach furthest out; with half
+    of the tasks filled in, tasks are the least alike.
+    """
+    order = np.lexsort((missing, c, n))  # the order of tasks leaves no trace
+    n, c, missing = n[order], c[order], missing[order]
+    places = np.flatnonzero(missing)
+    half, ways = np.zeros_like(missing), [np.minimum(missing, 1), np.maximum(missing - 1, 0)]
+    half[places[::2]] = missing[places[::2]]
+    ways.append(half)
+    if len(n) <= _FEW_TASKS:
+        for place in {places[c[places].argmax()], places[c[places].argmin()]}:
+            single = np.zeros_like(missing)
+            single[place] = 1
+            ways += [single, missing - single]
+    between = {tuple(way.tolist()): way for way in ways}
+    for extreme in (np.zeros_like(missing), missing):
+        between.pop(tuple(extreme.tolist()), None)
+    return [cells_of(n, c + way) for way in between.values()]
 
 
 def _is_dense(low: int, high: int, width: int, tasks: int) -> bool:

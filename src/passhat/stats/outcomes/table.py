@@ -18,7 +18,7 @@ from passhat.stats.outcomes.attempts import Attempt
 from passhat.stats.outcomes.cells import RowError
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
-from passhat.stats.outcomes.histogram import Histogram, cells_of
+from passhat.stats.outcomes.histogram import Histogram, cells_of, fillings_between
 from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import REWARD_TOLERANCE, Unscored, check_threshold
@@ -322,6 +322,12 @@ class Outcomes(Plain):
         if self._cells is not None and (self.m is None or completion is Completion.DROPPED):
             return self._cells
         return cells_of(*self.counts(completion))
+
+    def histograms_between(self) -> list[Histogram]:
+        """Histograms between those with missing attempts failed and passed, where ends may lie."""
+        if self.m is None:
+            return []
+        return fillings_between(*self.counts(Completion.AS_FAILED), self.m)
 
     @property
     def scores_are_verdicts(self) -> bool:

@@ -12,6 +12,7 @@ from passhat.stats.digits import STEP, round_outward
 from passhat.stats.estimate.intervals.new_tasks import Intervals, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import (
     SEED,
+    bound_delta,
     gaffke_delta,
     gaffke_delta_clusters,
 )
@@ -26,9 +27,10 @@ from passhat.stats.estimate.metrics import (
     ScoreMetric,
 )
 from passhat.stats.estimate.task_values import FilledOutcomes
+from passhat.stats.outcomes import Completion
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["Interval", "IntervalTerms", "intervals_of"]
+__all__ = ["Interval", "IntervalTerms", "intervals_between", "intervals_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,45 @@ def intervals_of(
     else:
         raw = _for_new_tasks(view, list(points), asked)
     return {metric: _holding(metric, points[metric], interval) for metric, interval in raw}
+
+
+def intervals_between(
+    view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms
+) -> Iterator[tuple[Metric, Interval]]:
+    """Further intervals for missing attempts of which some passed and some failed.
+
+    About new tasks they matter to delta^k alone: the ends of means are monotone in the passes.
+    """
+    outcomes = view.outcomes
+    if asked.terms.about() is Population.THESE_TASKS:
+        n = int(view.histogram.n.max())
+        twins = {
+            metric: metric if isinstance(metric, Delta) else metric.as_count_metric(n)
+            for metric in metrics
+            if metric.k > 1 and not isinstance(metric, ScoreMetric)
+        }
+        for cells in outcomes.histograms_between() if twins else ():
+            tasks = TheseTasks(cells, asked.terms)
+            for metric, twin in twins.items():
+                ends = None if twin is None else tasks.interval(twin)
+                if ends is not None:
+                    ends = round_outward(*ends, metric.lowest, metric.highest)
+                    yield metric, Interval(*ends, tasks.method(metric))
+        return
+    n_and_c = outcomes.counts(Completion.AS_FAILED)
+    for metric in metrics:
+        if isinstance(metric, Delta) and metric.k > 1 and len(outcomes) > 1:
+            clusters = None
+            if asked.terms.cluster is not None:
+                clusters = np.array(outcomes.label(asked.terms.cluster))
+            ends = bound_delta(
+                np.stack([*n_and_c, outcomes.missing]),
+                metric.k,
+                clusters=clusters,
+                level=asked.terms.level,
+                seed=SEED if asked.rng is None else asked.rng,
+            )
+            yield metric, Interval(*round_outward(*ends, 0.0, metric.highest), _JOINT)
 
 
 _MATERIAL = 1e-3  # an end moved by less than this share of the width is not worth a note

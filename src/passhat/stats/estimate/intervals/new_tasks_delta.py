@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincinv
 
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.intervals.new_tasks import (
     UNSEEN,
     Intervals,
@@ -24,6 +24,7 @@ from passhat.stats.estimate.intervals.new_tasks import (
     scale_values,
     tail_probability,
 )
+from passhat.stats.estimate.metrics.delta import Tangents
 
 MOST_DRAWS, FEWEST_DRAWS = 20_000, 5_000
 """Standard error of an end at 20 tasks, k = 8: about .002 in a width of .3, and less beyond."""
@@ -118,6 +119,50 @@ def gaffke_delta_clusters(
     return _ends(weights_of_clusters, ks, level, sides, unseen, draws, seed)
 
 
+def bound_delta(
+    cells: IntArray,
+    k: int,
+    *,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+    unseen: float = UNSEEN,
+    seed: int | np.random.Generator = SEED,
+) -> tuple[float, float]:
+    """Ends that reach as far as those of `gaffke_delta` for any filling of missing attempts.
+
+    In every draw each task is filled in where it hurts most, so that the ends may reach a little
+    further than those of the worst single filling.
+
+    Parameters
+    ----------
+    cells
+        Attempts, passes and missing attempts of every task, (3, T).
+    clusters
+        The cluster label of each task, (T,).
+    k, level, unseen, seed
+        As in `gaffke_delta`.
+    """
+    tangents = Tangents.of(k)
+    kinds, place, tasks = np.unique(cells, axis=1, return_inverse=True, return_counts=True)
+    numbers = np.vstack(tangents.values(kinds))
+    given = _Weighed(numbers, tasks.astype(np.float64), np.ones(len(tasks)), 1.0)
+    if clusters is not None:
+        # They lie between -k and 1, and are grouped as shares.
+        groups = group_by_cluster((numbers[:, place.ravel()] + k) / (k + 1), clusters)
+        means = (k + 1) * groups.means - k
+        given = _Weighed(means, np.ones(groups.sizes.size), groups.sizes, groups.typical)
+    draws = _draws_for(given)
+    share, samples = _joint_draws(given, unseen, draws, np.random.default_rng(seed))
+    lows, highs = np.split(samples + np.tile(tangents.offsets, 2), 2, axis=1)
+    # The unseen task at a corner of its triangle, as in `_ends`.
+    corners = np.minimum(-tangents.slopes * (k - 1) / k, 1 - tangents.slopes)
+    lows = (lows + share * corners).min(axis=1) - tangents.gap
+    highs = (highs + share * np.maximum(1 - tangents.slopes, 0.0)).min(axis=1)
+    tail, top = tail_probability(level, "two"), (k - 1) * k ** (-k / (k - 1))
+    low, high = float(np.quantile(lows, tail)), float(np.quantile(highs, 1 - tail))
+    return min(max(low, 0.0), top), min(max(high, 0.0), top)
+
+
 def _rows(powers: ArrayLike, rates: ArrayLike, ks: Sequence[int]) -> FloatArray:
     """pass^1 above pass^k for each k, checked."""
     rows = np.vstack([np.asarray(rates, dtype=np.float64), np.atleast_2d(powers)])
@@ -150,11 +195,7 @@ def _ends(
     tasks = given.shapes * given.sizes
     means = given.means @ tasks / tasks.sum()
     points = means[1:] - means[0] ** k
-    if draws is None:
-        independent = given.shapes.sum()
-        draws = int(np.clip(20 * MOST_DRAWS / independent, FEWEST_DRAWS, MOST_DRAWS))
-        # Thousands of cells mean thousands of tasks, whose ends hardly vary between draws.
-        draws = min(draws, max(1_000, _MOST_WEIGHTS // given.shapes.size))
+    draws = _draws_for(given) if draws is None else draws
     share, samples = _joint_draws(given, unseen, draws, np.random.default_rng(seed))
     power, rate = samples[:, 1:], samples[:, :1]  # already multiplied by (1 - share)
     tail = tail_probability(level, sides)
@@ -171,6 +212,12 @@ def _ends(
     lows = np.zeros_like(top) if sides == "upper" else np.clip(lows, 0.0, top)
     highs = top if sides == "lower" else np.clip(highs, 0.0, top)
     return containing(points, lows, highs)
+
+
+def _draws_for(given: _Weighed) -> int:
+    """Fewer draws for more tasks: their ends hardly vary between draws."""
+    draws = int(np.clip(20 * MOST_DRAWS / given.shapes.sum(), FEWEST_DRAWS, MOST_DRAWS))
+    return min(draws, max(1_000, _MOST_WEIGHTS // given.shapes.size))
 
 
 def _joint_draws(
