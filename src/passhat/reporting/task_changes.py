@@ -112,6 +112,7 @@ class PairedCells:
     only_b: float
     neither: float
     counted: bool
+    partial: bool = False  # attempts without a verdict are left out
 
     def text(self, a: str, b: str) -> str:
         """The four cells in a line."""
@@ -119,7 +120,8 @@ class PairedCells:
         shares = (self.both, self.only_b, self.only_a, self.neither)
         values = [f"{value:.0f}" for value in shares] if self.counted else whole_percents(shares)
         cells = (f"{name} {value}" for name, value in zip(names, values, strict=True))
-        return f"{'Tasks' if self.counted else 'Attempts'}: {', '.join(cells)}"
+        which = " with a verdict" if self.partial else ""
+        return f"{'Tasks' if self.counted else 'Attempts'}{which}: {', '.join(cells)}"
 
 
 def whole_percents(shares: Sequence[float]) -> list[str]:
@@ -166,4 +168,5 @@ def pair_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
         float(((1 - rate_a) * rate_b).sum()) / scale,
         float(((1 - rate_a) * (1 - rate_b)).sum()) / scale,
         single,
+        a.m is not None or b.m is not None,
     )
