@@ -141,6 +141,13 @@ def test_cells_count_single_attempts_and_share_more() -> None:
 LONG = "python:" + "a_rather_long_module_name." * 3 + "agent"
 
 
+def test_cells_of_attempts_with_a_verdict_say_so() -> None:
+    lossy = Outcomes.from_counts(2, [1, 2], missing=[1, 0])
+    cells = pair_cells(lossy, Outcomes.from_counts(4, [2, 0]))
+    assert cells is not None
+    assert cells.text("a", "b").startswith("Attempts with a verdict: both pass ")
+
+
 @example(tasks=2, n=8, missing=True, seed=7)
 @settings(max_examples=max_examples(8))
 @given(
@@ -149,13 +156,6 @@ LONG = "python:" + "a_rather_long_module_name." * 3 + "agent"
     missing=st.booleans(),
     seed=st.integers(0, 2**16),
 )
-def test_cells_of_attempts_with_a_verdict_say_so() -> None:
-    lossy = Outcomes.from_counts(2, [1, 2], missing=[1, 0])
-    cells = pair_cells(lossy, Outcomes.from_counts(4, [2, 0]))
-    assert cells is not None
-    assert cells.text("a", "b").startswith("Attempts with a verdict: both pass ")
-
-
 def test_every_short_form_fits_one_screen(tasks: int, n: int, missing: bool, seed: int) -> None:
     counts = [(seed * (i + 3) + i * i) % (n + 1) for i in range(tasks)]
     lost = [(seed + i) % 2 for i in range(tasks)] if missing else []
