@@ -193,6 +193,34 @@ def _helm(rows: list[Attempt]) -> object:
     ]
 
 
+def _helm_folder(rows: list[Attempt], seed: random.Random, folder: Path) -> None:
+    """A run folder: the statistics, beside files about the run that hold no attempts."""
+    share = sum(bool(verdict) for *_, verdict in rows) / len(rows)
+    metric = {"name": "exact_match", "split": "test"}
+    files = {
+        "per_instance_stats.json": _helm(seed.sample(rows, len(rows))),
+        "run_spec.json": {"name": "quiz:x=1", "adapter_spec": {"model": "m", "temperature": 0.5}},
+        "stats.json": [{"name": metric, "count": 1, "mean": share}],
+        "scenario.json": {"name": "quiz", "tags": ["x"]},
+        "scenario_state.json": {
+            "adapter_spec": {"model": "m"},
+            "request_states": [
+                {"instance": {"id": task, "split": "test"}, "result": {"success": True}}
+                for task, _, _ in rows
+            ],
+        },
+        "instances.json": [{"id": task, "input": {"text": "?"}} for task, _, _ in rows],
+        "display_predictions.json": [
+            {"instance_id": task, "predicted_text": "x", "stats": {"exact_match": 0.0}}
+            for task, _, _ in rows
+        ],
+    }
+    for name in seed.sample([*files], len(files)):
+        path = folder / "quiz,model=m" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(_encode(files[name], seed, seed.choice(["", " ", "\n"])))
+
+
 def _phoenix(rows: list[Attempt]) -> object:
     return [
         {
@@ -457,6 +485,7 @@ WITHOUT_MISSING: dict[str, Form] = {
         }
     ),
     "helm": _document(_helm),
+    "helm folder": _helm_folder,
     "deepeval": _document(
         lambda rows: {"testCases": _row("input order", success=bool, metricsData=[])(rows)}
     ),

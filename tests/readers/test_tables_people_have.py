@@ -63,6 +63,14 @@ READ: dict[str, tuple[str, Runs]] = {
         "attempt 2: PASSED (1s)\n",
         ONE,
     ),
+    "pairs behind a verdict": (
+        "PASS a run=0 dur=3s\nFAIL a run=1 dur=3s\nPASS b run=0 dur=3s\nPASS b run=1 dur=3s\n",
+        ONE,
+    ),
+    "tasks in numbered runs": (
+        json.dumps({"run_1": {"a": "pass", "b": "pass"}, "run_2": {"a": "fail", "b": "pass"}}),
+        ONE,
+    ),
     "pairs in lines": (
         "time=12:00 task=a trial=1 passed=true\ntime=12:01 task=a trial=2 passed=false\nbye\n"
         "time=12:02 task=b trial=1 passed=true\ntime=12:03 task=b trial=2 passed=true\n",
@@ -378,6 +386,7 @@ PRINTED: dict[str, tuple[str, Runs]] = {
         "task,attempt,error\na,1,\na,2,gave up\nb,1,\nb,2,\n",
         ONE,
     ),
+    "colors": ("Use case,Run,Status\na,#1,green\na,#2,red\nb,#1,green\nb,#2,green\n", ONE),
     "exit codes": ("cmd_id,repeat,rc\na,1,0\na,2,137\nb,1,0\nb,2,0\n", ONE),
     "ids by verdict and run": (
         json.dumps(
@@ -586,6 +595,18 @@ def test_a_folder_of_a_document_per_attempt_is_read(tmp_path: Path) -> None:
         flat, {f"{t}-run{i}.json": {"resolved": ok, "log": [1]} for (t, i), ok in rows.items()}
     )
     assert _runs(flat) == ONE
+
+
+def test_documents_of_one_attempt_each_are_one_run(tmp_path: Path) -> None:
+    rows = {("a", 1): True, ("a", 2): False, ("b", 1): True, ("b", 2): True}
+    _write_documents(
+        tmp_path,
+        {
+            f"run_{i}/{t}/result.json": {"task": t, "status": "passed" if ok else "failed"}
+            for (t, i), ok in rows.items()
+        },
+    )
+    assert _runs(tmp_path) == ONE
 
 
 def test_folders_of_documents_that_may_be_models_are_refused_with_a_pattern(

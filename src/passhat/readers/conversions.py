@@ -27,7 +27,7 @@ from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.zip_members import NO_HEADER, name_without_header
 from passhat.stats.outcomes import Run
-from passhat.stats.outcomes.columns import SLICE_PREFIX
+from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.rewards import RewardWords
 from passhat.store.schema import APPLICATION_ID
 
@@ -366,7 +366,8 @@ _TEST_LINES = tuple(
         r"test (?P<task>\S+) \.\.\. (?P<verdict>ok|FAILED|ignored)",  # cargo test
         r"\s*(?P<verdict>[✓✔✅✗✘✖✕❌×])\ufe0f?\s+(?P<task>.+?)(?:\s+\([\d.]+\s*m?s\))?",
         r"\s*[-*+]\s+\[(?P<verdict>[ xX])\]\s+(?P<task>.+?)",  # a check list
-        r"\[?(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)\]?:?\s+(?P<task>.+?)",
+        r"\[?(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)\]?:?\s+(?P<task>.+?)"
+        r"(?:\s+(?:run|trial|attempt|try|rep|seed)[\s#=:]*(?P<trial>\d+))?(?:\s+[\w.]+=\S+)*",
         r"(?P<task>[^:|,;]+?)\s*(?:\.{2,}|:|->|=>|\s-)\s*(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)",
         rf"(?:{_STAMP}\s*)?(?P<task>[^\s:|,;=]+)\s+[(\[]?(?i:attempt|trial|run|try|rep|seed|sample)"
         r"[\s#=:]*(?P<trial>\w+)[)\]]?\s*(?:\.{2,}|:|->|=>|-|=|\s)\s*(?i:result\s*[:=]\s*|status\s*[:=]"
@@ -439,7 +440,8 @@ def _from_test_log(source: Source) -> Source | None:
             # TAP marks a test that was not run as "ok 3 # SKIP".
             is_skipped = re.search(r"#\s*(skip|todo)", match[0], re.IGNORECASE) is not None
             word = "skipped" if is_skipped else _VERDICT_WORDS.get(word, word)
-            trial = {"trial": match["trial"]} if "trial" in pattern.groupindex else {}
+            number_of = match.groupdict().get("trial")
+            trial = {} if number_of is None else {"trial": number_of}
             rows.append({"task": task or str(number), **trial, "status": word})
         return _as_lines(source, rows, "lines about tests are read: a task and its verdict each")
     return None
@@ -463,6 +465,8 @@ def _from_pairs(source: Source) -> Source | None:
     rows: list[dict[str, object]] = [
         {name: value.strip("\"'") for name, value in row} for row in pairs if len(row) > 1
     ]
+    if "success" not in ColumnMap.resolve(name for row in rows for name in row).meaning:
+        return None
     left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
     more = f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
     return _as_lines(source, rows, f"each line of name=value pairs is a row{more}")

@@ -13,7 +13,14 @@ from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.parsing import number_or_none, outline
-from passhat.readers.record_map import PREDICTION, RecordMap, is_code, likely_pass, suggest_rule
+from passhat.readers.record_map import (
+    PREDICTION,
+    RecordMap,
+    is_code,
+    likely_pass,
+    map_option,
+    suggest_rule,
+)
 from passhat.readers.records import RecordFile, content_kind, elements, plain_log
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import (
@@ -239,12 +246,6 @@ def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: R
         f"Say which column is which: {map_option(pairs)} ; if several columns hold an attempt "
         "each: --trials PATTERN, as in 'run_*'"
     )
-
-
-def map_option(pairs: str) -> str:
-    """The option that states fields, in quotes where a shell needs them."""
-    is_plain = re.fullmatch(r"[\w@%+=:,./~^-]+", pairs) is not None
-    return f"--map {pairs if is_plain else shlex.quote(pairs)}"
 
 
 def _suggest_reasons(columns: ColumnMap, chunk: Chunk, verdicts: Sequence[str]) -> str:

@@ -54,7 +54,7 @@ _PARTS = re.compile(
 )
 """Lists of parts of an attempt by other names."""
 _TRIAL_KEY = re.compile(r"(?:(?:run|trial|attempt|seed|sample|rep|try|epoch)[\s_#-]*)?\d+", re.I)
-_NAMED_TRIAL = re.compile(r"(?:trial|attempt|seed|rep|repeat|try|epoch)[\s_#-]*\d+", re.I)
+_NAMED_TRIAL = re.compile(r"(?:run|trial|attempt|seed|rep|repeat|try|epoch)[\s_#-]*\d+", re.I)
 
 
 @dataclass(frozen=True, slots=True)

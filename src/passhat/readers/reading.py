@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +17,6 @@ from passhat.errors import (
     NoRows,
     PasshatError,
     ReadError,
-    UnknownFormat,
-    shorten,
 )
 from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_readers
 from passhat.readers.conversions import (
@@ -32,7 +29,7 @@ from passhat.readers.conversions import (
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.nested_records import gather_documents
 from passhat.readers.records import content_kind
-from passhat.readers.sources import Source, expand, files_inside
+from passhat.readers.sources import Source, expand, files_inside, unknown_file
 from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.rewards import check_threshold
@@ -412,7 +409,9 @@ class _Collected:
                     errors.append(error)
                     refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
         read = _leave_out_analysis(read, skipped)
-        table = gather_documents(folder, others) if not read and not errors else None
+        others += [file.source for file in read if _is_attempt(file)]
+        is_whole = len(read) <= len(others) and all(map(_is_attempt, read)) and not errors
+        table = gather_documents(folder, others) if is_whole else None
         if table is not None:
             self.read.append(_ReadSource(folder, self._table, self._read_one(table).runs))
             return
@@ -471,7 +470,14 @@ class _Collected:
             return _ReadSource(source, reader, tuple(reader.read(source, self._options)))
         if not source.head:
             raise NoRows("the file is empty.", source=source.name)
-        raise _unknown(source)
+        raise unknown_file(source)
+
+
+def _is_attempt(file: _ReadSource) -> bool:
+    """Whether a document holds one attempt, and does not say whose."""
+    (run, *others) = file.runs
+    is_single = not others and run.outcomes.attempts == 1 and run.agent_guessed
+    return is_single and file.reader.general and content_kind(file.source) == "JSON"
 
 
 def _with_notes(run: Run, reading: tuple[str, ...], decisions: tuple[str, ...]) -> Run:
@@ -505,40 +511,6 @@ def _is_text_table(file: _ReadSource) -> bool:
 
 
 _TABLE_ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".md")
-
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def _unknown(source: Source) -> UnknownFormat:
-    """The error for a file that no reader accepts: its likely kind, and a remedy."""
-    if source.head.startswith(_UTF16):
-        return UnknownFormat(
-            "is UTF-16 text; tables and logs are read as UTF-8.",
-            source=source.name,
-            hint="Save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 FILE > NEW",
-        )
-    try:
-        source.head[:-4].decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A head is cut after some bytes, which may be in the middle of a character.
-        if error.start < len(source.head) - 8 and b"\x00" not in source.head:
-            return UnknownFormat(
-                "is text, but not UTF-8.",
-                source=source.name,
-                hint="Save it as UTF-8, or: iconv -f LATIN1 -t UTF-8 FILE > NEW",
-            )
-    control = sum(byte < 9 or 13 < byte < 32 for byte in source.head)
-    if control > len(source.head) // 20:
-        what = "is a binary file of a format that passhat does not know."
-    else:
-        first = source.head.decode("utf-8", "replace").splitlines()[0]
-        what = f"is text of a format that passhat does not know; it begins {shorten(first)}."
-    return UnknownFormat(
-        what,
-        source=source.name,
-        hint="docs/logs.md lists the formats; any table, JSON or XML can be read by stating its "
-        "fields: --map task=FIELD,success=FIELD",
-    )
 
 
 def _file_of(name: str) -> str:

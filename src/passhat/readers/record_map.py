@@ -7,6 +7,7 @@ A mapping is a small TOML file. passhat ships one for each format that needs no 
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ __all__ = [
     "compile_path",
     "is_code",
     "likely_pass",
+    "map_option",
     "parse_rule",
     "parse_stated_metric",
     "scorer_names",
@@ -564,3 +566,9 @@ def _is_pass(word: str) -> bool:
         return REWARD_WORDS[word] == 1
     except ValueError:
         return False
+
+
+def map_option(pairs: str) -> str:
+    """The option that states fields, in quotes where a shell needs them."""
+    is_plain = re.fullmatch(r"[\w@%+=:,./~^-]+", pairs) is not None
+    return f"--map {pairs if is_plain else shlex.quote(pairs)}"

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
-from passhat.readers.record_map import likely_pass
+from passhat.readers.record_map import likely_pass, map_option
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
     FRACTION,
@@ -189,7 +189,7 @@ def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object
     passes = [text for text, reward in rewards.items() if reward == 1] or others
     word = likely_pass(passes)
     name = columns.meaning.get("task", "")
-    task = "" if fold_name(name) in ALIASES["task"] else f" --map task={name}"
+    task = "" if fold_name(name) in ALIASES["task"] else f" {map_option(f'task={name}')}"
     raise InvalidValue(
         f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
         hint=f"If {word!r} is the only pass: --pass '{success} == {word}'{task}",
@@ -513,7 +513,7 @@ def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) ->
     numbers = [(p, n) for p, n in pairs if p is not None and n is not None]
     whole = sum(p >= n for p, n in numbers)
     name = columns.meaning["task"]
-    task = "" if fold_name(name) in ALIASES["task"] else f" --map task={name}"
+    task = "" if fold_name(name) in ALIASES["task"] else f" {map_option(f'task={name}')}"
     raise ReadError(
         f"{passes!r} and {total!r} may count the tests of one answer, since {answer!r} holds one "
         f"per row ({counted(whole, 'row')} of {len(numbers):,} passed all), or attempts "

@@ -25,7 +25,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from passhat.errors import InvalidValue, ReadError
+from passhat.errors import InvalidValue, ReadError, UnknownFormat, shorten
 from passhat.readers.parsing import Outline, outline
 from passhat.readers.platforms import download, platform_of
 from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
@@ -43,6 +43,7 @@ __all__ = [
     "files_inside",
     "limit_unpacked",
     "make_folder",
+    "unknown_file",
 ]
 
 EXAMPLE_PREFIX = "example:"
@@ -469,3 +470,38 @@ def _save_standard_input() -> Path:
     with file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def unknown_file(source: Source) -> UnknownFormat:
+    """The error for a file that no reader accepts: its likely kind, and a remedy."""
+    if source.head.startswith(_UTF16):
+        return UnknownFormat(
+            "is UTF-16 text; tables and logs are read as UTF-8.",
+            source=source.name,
+            hint="Save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+        )
+    try:
+        source.head[:-4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A head is cut after some bytes, which may be in the middle of a character.
+        if error.start < len(source.head) - 8 and b"\x00" not in source.head:
+            return UnknownFormat(
+                "is text, but not UTF-8.",
+                source=source.name,
+                hint="Save it as UTF-8, or: iconv -f LATIN1 -t UTF-8 FILE > NEW",
+            )
+    control = sum(byte < 9 or 13 < byte < 32 for byte in source.head)
+    if control > len(source.head) // 20:
+        what = "is a binary file of a format that passhat does not know."
+    else:
+        first = source.head.decode("utf-8", "replace").splitlines()[0]
+        what = f"is text of a format that passhat does not know; it begins {shorten(first)}."
+    return UnknownFormat(
+        what,
+        source=source.name,
+        hint="docs/logs.md lists the formats; any table, JSON or XML can be read by stating its "
+        "fields: --map task=FIELD,success=FIELD",
+    )

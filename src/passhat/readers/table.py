@@ -58,6 +58,7 @@ _MOST_SCORERS = 4
 _WEAK_TASKS = (
     *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
     *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
+    *("use_case", "usecase", "flow", "workflow"),
     *("sample", "nodeid", "q", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
     *("pregunta", "tâche", "tache", "domanda", "задача"),
     *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from passhat._display import some
@@ -252,6 +253,7 @@ class ColumnMap:
         return tuple(lines)
 
 
+@lru_cache(4096)
 def fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID`` and ``taskId``."""
     if len(name) > _LONGEST_NAME:
