@@ -75,7 +75,7 @@ def test_an_overview_of_one_task_has_intervals_for_its_own_attempts(
 ) -> None:
     table = write_table(tmp_path / "c.csv", {"A": ["1"] * 8, "B": ["0"] * 8}, 1)
     _, printed = run_main(capsys, "report", table)
-    assert "A 1 0 100% (64 to 100%)" in printed
+    assert "A 1 0 100% (63 to 100%)" in printed
     assert "95% intervals for fresh attempts at this task." in printed
 
 
