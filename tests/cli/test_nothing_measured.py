@@ -61,6 +61,19 @@ def test_a_gate_with_nothing_judged_prints_no_number(
     assert "0 to 100%" not in printed
 
 
+def test_a_page_of_a_run_with_costs_and_no_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"t{i},{trial},,0.5\n" for i in range(3) for trial in range(2))
+    table = tmp_path / "c.csv"
+    table.write_text(f"task,trial,success,cost\n{rows}", encoding="utf-8")
+    page = tmp_path / "c.html"
+    code, printed = run_main(capsys, "report", str(table), "-o", str(page))
+    assert code == 0
+    assert "No attempt has a verdict: all 6 are missing." in printed
+    assert "What an attempt takes" not in page.read_text(encoding="utf-8")
+
+
 def test_ranges_of_missing_attempts_are_in_the_table_of_a_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

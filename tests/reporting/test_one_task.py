@@ -57,6 +57,7 @@ def test_no_screen_of_one_task_speaks_of_new_tasks() -> None:
             html_report(report, HtmlOptions()),
         ]
         for page in pages:
+            assert "0 to 60%" in page
             assert "0 to 13%" in page
             assert "for new tasks" not in page
 

@@ -268,23 +268,17 @@ class _Panel:
         for row in _rows(part):
             x = self._at(part, "x", row) if "x" in channels else 0.0
             y = self._at(part, "y", row) if "y" in channels else 0.0
-            x2 = (
-                self._at(part, "x2", row)
-                if "x2" in channels
-                else x
-                if "x" in channels
-                else self.width
-            )
-            y2 = (
-                self._at(part, "y2", row)
-                if "y2" in channels
-                else y
-                if "y" in channels
-                else self.height
-            )
+            x2 = self._end(part, "x", row, x, self.width)
+            y2 = self._end(part, "y", row, y, self.height)
             color = _value(part, "color", row, look.get("color", _INK))
             line = f"M{_n(x)},{_n(y)}L{_n(x2)},{_n(y2)}"
             yield f'<path d="{line}"{_attributes(stroke=color)}{_style(look)}{_tip(part, row)}/>'
+
+    def _end(self, part: Spec, name: str, row: Row, start: float, length: float) -> float:
+        """Where a line ends along an axis: at its second end, where it began, or across."""
+        if f"{name}2" in part["encoding"]:
+            return self._at(part, f"{name}2", row)
+        return start if name in part["encoding"] else length
 
     def texts(self, part: Spec, look: Spec) -> Iterable[str]:
         """A text for every row."""

@@ -151,11 +151,12 @@ def _thick(labels: Sequence[str]) -> float:
 
 def distributions(runs: Sequence[RunReport]) -> Figure | None:
     """Seconds, steps, tokens and cost of attempts: middle half, nine tenths, and the median."""
-    labelled_runs = [
-        (label, run.details.measures)
+    measured = [  # attempts without a verdict are of neither kind
+        (label, [measure for measure in run.details.measures if measure.spread])
         for label, run in zip(labels_of(runs), runs, strict=True)
-        if run.details is not None and run.details.measures
-    ][:MOST_RUNS]
+        if run.details is not None
+    ]
+    labelled_runs = [(label, group) for label, group in measured if group][:MOST_RUNS]
     if not labelled_runs:
         return None
     names = list(dict.fromkeys(measure.name for _, group in labelled_runs for measure in group))
