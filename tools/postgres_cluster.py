@@ -109,6 +109,23 @@ class Cluster:
         first = int((self._data / "postmaster.pid").read_text().splitlines()[0])
         os.kill(first, signal.SIGKILL)
 
+    def make_standby(self) -> Cluster:
+        """A copy of this server in a folder of its own, not started, which follows this one."""
+        folder = Path(tempfile.mkdtemp(prefix="passhat-pg-"))
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres", "postgres")
+        standby = Cluster(folder, durable=self._durable)
+        source = f"host={self.folder} user={_USER}"
+        self._call(
+            *("pg_basebackup", "-d", source, "-D", str(standby._data)),
+            *("-R", "-X", "stream", "-c", "fast", *(() if self._durable else ("--no-sync",))),
+        )
+        return standby
+
+    def promote(self) -> None:
+        """A standby becomes a server that takes writes; returns when it does."""
+        self._call("pg_ctl", "-D", str(self._data), "-w", "-t", str(_SECONDS), "promote")
+
     def address(self, database: str = "postgres") -> str:
         """Where to connect, with the patience that a busy machine needs."""
         folder = quote(str(self.folder), safe="")

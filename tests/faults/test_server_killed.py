@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from urllib.parse import quote
 
+import psycopg
 import pytest
 
 from passhat.agents import Agent, AttemptInfo, Session
@@ -71,3 +74,73 @@ def test_every_attempt_is_made_and_stored_exactly_once(own_postgres: Cluster) ->
     planned = {(f"t{i}", number) for i in range(5) for number in range(1, 201)}
     assert set(verdicts) == planned
     assert agent.made == Counter(planned)
+
+
+@pytest.fixture
+def standby(own_postgres: Cluster) -> Iterator[Cluster]:
+    """A server that follows another one, and refuses writes until it is promoted."""
+    copy = own_postgres.make_standby()
+    copy.start()
+    yield copy
+    copy.stop()
+
+
+def ask(address: str, *statements: str) -> object:
+    with psycopg.connect(address, autocommit=True) as connection:
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchone()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("is_synchronous", [True, False], ids=["synchronous", "asynchronous"])
+def test_a_standby_takes_over(
+    own_postgres: Cluster, standby: Cluster, is_synchronous: bool
+) -> None:
+    """A synchronous standby has every commit; what an asynchronous one lacks is made again."""
+    agent, told = Counting(), list[str]()
+    database = psycopg.conninfo.conninfo_to_dict(own_postgres.make_database("team"))["dbname"]
+    if is_synchronous:
+        setting = "ALTER SYSTEM SET synchronous_standby_names = '*'"
+        ask(own_postgres.address(), setting, "SELECT pg_reload_conf()")
+    faults = [
+        (500, own_postgres.kill_hard),
+        (250, lambda: None if is_synchronous else cut_off(standby)),
+    ]
+
+    def seen(_record: AttemptRecord, progress: Progress) -> None:
+        if faults and progress.done >= faults[-1][0]:
+            faults.pop()[1]()
+
+    def tell(reason: str) -> None:
+        """The main server is missed, and the standby is not promoted before."""
+        told.append(reason)
+        if len(told) == 1:
+            promotion.append(beside.submit(standby.promote))
+
+    folders = quote(f"{own_postgres.folder},{standby.folder}", safe="")
+    address = f"postgresql://passhat@/{database}?host={folders}&target_session_attrs=read-write"
+    promotion: list[Future[None]] = []
+    suite = load_suite("jsonl:tasks.jsonl")
+    plan = RunSpec(suite=suite, agent=agent, attempts=200, jobs=16).plan(tell=tell)
+    with ThreadPoolExecutor() as beside, open_store(address) as store:
+        progress = asyncio.run(run_attempts(plan, store, Stop(), seen))
+        verdicts = Counter((task, number) for task, number, _ in store.verdicts(plan.record.id))
+        (run,) = store.runs()
+    assert [one.result() for one in promotion] == [None]
+    assert (run.status, run.attempts) == ("complete", 1000)
+    planned = {(f"t{i}", number) for i in range(5) for number in range(1, 201)}
+    assert verdicts == Counter(planned)
+    assert set(agent.made) == planned
+    if is_synchronous:
+        assert (progress.done, agent.made) == (1000, Counter(planned))
+    else:
+        assert max(agent.made.values()) == 2
+        assert all("cannot be reached" in line or "last commits" in line for line in told)
+
+
+def cut_off(standby: Cluster) -> None:
+    """The standby gets no further commit."""
+    ask(standby.address(), "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+    while ask(standby.address(), "SELECT count(*) FROM pg_stat_wal_receiver") != (0,):
+        time.sleep(0.01)

@@ -16,6 +16,7 @@ import pytest
 from kept_ports import kept_port
 from passhat.errors import ReadError, StoreUnavailable
 from passhat.protocol import Protocol
+from passhat.runner.run_spec import RunSpec, run
 from passhat.store import AttemptRecord, RunRecord, Store, open_store
 from passhat.suites.base import Judgement, Task
 from postgres_cluster import Cluster
@@ -161,10 +162,29 @@ def test_a_server_that_is_read_only_for_a_while_is_waited_for(postgres_address: 
             results = [AttemptRecord("t", 1, Judgement.passed())]
             owner.execute(f'ALTER DATABASE "{database}" SET default_transaction_read_only = on')
             owner.execute(f"SELECT pg_terminate_backend(pid) {ours}")
-            for _ in range(3):  # cut off, then refused by the read-only server
-                with pytest.raises(StoreUnavailable):
+            for reason in ("reached", "takes no writes", "takes no writes"):
+                with pytest.raises(StoreUnavailable, match=reason):
                     store.finish(RUN.id, results)
             owner.execute("SET default_transaction_read_only = off")
             owner.execute(f'ALTER DATABASE "{database}" SET default_transaction_read_only = off')
             assert store.finish(RUN.id, results) == []
             assert [run.passed for run in store.runs()] == [1]
+
+
+def test_a_run_begins_when_a_standby_takes_writes(postgres_address: str) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(postgres_address)["dbname"]
+    setting = f'ALTER DATABASE "{name}" SET default_transaction_read_only'
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        owner.execute(f"{setting} = off")
+
+    spec = RunSpec(suite="orderdesk/retail", agent="demo:hasty", attempts=1, store=postgres_address)
+    with psycopg.connect(postgres_address, autocommit=True) as owner:
+        for _ in range(2):  # a new run, and one that is complete
+            owner.execute("SET default_transaction_read_only = off")
+            owner.execute(f"{setting} = on")
+            assert run(spec, tell=tell).left == 0
+    assert len(told) == 2
+    assert all("takes no writes" in line and "Trying again for 120 s" in line for line in told)

@@ -215,6 +215,8 @@ class StoreRetry:
         self._thread = thread
         self._interrupt = interrupt
         self._hurried = asyncio.Event()
+        self.has_failed = False
+        """Whether a call failed: the server that answers next may lack the last commits."""
 
     @property
     def hurried(self) -> bool:
@@ -240,6 +242,7 @@ class StoreRetry:
             try:
                 return await self._call(work, announce)
             except StoreUnavailable as error:
+                self.has_failed = True
                 announce(error.message)
                 if time() - began >= self._seconds or self.hurried:
                     raise

@@ -361,6 +361,9 @@ class _Execution:
         that ended since, leaves attempts that no runner makes.
         """
         is_announced = False
+        if self._retry.has_failed and not self._stop.asked:
+            # A standby that took over may know finished attempts as claimed; none is being made.
+            await self._retry(partial(self._store.release, self._run))
         while not self._stop.asked:
             attempts = await self._reclaim()
             if attempts is not None:
@@ -429,7 +432,8 @@ class _Execution:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
         plan = self._plan
         # Looking through a million attempts takes a while, so not where there is no other runner.
-        if not (self._others or self._progress.dropped or plan.wait):
+        has_trouble = self._progress.dropped or self._retry.has_failed
+        if not (self._others or has_trouble or plan.wait):
             return None
         await expire_leases(self._store, self._run, self._stop, plan.tell, self._retry)
         stored_attempts = await self._retry(partial(self._store.load_attempts, self._run))
@@ -473,9 +477,11 @@ class _Execution:
         if lost_keys:
             progress.dropped += len(lost_keys)
             progress.total -= len(lost_keys)
+            standby = ", or the database server came back without its last commits"
             self._plan.tell(
                 f"{counted(len(lost_keys), 'result')} dropped: this runner gave no sign of life "
-                "for longer than its lease, and another runner took the attempts over."
+                "for longer than its lease, and another runner took the attempts over"
+                f"{standby if self._retry.has_failed else ''}."
             )
             await self._claims.check()
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.chat import ChatAgent
@@ -61,9 +64,10 @@ from passhat.store import (
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings
 
-_PAUSE_SECONDS = 0.5
-
 __all__ = ["Loaded", "RunResult", "RunSpec", "arun", "run"]
+
+T = TypeVar("T")
+_PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,9 +476,11 @@ async def arun(
     with ExitStack() as stack:
         store = spec.store
         if isinstance(store, str):
-            store = stack.enter_context(await _open_store(spec, store, stop, tell))
+            opening = partial(open_store, store, lease_seconds=spec.lease_seconds)
+            store = stack.enter_context(await _wait_for_store(opening, stop, tell))
         refuse_other_attempts(plan, store)
-        free_count = store.release(plan.record.id, missing=spec.only_missing, account=True)
+        release = partial(store.release, plan.record.id, missing=spec.only_missing, account=True)
+        free_count = await _wait_for_store(release, stop, tell)
         if before is not None:
             before(plan, store, free_count)
         budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)
@@ -498,23 +504,22 @@ async def arun(
             for model in loaded.models:
                 for line in model.notices():
                     tell(line)
-        return load_result(plan, store, counts, stopped=stop.asked)
+        load = partial(load_result, plan, store, counts, stopped=stop.asked)
+        return await _wait_for_store(load, stop, tell)
 
 
-async def _open_store(spec: RunSpec, place: str, stop: Stop, tell: Callable[[str], None]) -> Store:
-    """Open the store of a run; a server that is starting is waited for, like one that restarts."""
-    clock = asyncio.get_running_loop().time
-    end = clock() + RETRY_SECONDS
-    is_announced = False
+async def _wait_for_store(work: Callable[[], T], stop: Stop, tell: Callable[[str], None]) -> T:
+    """Call the store before and after the run; a server that starts is waited for."""
+    clock, end = asyncio.get_running_loop().time, math.inf
     while True:
         try:
-            return await asyncio.to_thread(open_store, place, lease_seconds=spec.lease_seconds)
+            return await asyncio.to_thread(work)
         except StoreUnavailable as error:
             if clock() >= end or stop.asked:
                 raise
-            if not is_announced:
+            if end == math.inf:
+                end = clock() + RETRY_SECONDS
                 tell(f"{error.message} Trying again for {RETRY_SECONDS:g} s.")
-            is_announced = True
         await asyncio.sleep(_PAUSE_SECONDS)
 
 

@@ -256,7 +256,8 @@ class PostgresConnection:
             return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)
         is_full = error.sqlstate == "53300" or "too many connections" in str(error)
         kind = TooManyConnections if is_full else StoreUnavailable
-        return kind(f"cannot be reached ({_first_line(error)}).", source=self.name, hint=_HINT)
+        what = "takes no writes" if "read-only" in str(error) else "cannot be reached"
+        return kind(f"{what} ({_first_line(error)}).", source=self.name, hint=_HINT)
 
 
 _READING = re.compile(r"\s*(?:SELECT|WITH|BEGIN|COMMIT|ROLLBACK|LISTEN)\b")
