@@ -230,10 +230,59 @@ def test_a_frame_of_two_models_is_refused() -> None:
 
 
 @pytest.mark.parametrize("function", [passhat.estimate, passhat.forecast])
-@pytest.mark.parametrize("data", ["table.csv", Path("table.csv"), 0.5, None, {"a": 1}, object()])
+@pytest.mark.parametrize("data", [0.5, None, {"a": 1}, object()])
 def test_anything_else_is_refused_with_what_is_taken(function: Any, data: Any) -> None:
     with pytest.raises(InvalidValue, match=r"expected a Run .*a matrix of 0 and 1 .*frame"):
         function(data, "pass^1")
+
+
+def test_a_path_is_read_wherever_results_are_taken(tmp_path: Path) -> None:
+    table = tmp_path / "one.csv"
+    table.write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
+    assert passhat.estimate(table, "pass^1").value == 0.75
+    assert passhat.estimate(data=str(table), metric="pass^1").value == 0.75
+    assert passhat.compare(table, str(table)).paired == 2
+    assert "75% of single attempts" in str(passhat.report(str(table)))
+    assert repr(passhat.report([table, table])) == "<Report on 2 runs: one, one>"
+    assert passhat.gate(table, "pass^1 >= 0.01").exit_code == 0
+    with pytest.raises(PasshatError, match="there is no such file"):
+        passhat.estimate("table.csv", "pass^1")
+    both = tmp_path / "both.csv"
+    both.write_text("model,task,passed\nx,a,1\ny,a,0\n")
+    with pytest.raises(InvalidValue, match=r"holds 2 runs \(x, y\); one is needed"):
+        passhat.estimate(both, "pass^1")
+    assert repr(passhat.report(both)) == "<Report on 2 runs: x, y>"
+
+
+OLD, NEW = [[1, 0, 1], [1, 1, 1]], [[1, 1, 1], [0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("runs", "names"),
+    [
+        ({"old": OLD, "new": NEW}, "old, new"),
+        ({"old": np.array(OLD), "new": pd.DataFrame(NEW)}, "old, new"),
+        ({"old": {"a": [1, 0], "b": [1, 1]}, "new": {"a": [1, 1], "b": [1, 1]}}, "old, new"),
+        ([OLD, NEW], "outcomes 1, outcomes 2"),
+        ((np.array(OLD), np.array(NEW)), "outcomes 1, outcomes 2"),
+        (OLD, "outcomes"),
+        ({"a": [1, 0], "b": [1, 1]}, "outcomes"),
+        ({"task": ["a", "b"], "success": [1, 0]}, "outcomes"),
+        ([{"task": "a", "success": 1}, {"task": "b", "success": 0}], "outcomes"),
+    ],
+)
+def test_several_runs_are_a_list_or_a_dict_by_name(runs: Any, names: str) -> None:
+    assert repr(passhat.report(runs)).rpartition(": ")[2] == f"{names}>"
+
+
+def test_ranked_runs_may_have_names() -> None:
+    ranks = passhat.compare_all({"x": OLD, "y": NEW, "z": OLD})
+    assert ranks.names == ("x", "y", "z")
+
+
+def test_why_of_verdicts_alone_is_refused_in_python_words() -> None:
+    with pytest.raises(InvalidValue, match=r"a log with conversations; got a list"):
+        passhat.why(OLD)  # type: ignore[arg-type]
 
 
 def test_a_list_of_runs_is_not_one_run() -> None:

@@ -7,11 +7,11 @@ Statistics take :class:`Outcomes` or :class:`Run`. The functions here also take 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passhat.stats.outcomes import Run
-from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes
+from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes, as_runs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,9 +193,8 @@ def compare_all(
     """All pairs of several runs, corrected for their number; parameters as in :func:`compare`."""
     from passhat.stats.compare import compare_all as run_compare_all
 
-    sides = [as_run_or_outcomes(data) for data in runs]
     return run_compare_all(
-        sides,
+        as_runs(runs if isinstance(runs, Mapping) else list(runs)),
         metric,
         _terms(
             about=about,

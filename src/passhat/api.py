@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from passhat import _statistics
-from passhat._display import counted
+from passhat._display import counted, some
 from passhat.errors import InvalidValue
 from passhat.readers import reading as _reading
 from passhat.reporting import public as _public
@@ -68,8 +68,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_DATA = frozenset({"data", "a", "b", "against", "pilot", "runs"})
+"""Parameters that take results in every form, a path among them."""
+
+
 def _with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Answer a misspelt keyword with the nearest one and all that the function takes."""
+    """Answer a misspelt keyword with the nearest one; read a path where results are asked for."""
     parameters = [*inspect.signature(function).parameters]
 
     @wraps(function)
@@ -82,9 +86,32 @@ def _with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:
                     f"passhat.{function.__name__}() got an unexpected keyword argument {name!r}."
                     f"{guess} It takes: {', '.join(parameters)}."
                 )
-        return function(*arguments, **keywords)
+        data = [_load(*pair) for pair in zip(parameters, arguments, strict=False)]
+        named = {name: _load(name, value) for name, value in keywords.items()}
+        return function(*data, *arguments[len(data) :], **named)  # type: ignore[arg-type]
 
     return call
+
+
+def _load(parameter: str, value: Any) -> Any:
+    """The runs of a path where a function takes results; every other value as it is."""
+    if parameter == "runs" and isinstance(value, list | tuple):
+        return [
+            run for item in value for run in (_reading.read(item) if _is_path(item) else [item])
+        ]
+    if parameter not in _DATA or not _is_path(value):
+        return value
+    runs = _reading.read(value)
+    if parameter == "runs" or len(runs) == 1:
+        return runs if parameter == "runs" else runs[0]
+    raise InvalidValue(
+        f"{value} holds {len(runs)} runs ({some([run.name for run in runs])}); one is needed.",
+        hint=f"Choose one of them: passhat.read({str(value)!r})[0]",
+    )
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | PathLike)
 
 
 read = _with_known_keywords(_reading.read)
@@ -187,7 +214,7 @@ def run(
     judge : function, optional
         For a list of tasks: called with the task and the answer, returns whether it passes.
     progress : bool or function, optional
-        Show a progress bar; by default where standard error is a terminal. A function is called
+        Show a progress bar; by default in a terminal and in a notebook. A function is called
         with the counts after every attempt.
 
     Examples
@@ -363,10 +390,15 @@ def _progress(
 
         yield forward
         return
+    notebook = _notebook_display()
     if wanted is None:
-        wanted = sys.stderr.isatty()
+        wanted = sys.stderr.isatty() or notebook is not None
     if not wanted:
         yield lambda _record, _counts: None
+        return
+    if notebook is not None:
+        with _notebook_bar(notebook) as show_cell:
+            yield show_cell
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -375,11 +407,62 @@ def _progress(
         bar_task = bar.add_task("attempts")
 
         def show(_record: object, counts: Progress) -> None:
-            text = f"{counts.passed} passed, {counts.failed} failed"
-            text += f", {counts.missing} missing" if counts.missing else ""
-            bar.update(bar_task, total=counts.total, completed=counts.done, description=text)
+            bar.update(
+                bar_task,
+                total=counts.total,
+                completed=counts.done,
+                description=_counts_text(counts),
+            )
 
         yield show
+
+
+def _counts_text(counts: Progress) -> str:
+    text = f"{counts.passed} passed, {counts.failed} failed"
+    return text + (f", {counts.missing} missing" if counts.missing else "")
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """IPython's ``display`` where this process is the kernel of a notebook, else None."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    return display
+
+
+@contextmanager
+def _notebook_bar(display: Callable[..., Any]) -> Iterator[Callable[[Any, Progress], None]]:
+    """A line with a bar below the cell, drawn again at most five times a second."""
+    import time
+
+    from passhat.runner.run import Progress
+
+    counts = Progress(total=0)
+    shown = time.monotonic()
+    handle = display(_bar_form(counts), raw=True, display_id=True)
+
+    def show(_record: object, latest: Progress) -> None:
+        nonlocal counts, shown
+        counts = latest
+        if time.monotonic() - shown >= 0.2:
+            handle.update(_bar_form(counts), raw=True)
+            shown = time.monotonic()
+
+    try:
+        yield show
+    finally:
+        handle.update(_bar_form(counts), raw=True)
+
+
+def _bar_form(counts: Progress) -> dict[str, str]:
+    text = f"{counts.done} of {counts.total} attempts: {_counts_text(counts)}"
+    if not counts.total:
+        text = "attempts: starting"
+    bar = f'<progress value="{counts.done}" max="{max(counts.total, 1)}"></progress>'
+    return {"text/plain": text, "text/html": f"{bar} {text}"}
 
 
 def _tell(message: str) -> None:

@@ -218,3 +218,44 @@ def test_the_question_is_recorded_before_the_run_and_stands_beside_the_result(
     assert sentence in full
     assert "of 3 tasks, each further one adds" in full
     assert "Did you mean pass^4" in passhat("run", "-a", "x", *tasks, "--set", "question=pss^4").err
+
+
+def test_a_gate_without_a_rule_takes_those_of_the_file(passhat: Passhat, here: Path) -> None:
+    (here / "t.csv").write_text("task,passed\n" + "".join(f"t{i},1\n" * 4 for i in range(9)))
+    ended = passhat("gate", "t.csv")
+    assert ended.code == 2
+    assert "passhat gate latest 'pass^1 >= 0.5'" in ended.err
+    (here / "passhat.toml").write_text("[gate]\nrules = ['pass^1 >= 0.5', 'missing <= 2%']\n")
+    ended = passhat("gate", "t.csv")
+    assert ended.code == 0, ended.err
+    assert "Rules of passhat.toml: pass^1 >= 0.5, missing <= 2%" in ended.err
+    assert "Rules of" not in passhat("gate", "t.csv", "pass^1 >= 0.4").err
+    assert "Rules of" not in passhat("gate", "t.csv", "--against", "t.csv", "--allow").err
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("rules = 3", "must be a list of rules, not"),
+        ("rulse = ['pass^1 >= 0.5']", "Did you mean rules?"),
+        ("rules = ['pass^1']", "is not a rule"),
+    ],
+)
+def test_rules_of_the_file_that_mean_nothing_are_refused(
+    passhat: Passhat, here: Path, table: str, message: str
+) -> None:
+    (here / "t.csv").write_text("task,passed\na,1\n")
+    (here / "passhat.toml").write_text(f"[gate]\n{table}\n")
+    ended = passhat("gate", "t.csv")
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_a_table_with_a_slip_in_its_name_is_refused(passhat: Passhat, here: Path) -> None:
+    (here / "passhat.toml").write_text("[gaet]\nrules = []\n")
+    assert "Did you mean gate?" in passhat("run", "--show-config").err
+
+
+def test_a_missing_argument_comes_with_a_command_to_type(passhat: Passhat) -> None:
+    for command in ("why", "show", "forecast", "export", "leaderboard", "label", "regrade"):
+        assert f"For example: passhat {command} " in passhat(command).err

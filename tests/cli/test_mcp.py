@@ -93,3 +93,32 @@ def test_with_permission_an_agent_is_run(tmp_path: Path) -> None:
         assert "2 of 2" in text
 
     _ask(tmp_path, "--allow-run", then=then)
+
+
+def test_a_mistake_of_the_assistant_is_answered_in_its_own_words(runs: Path) -> None:
+    (runs / "README.md").write_text("The agent new reaches 12% pass@1 on 10 tasks.\n")
+
+    async def then(_session: ClientSession, call: Call) -> None:
+        is_error, text = await call("report", source="runs.csv", metric="pass^2")
+        assert is_error
+        assert "report has no argument metric. It takes: source, metrics, full." in text
+        for source in ("", "a\0b"):
+            is_error, text = await call("report", source=source)
+            assert is_error
+            assert "is no source. Name a file" in text
+        is_error, text = await call("report", source="latest")
+        assert is_error
+        assert "there is no store" in text
+        is_error, text = await call("why", source="runs.csv")
+        assert is_error
+        assert "with the argument run: old, new" in text
+        assert "--run" not in text
+        _, text = await call("report", source="runs.csv")
+        assert "--full" not in text
+        # A file of claims is read, as on the command line.
+        _, text = await call("review", claim="README.md", sources=["runs.csv"])
+        assert "1 claim" in text
+        _, text = await call("review", claim="The weather is fine.")
+        assert "no claim about pass rates was recognised" in text
+
+    _ask(runs, then=then)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.commands import Command
+from passhat.cli.shared.configuring import read_rules
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import (
@@ -224,7 +225,8 @@ def command(
 ) -> ExitCode:
     """Judge the run in SOURCE by RULEs, such as 'pass^4 >= 0.6' (in quotes).
 
-    Without SOURCE: the newest run of the store.
+    Without SOURCE: the newest run of the store. Without a RULE and a baseline: the rules of
+    [gate] in passhat.toml.
 
     Without a RULE the run is held against its baseline: passhat gate NEW --against BASELINE. It
     ends with 1 and names the tasks on a regression, with 0 when there is none beyond the margin,
@@ -247,6 +249,7 @@ def command(
     words = [word for word in (source, *rules) if word is not None]
     rules = tuple(word for word in words if _is_rule(word))
     (source,) = sources_or_latest(_one_source([word for word in words if word not in rules]))
+    rules = rules or _usual_rules(against)
     parsed_rules = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     task_count = (
@@ -392,7 +395,9 @@ def _refuse_useless(
         )
     if not rules and against is None:
         raise click.UsageError(
-            "a gate needs a rule, such as 'pass^4 >= 0.6', or a baseline: --against SOURCE."
+            "a gate needs a rule, such as passhat gate latest 'pass^1 >= 0.5', or a baseline: "
+            "--against SOURCE. passhat.toml may hold rules for every gate here: [gate] "
+            "rules = ['pass^1 >= 0.5']"
         )
 
 
@@ -447,6 +452,14 @@ def _one_source(words: list[str]) -> list[str]:
             parse_rule(word)  # raises, and says what is wrong with it
         raise click.UsageError(f"a gate judges one SOURCE; for a baseline write --against {word}")
     return words
+
+
+def _usual_rules(against: str | None) -> tuple[str, ...]:
+    """The rules of passhat.toml, where neither a rule nor a baseline is given."""
+    rules = () if against is not None else read_rules()
+    if rules:
+        click.echo(f"Rules of passhat.toml: {', '.join(rules)}", err=True)
+    return rules
 
 
 def _is_rule(word: str) -> bool:

@@ -44,6 +44,10 @@ _SETTINGS = """# Options of passhat run by their long names; a flag on the comma
 agent = "python:agent:answer"
 suite = "jsonl:tasks.jsonl"
 attempts = 8
+
+# What passhat gate asks for; raise the limit as the agent gets better.
+[gate]
+rules = ["pass^1 >= 0.3"]
 """
 
 _WORKFLOW = """\
@@ -137,9 +141,8 @@ def command(folder: str, coding: bool) -> ExitCode:
     for name in files:
         click.echo(f"{'wrote' if name in new_files else 'kept '} {place / name}")
     change_folder = "" if place == Path() else f"cd {place} && "
-    click.echo(
-        f"\nNext:  {change_folder}passhat run\n       passhat report\n       passhat view --open"
-    )
+    steps = ("passhat run", "passhat report", "passhat gate", "passhat view --open")
+    click.echo(f"\nNext:  {change_folder}" + "\n       ".join(steps))
     return ExitCode.OK
 
 

@@ -1,8 +1,10 @@
 """passhat mcp"""
 
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -42,6 +44,7 @@ _INSTRUCTIONS = (
     "first sentence of an answer does."
 )
 _SOURCE = "A file, a folder, a store, a run's id, latest or example:NAME"
+_CLAIM = "The text with the claims, or the path of a file that holds it"
 _METRIC = "A metric, as in pass^4, pass@8, rate, mean or worst@4"
 _RUN_NAME = "One run of a source that holds several, by its name"
 _ENDS: dict[int | None, str] = {
@@ -50,11 +53,11 @@ _ENDS: dict[int | None, str] = {
     ExitCode.INCOMPLETE: "incomplete: attempts or parts of a file are absent",
 }
 """Ends of a command that are answers rather than mistakes."""
+_NOTHING_FOUND = "no claim about pass rates was recognised"
 
 
 def make_server(*, allow_run: bool) -> "MCPServer":
     """The server with its tools; a tool's description is what an assistant reads."""
-    from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
     from pydantic import Field
 
@@ -63,8 +66,9 @@ def make_server(*, allow_run: bool) -> "MCPServer":
     # Evaluated here, so this module has no annotations from the future.
     Source = Annotated[str, Field(description=_SOURCE)]  # noqa: N806 - a type
     Metric = Annotated[str, Field(description=_METRIC)]  # noqa: N806
+    Claim = Annotated[str, Field(description=_CLAIM)]  # noqa: N806
     RunName = Annotated[str | None, Field(description=_RUN_NAME)]  # noqa: N806
-    server = MCPServer(
+    server = _server_class()(
         "passhat", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
     look = server.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
@@ -110,19 +114,40 @@ def make_server(*, allow_run: bool) -> "MCPServer":
         return await call_command("plan", source, options=options)
 
     @look
-    async def why(run: Source, task: str | None = None) -> str:
+    async def why(source: Source, task: str | None = None, run: RunName = None) -> str:
         """Find what goes with failure: what failing attempts do and passing ones do not."""
-        return await call_command("why", *filter(None, (run, task)))
+        return await call_command("why", *filter(None, (source, task)), options=_choose(run))
 
     @look
-    async def review(claim: str, sources: list[Source] | None = None) -> str:
+    async def review(claim: Claim, sources: list[Source] | None = None) -> str:
         """List what a claim about pass rates omits, and check its numbers against sources."""
         options = [f"--source={source}" for source in sources or ()]
-        return await call_command("review", "-", options=options, text=claim)
+        word = claim if _is_file(claim) else "-"
+        return await call_command("review", word, options=options, text=claim)
 
     if allow_run:
         _add_run(server)
     return server
+
+
+def _server_class() -> "type[MCPServer]":
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    class Server(MCPServer):
+        """One that refuses an argument that a tool has not, instead of leaving it out."""
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            for tool in await self.list_tools():
+                known = list(tool.input_schema["properties"])
+                wrong = sorted(set(arguments) - set(known))
+                if tool.name == name and wrong:
+                    raise ToolError(
+                        f"{name} has no argument {', '.join(wrong)}. It takes: {', '.join(known)}."
+                    )
+            return await super().call_tool(name, arguments, context)
+
+    return Server
 
 
 def _add_run(server: "MCPServer") -> None:
@@ -134,6 +159,13 @@ def _add_run(server: "MCPServer") -> None:
         """
         options = [f"--agent={agent}", f"--suite={suite}", f"--attempts={attempts}"]
         return await call_command("run", options=options)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # longer than a path may be, or with a zero byte
+        return False
 
 
 def _choose(run: str | None) -> list[str]:
@@ -152,6 +184,9 @@ async def call_command(
 
     from mcp.server.mcpserver.exceptions import ToolError
 
+    for word in arguments:
+        if not word.strip() or "\0" in word:
+            raise ToolError(f"{word!r} is no source. Name a file, a run, or example:helpdesk.")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "passhat", name, *options, "--", *arguments),
         stdin=asyncio.subprocess.PIPE,
@@ -166,9 +201,13 @@ async def call_command(
             process.terminate()
             await process.wait()
     screen, messages = (part.decode("utf-8", "replace").strip() for part in (out, err))
+    # Flags of a shell mean nothing to a tool's caller.
+    screen = re.sub(r"^More: .*\n?", "", screen, flags=re.MULTILINE).strip()
+    messages = messages.replace("with --run:", "with the argument run:")
     if process.returncode == ExitCode.OK:
         return screen or messages
     code = process.returncode
     if code not in _ENDS:
         raise ToolError(messages or screen or f"passhat {name} ended with {code}")
-    return "\n".join(filter(None, [screen, messages, f"(exit {code}: {_ENDS[code]})"]))
+    end = _NOTHING_FOUND if (name, code) == ("review", ExitCode.NOT_SETTLED) else _ENDS[code]
+    return "\n".join(filter(None, [screen, messages, f"(exit {code}: {end})"]))

@@ -394,6 +394,12 @@ def _find_stored_run(word: str, store: str) -> Source:
         with open_store(store) as opened, suppress(InvalidValue):
             return Source(word, Path(store), part=opened.find(word).id, address=address)
         hint += f" Nor is it a run in {without_password(store)}; passhat runs lists those."
+    elif word.startswith("latest"):
+        raise ReadError(
+            f"there is no store at {store}, so there is no newest run.",
+            source=word,
+            hint="passhat run makes one. Or name a log or a table, as in results.csv",
+        )
     raise ReadError("there is no such file.", source=word, hint=hint)
 
 

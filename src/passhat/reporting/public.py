@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue
-from passhat.stats.outcomes.coercion import Data, as_run_or_outcomes
+from passhat.stats.outcomes.coercion import Data, as_runs
 from passhat.stats.outcomes.run import Run
 
 if TYPE_CHECKING:
@@ -111,12 +111,12 @@ def _plain_text(document: Document, level: Level | None = None) -> str:
     from passhat.reporting.document import Level
     from passhat.reporting.terminal import render_terminal
 
-    console = Console(width=80, color_system=None)
+    console = Console(width=80, color_system=None, force_jupyter=False)
     return render_terminal(document, console, level or Level.FULL).rstrip()
 
 
 def report(
-    runs: Data | Iterable[Run],
+    runs: Data,
     *,
     ks: Sequence[int] = (),
     metrics: Sequence[str] = (),
@@ -132,7 +132,8 @@ def report(
 
     Parameters
     ----------
-    runs : Run, Outcomes, matrix or data frame, or several runs
+    runs : Run, Outcomes, matrix, data frame or path
+        Several as a list, or as a dict with a name for each.
     ks : list of int, optional
         Values of k; 1, 2, 4, 8 ... up to the smallest n by default.
     metrics : list of str, optional
@@ -147,10 +148,6 @@ def report(
     from passhat.reporting.build import ReportOptions, build_report
     from passhat.stats.terms import Terms
 
-    several = isinstance(runs, list | tuple) and len(runs) > 0 and isinstance(runs[0], Run)
-    items: list[Data] = list(runs) if several else [runs]  # type: ignore[arg-type]
-    data = [as_run_or_outcomes(item) for item in items]
-    sides = [item if isinstance(item, Run) else Run("outcomes", "not named", item) for item in data]
     report_options = ReportOptions(
         ks=tuple(ks),
         metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
@@ -167,7 +164,7 @@ def report(
         with_tasks=with_tasks,
         with_details=True,
     )
-    return Report(build_report(sides, report_options))
+    return Report(build_report(as_runs(runs), report_options))
 
 
 @dataclass(frozen=True, slots=True)

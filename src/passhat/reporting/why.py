@@ -16,6 +16,7 @@ from passhat.readers.parsing import read_conversation
 from passhat.readers.store import run_from_store
 from passhat.stats.outcomes import Failures, Run, Verdict, summarize_failures
 from passhat.stats.outcomes.causes import group_failures
+from passhat.stats.outcomes.coercion import kind_of
 from passhat.stats.why import Step, TaskWhy, Trace, Why, explain_failures, explain_task
 from passhat.store import open_store
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call
@@ -153,6 +154,11 @@ def _mixed_tasks(traces: Sequence[Trace]) -> tuple[str, ...]:
 
 def read_conversations(run: Run | str | PathLike[str]) -> Run:
     """The run with its conversations, read again where it was read without them."""
+    if not isinstance(run, Run | str | PathLike):
+        raise InvalidValue(
+            f"expected a Run or the path of a log with conversations; got {kind_of(run)}.",
+            hint="For verdicts alone, passhat.report says which tasks are flaky.",
+        )
     if not isinstance(run, Run):
         runs = read(run, needs=NEEDS)
         if len(runs) > 1:

@@ -125,6 +125,10 @@ agent = "python:agent:fix"
 # pass_env = "ANTHROPIC_API_KEY"
 suite = "workspace:tasks"
 attempts = 8
+
+# What passhat gate asks for; raise the limit as the agent gets better.
+[gate]
+rules = ["pass^1 >= 0.1"]
 """
 
 CODING_FILES = {

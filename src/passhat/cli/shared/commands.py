@@ -171,6 +171,10 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             raise correct_option(self, ctx, words, error) from None
+        except click.MissingParameter as error:
+            if self.examples:
+                error.message = f"{error.message} For example: {self.examples[0]}".lstrip()
+            raise
         except click.UsageError as error:
             raise correct_extra_words(self, ctx, words, error) from None
 

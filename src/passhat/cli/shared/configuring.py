@@ -278,7 +278,7 @@ def _word(value: object) -> str:
 DEFAULT_FILE = "passhat.toml"
 """Used when it lies in the folder that passhat is called in."""
 
-_OWN, _GREEN = "run", "pass_k_config"
+_OWN, _GATE, _GREEN = "run", "gate", "pass_k_config"
 _GREEN_KEYS = ("mode", "k", "domain", "task_id", "num_battles")
 _DOMAINS = ("retail", "airline")
 
@@ -313,11 +313,12 @@ def read_configuration(path: str, known: Collection[str]) -> Configuration:
     data = _parse_file(path)
     green = _table(data, _GREEN, path)
     table = _table(data, _OWN, path)
-    others = tuple(name for name in data if name not in (_OWN, _GREEN))
+    tables = (_OWN, _GATE, _GREEN)
+    others = tuple(name for name in data if name not in tables)
     for name in others:
         # The file of a green agent describes that agent, too. Only a likely slip is refused there.
-        if green is None or difflib.get_close_matches(name, (_OWN, _GREEN)):
-            raise _unknown(name, (_OWN, _GREEN), path, "table")
+        if green is None or difflib.get_close_matches(name, tables):
+            raise _unknown(name, tables, path, "table")
     settings = {} if green is None else _from_green(green, path)
     for name, value in (table or {}).items():
         if name not in known:
@@ -341,6 +342,25 @@ def read_store(path: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise ReadError(f"[{_OWN}] store must be text, not {shorten(value)}.", source=path)
+
+
+def read_rules() -> tuple[str, ...]:
+    """The ``rules`` of ``[gate]`` in passhat.toml here, for a gate to which none are given."""
+    if not Path(DEFAULT_FILE).is_file():
+        return ()
+    table = _table(_parse_file(DEFAULT_FILE), _GATE, DEFAULT_FILE) or {}
+    for name in table:
+        if name != "rules":
+            raise _unknown(name, ("rules",), DEFAULT_FILE, f"key in [{_GATE}]")
+    rules = table.get("rules", [])
+    rules = [rules] if isinstance(rules, str) else rules
+    if isinstance(rules, list) and all(isinstance(rule, str) for rule in rules):
+        return tuple(rules)
+    raise ReadError(
+        f"[{_GATE}] rules must be a list of rules, not {shorten(rules)}.",
+        source=DEFAULT_FILE,
+        hint="For example rules = ['pass^4 >= 0.6'].",
+    )
 
 
 def _parse_file(path: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from passhat.stats.outcomes.cells import RowError
 from passhat.stats.outcomes.run import Run
 from passhat.stats.outcomes.table import Outcomes
 
-__all__ = ["Data", "as_outcomes", "as_run_or_outcomes", "kind_of"]
+__all__ = ["Data", "as_outcomes", "as_run_or_outcomes", "as_runs", "kind_of"]
 
 Data: TypeAlias = "Run | Outcomes | Sequence[Sequence[Any]] | np.ndarray[Any, Any] | Any"
 """A run, outcomes, a matrix with a row per task, or a data frame."""
@@ -59,17 +60,46 @@ def as_run_or_outcomes(data: Data) -> Run | Outcomes:
         isinstance(data, Sequence) and not isinstance(data, str | bytes)
     ):
         return _from_matrix(data)
-    hint = None
-    if isinstance(data, str) or hasattr(data, "__fspath__"):
-        hint = f"Read the file first: run, = passhat.read({str(data)!r})"
-    raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.", hint=hint)
+    raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
+
+
+def as_runs(data: Any) -> list[Run]:
+    """One or several runs: a list of them, or a dict with a name for each."""
+    if isinstance(data, Mapping) and data and all(map(_is_table, data.values())):
+        sides = [(str(name), as_run_or_outcomes(side)) for name, side in data.items()]
+        return [
+            replace(side, name=name) if isinstance(side, Run) else Run(name, "not named", side)
+            for name, side in sides
+        ]
+    several = isinstance(data, list | tuple) and len(data) > 0 and all(map(_is_table, data))
+    tables = [as_run_or_outcomes(side) for side in (data if several else [data])]
+    names = (
+        [f"outcomes {place}" for place in range(1, len(tables) + 1)] if several else ["outcomes"]
+    )
+    return [
+        side if isinstance(side, Run) else Run(name, "not named", side)
+        for name, side in zip(names, tables, strict=True)
+    ]
+
+
+def _is_table(data: object) -> bool:
+    """Whether a part of the data is a run's results by itself, not a row of attempts."""
+    if isinstance(data, Run | Outcomes | Mapping) or _is_frame(data) or hasattr(data, "collect"):
+        return not isinstance(data, Mapping) or any(map(_is_row, data.values()))
+    if isinstance(data, np.ndarray):
+        return data.ndim == 2
+    return _is_row(data) and any(map(_is_row, data))  # type: ignore[call-overload]
+
+
+def _is_row(data: object) -> bool:
+    return isinstance(data, Sequence | np.ndarray) and not isinstance(data, str | bytes)
 
 
 def kind_of(data: object) -> str:
     """A value with its type, for an error message."""
     name = type(data).__name__
     article = "an" if name[:1].lower() in "aeiou" else "a"
-    return f"{article} {name} ({shorten(repr(data))})"
+    return f"{article} {name} ({shorten(data if isinstance(data, str) else repr(data))})"
 
 
 def _from_matrix(data: Any) -> Outcomes:
