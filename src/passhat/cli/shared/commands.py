@@ -172,9 +172,10 @@ class Command(click.Command):
         except click.NoSuchOption as error:
             raise correct_option(self, ctx, words, error) from None
         except click.MissingParameter as error:
-            if self.examples:
-                error.message = f"{error.message} For example: {self.examples[0]}".lstrip()
-            raise
+            example = f"{error.message} For example: {self.examples[0]}" if self.examples else None
+            raise click.MissingParameter(
+                example and example.lstrip(), ctx, error.param, error.param_hint, error.param_type
+            ) from None
         except click.UsageError as error:
             raise correct_extra_words(self, ctx, words, error) from None
 
