@@ -111,7 +111,6 @@ except KeyboardInterrupt:
         "passhat.forecast(run, 'pass^8')",
         "passhat.plan_tasks(run, half_width=0.1)",
         "passhat.report([run, other])",
-        "passhat.why(run)",
     ],
 )
 def test_a_result_is_one_output_and_its_text_is_short(
