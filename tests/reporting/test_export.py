@@ -13,10 +13,18 @@ from typing import Any
 import pytest
 
 from passhat import Outcomes, Run, read
+from passhat.cli import main
 from passhat.errors import InvalidValue
+from passhat.protocol import Protocol
+from passhat.readers import Needs, base
 from passhat.readers.formats.export import EXPORT_COLUMNS, outcome_problems
 from passhat.readers.sources import Source
 from passhat.reporting.export import as_csv_rows, as_json_lines, as_tau2, export_rows, write_parquet
+from passhat.stats.outcomes import MissingReason, Verdict
+from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.store.labels import Label, StoredLabel, add_labels
+from passhat.store.rows import JudgementSource, StoredJudgement
+from passhat.suites.base import Judgement, Task
 
 ODD_NAMES = [
     "=1+1",
@@ -108,7 +116,7 @@ def test_every_run_keeps_its_own_slices(tmp_path: Path, form: str) -> None:
 def test_a_slice_after_a_very_long_answer_is_read(tmp_path: Path) -> None:
     """Formats are recognized by the first 64 KiB; a slice may be beyond them."""
     run = _run(tmp_path, ["a", "b"], slices=["level"])
-    rows = [json.loads(line) for line in as_json_lines([run])]
+    rows = [json.loads(line) for line in "".join(as_json_lines([run])).splitlines()]
     rows[0]["answer"] = 'she said "slice:none": ' * 8_000
     path = tmp_path / "long.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -118,13 +126,104 @@ def test_a_slice_after_a_very_long_answer_is_read(tmp_path: Path) -> None:
 
 def test_the_order_of_runs_and_rows_changes_no_count(tmp_path: Path) -> None:
     run = _run(tmp_path, ["a", "b", "c"], slices=["level"])
-    lines = list(as_json_lines([run]))
+    lines = "".join(as_json_lines([run])).splitlines(keepends=True)
     path = tmp_path / "reversed.jsonl"
     path.write_text("".join(reversed(lines)))
     (again,) = read(path)
     counts = zip(again.outcomes.tasks, again.outcomes.n, again.outcomes.c, strict=True)
     assert {task: (int(n), int(c)) for task, n, c in counts} == dict.fromkeys("abc", (2, 1))
     assert again.outcomes.labels["level"] == ("level-0", "level-1", "level-0")
+
+
+def _fill(store: Store, *, gap: bool = False) -> str:
+    """A run with all kinds of endings, scores, a later judgement and a label."""
+    tasks = [Task("b", "?", {"level": "hard"}), Task("a", "?"), Task("10", "?", {"level": "easy"})]
+    run = RunRecord("agent", Protocol(suite="suite", judge="exact"), tasks)
+    store.begin(run, 5)
+    endings = (
+        Judgement.passed(),
+        Judgement(Verdict.FAILED, "timeout", "too slow", 0.25),
+        Judgement(Verdict.FAILED, "wrong_answer"),
+        Judgement(Verdict.FAILED, "FooError", "odd: text"),
+        Judgement.missing(MissingReason.RATE_LIMIT, "429"),
+    )
+    records = [
+        AttemptRecord(
+            *(task.id, number, judgement, 2**32 - number, 0.5 * number, 2),
+            tokens=None if number == 3 else 10.5,
+            retries=number % 2,
+            transcript=[
+                {"role": "user", "text": "?"},
+                {"role": "agent", "text": f" answer {number}\n"},
+                *([{"role": "expected", "text": "4"}] if number == 1 else []),
+            ]
+            if number < 5
+            else [],
+        )
+        for task in tasks
+        for number, judgement in enumerate(endings, 1)
+        if not (gap and number == 2)
+    ]
+    store.claim(run.id, [(record.task, record.number) for record in records])
+    store.finish(run.id, records)
+    store.add_judgement(
+        run.id, "a", 3, StoredJudgement(Verdict.PASSED, "", "seen", JudgementSource.HUMAN)
+    )
+    add_labels(store, run.id, [StoredLabel("a", 1, "ada", Label.WRONG, "late", "2026-01-01")])
+    return run.id
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_store_is_exported_without_its_attempts_in_memory(tmp_path: Path, reverse: bool) -> None:
+    """The rows that are streamed are those that are read, in every order of the tasks."""
+    place = str(tmp_path / "s.db")
+    with open_store(place) as store:
+        run = _fill(store)
+        if reverse:
+            store._db.execute("UPDATE tasks SET position = 10 - position")
+    (streamed,) = read(place, needs=Needs(details=True, streamed=True))
+    (whole,) = read(place, needs=Needs(details=True))
+    assert (streamed.attempts, streamed.id) == (None, run)
+    rows = list(export_rows([streamed]))
+    assert rows == list(export_rows([whole]))
+    assert [row["task"] for row in rows[::5]] == (["10", "a", "b"] if reverse else ["b", "a", "10"])
+    assert "".join(as_json_lines([streamed])) == "".join(as_json_lines([whole]))
+    assert "".join(as_csv_rows([streamed])) == "".join(as_csv_rows([whole]))
+    assert rows[0]["score"] == 1.0  # beside a score of 0.25 elsewhere
+
+
+def test_scores_that_only_repeat_verdicts_are_not_exported(tmp_path: Path) -> None:
+    place = str(tmp_path / "s.db")
+    with open_store(place) as store:
+        _fill(store)
+        store._db.execute("UPDATE attempts SET score = verdict WHERE verdict >= 0")
+    for streamed in (True, False):
+        (run,) = read(place, needs=Needs(details=True, streamed=streamed))
+        assert {row["score"] for row in export_rows([run])} == {None}
+
+
+def test_an_exported_attempt_has_the_number_that_the_store_has(tmp_path: Path) -> None:
+    """So that task#attempt of a run with gaps can be pasted back."""
+    place = str(tmp_path / "s.db")
+    with open_store(place) as store:
+        _fill(store, gap=True)
+    (run,) = read(place, needs=Needs(details=True, streamed=True))
+    assert [row["attempt"] for row in export_rows([run])] == [1, 3, 4, 5] * 3
+
+
+def test_a_run_is_exported_whole_however_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs above a limit are counted for reports; an export has every attempt all the same."""
+    place, out = str(tmp_path / "s.db"), tmp_path / "out.jsonl"
+    with open_store(place) as store:
+        _fill(store)
+    monkeypatch.setattr(base, "FEW_ATTEMPTS", 1)
+    monkeypatch.setattr(base, "MOST_ATTEMPTS", 1)
+    assert main(["export", place, "-o", str(out)]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["seconds"] for row in rows] == [0.5, 1.0, 1.5, 2.0, 2.5] * 3
+    assert rows[1]["category"] == "timeout"
 
 
 def test_rows_hold_what_the_attempt_holds(tmp_path: Path) -> None:

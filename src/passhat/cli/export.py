@@ -61,7 +61,9 @@ def command(
     from passhat.readers import Needs
     from passhat.store import without_password
 
-    runs = how.read(source, needs=Needs(details=True))
+    # A results file of tau2-bench is one JSON document, which is written as a whole.
+    streamed = all(output.form != "tau2" for output in outputs)
+    runs = how.read(source, needs=Needs(details=True, streamed=streamed))
     selection = runs if run_name is None else runs_called(runs, run_name)
     if not selection:
         raise InvalidValue(

@@ -51,12 +51,10 @@ FEW_ATTEMPTS = 20_000
 """Runs up to this size are always read attempt by attempt: that costs a few megabytes."""
 MOST_ATTEMPTS = 1_000_000
 """Larger runs are counted by the database unless ``one_by_one`` is set: a million attempts take
-about a gigabyte of memory.
-"""
+about a gigabyte of memory."""
 PAGE_ATTEMPTS = 100_000
 """Runs up to this size show single attempts on an HTML page: each adds 30 bytes to the page and
-a kilobyte of memory while the page is built.
-"""
+a kilobyte of memory while the page is built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,8 @@ class Needs:
         Read every attempt, in spite of the memory that takes.
     conversations : bool
         What each attempt said, as ``extras["conversation"]``: JSON of (role, text) pairs.
+    streamed : bool
+        Attempts of a store are not kept, but read again by ``Run.stream``.
     growing : bool
         The file is still being written: the last line counts once it has ended.
     """
@@ -99,6 +99,7 @@ class Needs:
     growing: bool = False
     details: bool = False
     conversations: bool = False
+    streamed: bool = False
 
 
 COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)
@@ -274,8 +275,6 @@ def _entries(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Entry points of readers, cached per search path: the scan takes longer than reading."""
     return tuple(sorted(entry_points(group=GROUP), key=lambda entry: entry.name))
 
-
-# -- from the attempts in a log to runs ------------------------------------------------------
 
 _CHUNK_ROWS = 2_000
 _LOSSES_KEPT = 1_000

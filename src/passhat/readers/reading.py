@@ -198,8 +198,11 @@ def read_all(
     options = _options(how, joining=join_by is not None)
     reader_list = load_readers()
     store = how.get("store") or DEFAULT_PATH
-    collector = _Collected(reader_list, options, store)
     all_sources = expand(map(str, words), store, how.get("max_unpacked"))
+    if join_by is not None or len(all_sources) > 1 or any(s.is_folder for s in all_sources):
+        # Attempts are joined, or compared to find copies of a run.
+        options = replace(options, needs=replace(options.needs, streamed=False))
+    collector = _Collected(reader_list, options, store)
     for source in all_sources:
         collector.add(source, several=len(all_sources) > 1)
     if not collector.read:

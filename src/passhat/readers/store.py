@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from passhat.readers.parsing import conversation_text, read_conversation
 from passhat.readers.sources import Source
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict, no_answer_text
-from passhat.stats.outcomes.attempts import MeasureColumns
+from passhat.stats.outcomes.attempts import MeasureColumns, describe_reason
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.stats.outcomes.order import Scores
@@ -43,6 +43,7 @@ from passhat.store import (
     damage_reported,
     open_store,
 )
+from passhat.store.counting import has_graded_scores
 from passhat.store.labels import (
     JudgeVotes,
     add_labels,
@@ -99,8 +100,13 @@ class StoreReader(Reader):
             # Fresh attempts of a gate belong to what another run shows; by its id one is read.
             runs = [run for run in store.runs() if not run.is_fresh]
             stored_runs = [store.find(source.part)] if source.part else runs
+            needs = options.needs
             read_runs = [
-                run_from_store(store, run, options.needs) for run in stored_runs if run.attempts
+                _as_streamed(store, run, place)
+                if needs.streamed
+                else run_from_store(store, run, needs)
+                for run in stored_runs
+                if run.attempts
             ]
         if not read_runs:
             raise ReadError("holds no finished attempt.", source=source.name)
@@ -154,6 +160,63 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     )
 
 
+def _as_streamed(store: Store, stored: StoredRun, place: str) -> Run:
+    """A run whose attempts are read when they are written, in memory that does not grow."""
+    counts = store.counts(stored.id)
+    outcomes = Outcomes.from_counts(
+        counts.n, counts.c, counts.tasks, missing=counts.m, labels=_labels(counts.labels)
+    )
+    run = _as_run(store, stored, outcomes)
+    return replace(run, stream=partial(_stream_rows, place, stored.id))
+
+
+def _stream_rows(place: str, run: str) -> Iterator[dict[str, object]]:
+    """The attempts of a run as :meth:`passhat.stats.outcomes.Run.iterate_rows` has them."""
+    with damage_reported(place), open_store(place, must_exist=True, read_only=True) as store:
+        key = store._key(run)
+        texts = label_texts(store._queries, key)
+        is_graded = has_graded_scores(store._stream, key)
+        for block in store.rows(run, details=True):
+            for cells in cast("list[tuple[Any, ...]]", block):
+                task, number, verdict, why, seconds, steps, tokens, cost, seed = cells[:9]
+                score, _, words, retries, body, _ = cells[10:]
+                category, reason, detail = _describe_end(verdict, why, words)
+                last = {} if body is None else _last_texts(body)
+                if not is_graded or verdict < 0:
+                    score = None
+                else:
+                    score = float(verdict) if score is None else min(max(score, 0.0), 1.0)
+                row = {
+                    "task": task,
+                    "attempt": number,
+                    "passed": None if verdict < 0 else verdict > 0,
+                    "score": score,
+                    "category": category,
+                    "reason": reason,
+                    "detail": detail,
+                    "seconds": seconds,
+                    "steps": steps,
+                    "tokens": tokens,
+                    "cost": cost,
+                    "seed": None if seed is None else str(seed),
+                    "retries": retries or 0,
+                    "answer": last.get(GOT if DIFF in last else "agent", "").strip() or None,
+                    "expected": last.get(EXPECTED, "").strip() or None,
+                }
+                if texts and (labels := texts.get((task, number))):
+                    row["labels"] = labels
+                yield row
+
+
+@lru_cache(maxsize=1024)
+def _describe_end(
+    verdict: int, why: str | None, words: str | None
+) -> tuple[str | None, str | None, str | None]:
+    """Category of a failure, reason of a missing attempt, and the judge's words."""
+    reason, detail = describe_reason(verdict, _join_reason(why, words).strip())
+    return reason if verdict == 0 else None, reason if verdict < 0 else None, detail
+
+
 def has_no_answer(store: Store, stored: StoredRun) -> bool:
     """Whether the agent itself broke in every judged attempt of a run."""
     if stored.passed or stored.attempts == stored.missing:
@@ -164,10 +227,11 @@ def has_no_answer(store: Store, stored: StoredRun) -> bool:
 
 def _reasons(why: Sequence[object], detail: list[Any]) -> list[object]:
     """The judge's words with the category."""
-    return [
-        f"{word}: {words}" if word and words else word or words
-        for word, words in zip(why, detail, strict=True)
-    ]
+    return list(map(_join_reason, why, detail))
+
+
+def _join_reason(word: Any, words: Any) -> str:
+    return f"{word}: {words}" if word and words else word or words or ""
 
 
 def _details(retries: list[Any], talk: list[Any]) -> dict[str, list[object]]:

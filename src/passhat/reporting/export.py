@@ -9,7 +9,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from passhat._display import csv_cell
 from passhat.errors import InvalidValue, MissingExtra, ReadError, shorten
@@ -31,6 +35,8 @@ __all__ = [
 _NUMBERS = ("attempt", "score", "steps", "seconds", "tokens", "cost", "retries")
 _WHOLE = ("steps", "tokens", "retries")
 _FLAGS = ("passed", "ordered")
+_BLOCK_ROWS = 500
+"""Rows that are written together."""
 
 
 def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
@@ -46,7 +52,7 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
             "started": run.started or None,
             "decoding": dict(run.protocol.decoding) or None,
             "protocol": _further_protocol(run.protocol) or None,
-            "ordered": run.outcomes.order is not None,
+            "ordered": run.outcomes.order is not None or run.stream is not None,
             "source": run.source,
             "schema": OUTCOMES_SCHEMA,
         }
@@ -55,13 +61,14 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
             task: dict(zip(names, labels, strict=False))
             for task, labels in run.label_rows().items()
         }
-        for attempt in run.iterate_attempts():
-            row = {**shared, **attempt.to_dict(), **slices.get(attempt.task, {})}
+        for attempt in run.iterate_rows():
+            row = {**shared, **attempt, **slices.get(str(attempt["task"]), {})}
             for name in ("extension", "labels"):
                 if row.get(name) is not None:
                     row[name] = json.loads(str(row[name]))
             for name in _WHOLE:
-                row[name] = _whole(row[name])
+                if (value := row[name]) is not None and type(value) is not int:
+                    row[name] = _whole(value)
             yield row
 
 
@@ -74,22 +81,28 @@ def _further_protocol(protocol: Protocol) -> dict[str, object]:
 
 
 def as_json_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """The rows as JSON lines."""
-    for row in export_rows(runs):
-        yield _compact(row) + "\n"
+    """The rows as JSON lines, some at a time."""
+    return _encode_lines(export_rows(runs))
+
+
+def _encode_lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        yield b"\n".join([*map(_encode, block), b""]).decode()
 
 
 def as_csv_rows(runs: Sequence[Run]) -> Iterator[str]:
     """CSV with a header line."""
     names = [*EXPORT_COLUMNS, *_slices(runs)]
     out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for row in export_rows(runs):
-        writer.writerow({name: _cell(value) for name, value in row.items()})
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    rows = export_rows(runs)
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        writer.writerows([_cell(row.get(name)) for name in names] for row in block)
         yield out.getvalue()
         out.seek(0)
         out.truncate()
+    yield out.getvalue()  # the header alone, where there is no row
 
 
 def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
@@ -154,7 +167,12 @@ _EVERY_EVAL = "0.3.0"
 
 
 def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
-    """Instance-level records of Every Eval Ever, as JSON lines.
+    """Instance-level records of Every Eval Ever, as JSON lines, some at a time."""
+    return _encode_lines(_every_eval_records(runs))
+
+
+def _every_eval_records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
+    """The records of :func:`as_every_eval`.
 
     Its schema has no attempt without a verdict: a missing one is written as not correct with an
     error, and with the reason that brings it back in ``metadata``. The file about the whole
@@ -170,7 +188,7 @@ def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
         metadata |= {name: row[name] for name in row if name.startswith("slice:")}
         metadata["protocol"] = protocols[str(row["run"])]
         steps, seconds = row["steps"], row["seconds"]
-        record = {
+        record: dict[str, object] = {
             "schema_version": _EVERY_EVAL,
             "evaluation_id": f"{suite}/{model}/{row['run']}",
             "model_id": model,
@@ -192,7 +210,7 @@ def as_every_eval(runs: Sequence[Run]) -> Iterator[str]:
             "error": None if passed else row["detail"] or row["reason"],
             "metadata": {name: str(v) for name, v in metadata.items() if v is not None},
         }
-        yield _compact(record) + "\n"
+        yield record
 
 
 def write_parquet(runs: Sequence[Run], path: str) -> None:
@@ -316,7 +334,11 @@ def _slices(runs: Sequence[Run]) -> list[str]:
     return [*labels, *dict.fromkeys(slices)]
 
 
-_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_encode = msgspec.json.Encoder().encode
+
+
+def _compact(data: object) -> str:
+    return _encode(data).decode()
 
 
 def _whole(value: object) -> object:
@@ -328,9 +350,17 @@ def _whole(value: object) -> object:
 
 def _cell(value: object) -> object:
     """A CSV cell: nothing for None, true and false as JSON writes them."""
+    if value is None or isinstance(value, float):
+        return value
+    if isinstance(value, str):
+        return _text_cell(value)
     if isinstance(value, dict | list):
         value = _compact(value)
     return str(value).lower() if isinstance(value, bool) else csv_cell(value)
+
+
+_text_cell = lru_cache(maxsize=4096)(csv_cell)
+"""Most texts of a row are those of the row before."""
 
 
 def _type(name: str) -> str:

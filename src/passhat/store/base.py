@@ -463,21 +463,7 @@ class Store(ABC):
         with ``details`` the judge's words, retries, the packed transcript and the number of answers
         that were cut, if any calls are recorded.
         """
-        extra_columns = ", a.detail, a.retries, x.body, c.cut" if details else ""
-        talk = "".join(
-            f"LEFT JOIN {table} {x} ON {x}.run = a.run AND {x}.task = a.task "
-            f"AND {x}.number = a.number "
-            for table, x in (("transcripts", "x"), ("calls", "c"))
-            if details
-        )
-        yield from self._stream(
-            "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
-            f"a.seed, a.answer, a.score, t.labels{extra_columns} "
-            f"FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key {talk}"
-            "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
-            (self._key(run),),
-            size,
-        )
+        yield from counting.load_rows(self._stream, self._key(run), size, details=details)
 
     def verdicts(self, run: str) -> Iterator[tuple[str, int, Verdict]]:
         """(task, number, verdict) of every finished attempt."""

@@ -14,6 +14,7 @@ from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import MeasureSum, Verdict
 from passhat.stats.outcomes.attempts import MEASURES, MeasureColumns
 from passhat.stats.outcomes.names import PackedNames
+from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 from passhat.store.database import Database
 from passhat.store.queries import NEWEST
 from passhat.store.rows import AttemptSet
@@ -23,8 +24,10 @@ __all__ = [
     "RunUsage",
     "count_same_answers",
     "counts",
+    "has_graded_scores",
     "load_attempts",
     "load_measures",
+    "load_rows",
     "load_usage",
     "measure_sums",
 ]
@@ -72,6 +75,17 @@ _TAKEN = (
 )
 
 Stream = Callable[[str, Sequence[Any], int], Iterator[list[tuple[Any, ...]]]]
+_ROWS = (
+    "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, a.seed, "
+    "a.answer, a.score, t.labels{columns} FROM tasks t JOIN {attempts} a ON a.run = t.run AND "
+    "a.task = t.key {joins}WHERE t.run = ? AND a.run = ? AND a.verdict IS NOT NULL "
+    "ORDER BY {order}"
+)
+_SCORES = (
+    "SELECT min(score), max(score), max(CASE WHEN score = -1 OR (score IN (0, 1) AND "
+    "score = verdict) THEN 0 ELSE 1 END) FROM judged WHERE run = ? AND verdict >= 0 "
+    "AND score IS NOT NULL"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +225,44 @@ def load_measures(stream: Stream, run: int) -> MeasureColumns:
     return _load_columns(stream, run, MEASURES)
 
 
+def load_rows(
+    stream: Stream, run: int, size: int, *, details: bool
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Finished attempts in order of tasks and attempts: see :meth:`passhat.store.Store.rows`."""
+    joins = "".join(
+        f"LEFT JOIN {table} {x} ON {x}.run = a.run AND {x}.task = a.task AND {x}.number = a.number "
+        for table, x in (("transcripts", "x"), ("calls", "c"))
+        if details
+    )
+    keys = [key for block in stream(_TASKS, (run,), _BLOCK) for key, *_ in block]
+    # Tasks are nearly always stored in their order: the primary key of attempts then has it, too.
+    # Any other order is sorted by the database, conversations included.
+    order = "a.task, a.number" if keys == sorted(keys) else "t.position, t.key, a.number"
+    statement = _ROWS.format(
+        columns=", a.detail, a.retries, x.body, c.cut" if details else "",
+        attempts=_attempts_table(stream, run),
+        joins=joins,
+        order=order,
+    )
+    yield from stream(statement, (run, run), size)
+
+
+def has_graded_scores(stream: Stream, run: int) -> bool:
+    """Whether scores say more than the verdicts, all of them on [0, 1]; without sorting.
+
+    The same as :func:`passhat.stats.outcomes.rewards.grade`, which needs all of them at once.
+    """
+    if not any(True for _ in stream(_SCORED, (run,), 1)):
+        return False
+    (((low, high, is_graded),),) = stream(_SCORES, (run,), 1)
+    return bool(is_graded) and low >= -REWARD_TOLERANCE and high <= 1 + REWARD_TOLERANCE
+
+
+def _attempts_table(stream: Stream, run: int) -> str:
+    """The view of judged attempts, or the table: the view costs a look-up for each attempt."""
+    return "judged" if any(True for _ in stream(_JUDGED, (run,), 1)) else "attempts"
+
+
 def load_scores(stream: Stream, run: int) -> MeasureColumns | None:
     """The score of every finished attempt, in the order of the tasks; ``None`` without any."""
     has_scores = any(True for _ in stream(_SCORED, (run,), 1))
@@ -220,10 +272,7 @@ def load_scores(stream: Stream, run: int) -> MeasureColumns | None:
 def _load_columns(stream: Stream, run: int, names: Sequence[str]) -> MeasureColumns:
     keys, verdicts = array("q"), array("b")
     columns = [array("d") for _ in names]
-    # The view costs a look-up each, and most runs have no later judgement.
-    has_judgements = any(True for _ in stream(_JUDGED, (run,), 1))
-    table = "judged" if has_judgements else "attempts"
-    statement = _TAKEN.format(names=", ".join(names), attempts=table)
+    statement = _TAKEN.format(names=", ".join(names), attempts=_attempts_table(stream, run))
     for block in stream(statement, (run,), _BLOCK):
         task, verdict, *cells = zip(*block, strict=True)
         keys.extend(task)

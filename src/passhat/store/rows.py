@@ -541,6 +541,9 @@ def pack_transcript(transcript: Sequence[Mapping[str, str]]) -> bytes:
     return body if len(body) < _WORTH_PACKING else zlib.compress(body, level=1)
 
 
+_TRANSCRIPT = msgspec.json.Decoder(list[dict[str, str]])
+
+
 def unpack_transcript(body: bytes) -> Sequence[Mapping[str, str]]:
     """The transcript that :func:`pack_transcript` made these bytes of.
 
@@ -551,7 +554,7 @@ def unpack_transcript(body: bytes) -> Sequence[Mapping[str, str]]:
     """
     try:
         text = body if body.startswith(b"[") else zlib.decompress(body)
-        return msgspec.json.decode(text, type=list[dict[str, str]])
+        return _TRANSCRIPT.decode(text)
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ReadError(
             f"a transcript is damaged ({error}).",

@@ -27,6 +27,7 @@ __all__ = [
     "Categorical",
     "MeasureColumns",
     "MeasureSum",
+    "describe_reason",
 ]
 
 MEASURES = ("seconds", "steps", "tokens", "cost")
@@ -133,7 +134,7 @@ class Attempts:
         for place, value in enumerate(self.verdicts[start:stop].tolist()):
             row, verdict = start + place, Verdict(value)
             detail = self.detail[row] if self.detail is not None else ""
-            why, words = _reason(verdict, detail)
+            why, words = describe_reason(verdict, detail)
             score = None if scores is None else scores[place]
             yield Attempt(
                 self.tasks[index],
@@ -179,14 +180,14 @@ class Attempts:
 
 
 @lru_cache(maxsize=1024)
-def _reason(verdict: Verdict, detail: str) -> tuple[str | None, str | None]:
+def describe_reason(verdict: int, detail: str) -> tuple[str | None, str | None]:
     """Category or reason of an attempt, and the source's own words for it."""
-    why = None if verdict is Verdict.PASSED else str(_why(verdict, detail))
+    why = None if verdict == Verdict.PASSED else str(_why(verdict, detail))
     return why, source_words(detail) or None
 
 
-def _why(verdict: Verdict, detail: str) -> str:
-    return missing_reason(detail) if verdict is Verdict.MISSING else failure_category(detail)
+def _why(verdict: int, detail: str) -> str:
+    return missing_reason(detail) if verdict == Verdict.MISSING else failure_category(detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -166,6 +166,8 @@ class Run(Plain):
         Votes of a judge that is a model: (task, passes, votes) of each attempt it voted on.
     anchors : tuple of Anchor
         Labeled attempts of an earlier run that the judge, a model, judged again with this run.
+    stream : callable, optional
+        Reads the rows of :meth:`iterate_rows` from the source again, where attempts are not kept.
     """
 
     name: str
@@ -201,6 +203,7 @@ class Run(Plain):
     labels: LabelCounts | None = None
     judge_votes: tuple[tuple[str, int, int], ...] = ()
     anchors: tuple[Anchor, ...] = ()
+    stream: Callable[[], Iterator[dict[str, object]]] | None = None
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -274,6 +277,12 @@ class Run(Plain):
             verdicts = [Verdict.PASSED] * c + [Verdict.FAILED] * (n - c)
             for number, verdict in enumerate([*verdicts, *[Verdict.MISSING] * missing], 1):
                 yield Attempt(task, number, verdict, _UNKNOWN_WHY[verdict])
+
+    def iterate_rows(self) -> Iterator[dict[str, object]]:
+        """The attempts one by one, each as ``Attempt.to_dict`` has it."""
+        if self.stream is not None:
+            return self.stream()
+        return (attempt.to_dict() for attempt in self.iterate_attempts())
 
     def label_rows(self) -> dict[str, tuple[str, ...]]:
         """The labels of each task, in the order of ``outcomes.labels``."""
