@@ -13,18 +13,6 @@ from pathlib import Path
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox_kinds import Container, ProgramLimits
 
-__all__ = [
-    "DEVICES",
-    "PACKAGES",
-    "WRITABLE_DEVICES",
-    "bubblewrap_command",
-    "container_command",
-    "engine_problem",
-    "pack_inside",
-    "plain_command",
-    "remove_container",
-]
-
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 WRITABLE_DEVICES = ("/dev/null",)
 PACKAGES = "/judge/packages"
@@ -165,7 +153,8 @@ def remove_container(container: Container, name: str) -> None:
 def engine_problem(container: Container) -> str:
     """Why the engine cannot run the image, with a remedy; empty when none is known."""
     engine, image = container.engine, container.image
-    if _engine_output(engine, "image", "inspect", image) is None:
+    image_info = _engine_output(engine, "image", "inspect", image)
+    if image_info is None:
         return (
             f"the command {engine} is not installed (Debian, Ubuntu: apt-get install "
             f"{'docker.io' if engine == 'docker' else 'podman'})"
@@ -175,8 +164,7 @@ def engine_problem(container: Container) -> str:
         error = _last_line(info)
         start = "systemctl start docker" if engine == "docker" else "podman info"
         return f"the engine does not answer ({error}); start it or check it with: {start}"
-    image_info = _engine_output(engine, "image", "inspect", image)
-    if image_info is None or image_info.returncode:
+    if image_info.returncode:
         return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"
     return ""
 

@@ -22,8 +22,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -31,7 +30,7 @@ from typing import Any
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import Ended, Sandbox, SandboxFault
-from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxSpec
+from passhat.judging.sandbox_kinds import Container, JudgeRules, ProgramLimits, SandboxSpec
 from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
@@ -40,6 +39,7 @@ __all__ = ["Examiner", "References"]
 
 _TRIES = 20
 _LONGEST_PAUSE = 0.2
+_MOST_IN_SERIES = 16  # programs that one process of simple tests judges before it is replaced
 _NOT_PERMITTED = "[Errno 1]"
 """The filter's refusal of a system call; a file that is out of reach has another number."""
 
@@ -74,6 +74,7 @@ class Examiner:
         self._rules = rules or JudgeRules()
         self._references = references or References()
         self._abandoned = self._processes = False
+        self._series: _Series | None = None
         self.open_at_once = False
         weak = self._rules.allow_weak
         self.programs = Sandbox(kind, interpreter, limits, allow_weak=weak)
@@ -90,6 +91,9 @@ class Examiner:
             sandbox.greet()
 
     def close(self) -> None:
+        if self._series is not None:
+            self._series.close()
+            self._series = None
         self.programs.close()
         self.tests.close()
 
@@ -223,27 +227,45 @@ class Examiner:
 
     def _plain(self, task: CodeTask, program: str) -> CodeVerdict:
         near_end, far_end = socket.socketpair()  # a container's relay expects a stream, used or not
-        with near_end, far_end, _memory_descriptor(_with_tests(task, program)) as brief:
-            files = [brief, far_end.fileno()]
-            self.programs.submit("plain", files, processes=self._processes)
+        with near_end, far_end:
+            brief = _with_tests(task, program)
+            self.programs.submit("plain", brief, [far_end.fileno()], processes=self._processes)
         program_end = self.programs.wait()
         judgement = _plain_verdict(program_end, self._limits)
         return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
 
     def _split(self, task: CodeTask, program: str) -> CodeVerdict:
-        near_end, far_end = socket.socketpair()
+        brief, tests_brief = _program(program, _brief_of(task)), _briefing(task)
+        is_series = bool(_brief_of(task)["pure"]) and not isinstance(self.tests.kind, Container)
+        if not is_series:
+            self._end_series()
+        elif self._series is None:
+            self._series = _Series()
+            self._series.begin(self.tests)
+        near_end, far_end = self._series.channels.pop() if self._series else socket.socketpair()
         with near_end, far_end:
-            with _memory_descriptor(_program(program, _brief_of(task))) as brief:
-                files = [brief, far_end.fileno()]
-                self.programs.submit("program", files, processes=self._processes)
-            with _memory_descriptor(_briefing(task)) as brief:
+            self.programs.submit("program", brief, [far_end.fileno()], processes=self._processes)
+            if not is_series:
                 # Never with processes: one that runs what the program wrote would be beside them.
-                self.tests.submit("tests", [brief, near_end.fileno()])
-        tests_end = self.tests.wait()
+                self.tests.submit("tests", tests_brief, [near_end.fileno()])
+        tests_end = self._series.judge(tests_brief) if self._series else self.tests.wait()
+        if self._series is not None and not self._series.channels:
+            is_first, ending = self._series.is_first, self._end_series()
+            tests_end = tests_end or (ending if is_first else None)
         self.programs.stop(ending=_reports_program_gone(tests_end))
         program_end = self.programs.wait()
+        if tests_end is None:  # ended by limits that were those of several judgements
+            return self._split(task, program)
         judgement = _split_verdict(tests_end, program_end, self._limits)
         return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
+
+    def _end_series(self) -> Ended | None:
+        """End the process that judges in series, if there is one; how it ended."""
+        series, self._series = self._series, None
+        if series is None:
+            return None
+        series.close()
+        return self.tests.wait()
 
     # -- scripts with input and output -----------------------------------------------------------
 
@@ -261,9 +283,8 @@ class Examiner:
         reading, writing = os.pipe()
         stdin = wire.memory_file(case.given)
         try:
-            with _memory_descriptor(_program(program)) as brief:
-                files = [brief, stdin, writing]
-                self.programs.submit("script", files, processes=self._processes)
+            files = [stdin, writing]
+            self.programs.submit("script", _program(program), files, processes=self._processes)
             os.close(writing)
             writing = -1
             output = self._collect(reading)
@@ -292,14 +313,38 @@ class Examiner:
         return b"".join(parts)
 
 
-@contextmanager
-def _memory_descriptor(content: bytes) -> Iterator[int]:
-    """A descriptor on some content, closed afterwards."""
-    descriptor = wire.memory_file(content)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+class _Series:
+    """A process in the sandbox of tests that judges several programs, each over its own channel."""
+
+    def __init__(self) -> None:
+        self.channels = [socket.socketpair() for _ in range(_MOST_IN_SERIES)]
+        self._control, self._far_end = socket.socketpair()
+        self.is_first = False
+
+    def begin(self, tests: Sandbox) -> None:
+        """Start the process."""
+        with self._far_end as far_end:
+            near_ends = [near.fileno() for near, _ in reversed(self.channels)]
+            tests.submit("series", wire.frame(b"{}"), [far_end.fileno(), *near_ends])
+
+    def judge(self, brief: bytes) -> Ended | None:
+        """The judgement as the end of an execution; none if the process ended before it."""
+        self.is_first = len(self.channels) == _MOST_IN_SERIES - 1
+        try:
+            wire.write_all(self._control.fileno(), brief)
+            *outcome, is_clean = wire.receive(self._control.fileno())
+        except (wire.Closed, wire.Malformed, OSError):
+            outcome, is_clean = [], False
+        if not is_clean:
+            self.close()
+        words = ["examined", *outcome]
+        return Ended("ended", 0, 0.0, 0.0, False, (words,)) if outcome else None
+
+    def close(self) -> None:
+        ends = [end for pair in self.channels for end in pair]
+        for one in (self._control, self._far_end, *ends):
+            one.close()
+        self.channels = []
 
 
 @lru_cache(maxsize=512)
@@ -331,8 +376,8 @@ def _with_tests(task: CodeTask, program: str) -> bytes:
     return wire.frame(f'{_brief(task)[:-1]}, "program": {json.dumps(program)}}}'.encode())
 
 
-def _reports_program_gone(tests_end: Ended) -> bool:
-    match tests_end.words[-1] if tests_end.words else None:
+def _reports_program_gone(tests_end: Ended | None) -> bool:
+    match tests_end.words[-1] if tests_end and tests_end.words else None:
         case ["examined", "gone", *_]:
             return True
     return False

@@ -15,16 +15,6 @@ from passhat.judging.bench import Bench
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
-__all__ = [
-    "WEAK_BELOW",
-    "TestStrength",
-    "keep_strengths",
-    "load_strengths",
-    "mutants_of",
-    "strength_of_tests",
-    "strengths_folder",
-]
-
 WEAK_BELOW = 0.8
 """Tests that kill a smaller share of mutants are marked."""
 

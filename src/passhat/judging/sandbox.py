@@ -55,7 +55,6 @@ class Ended:
     status: int
     cpu: float
     seconds: float
-    memory: int
     waiting: bool
     words: tuple[Any, ...]
     written: bytes = b""
@@ -163,15 +162,17 @@ class Sandbox:
         self.close()
         raise SandboxFault(hello.get("why") or output or "the sandbox ended without a word")
 
-    def submit(self, kind: str, descriptors: Sequence[int], *, processes: bool = False) -> None:
-        """Begin an execution; the descriptors go to the child, the first of them its brief.
+    def submit(
+        self, kind: str, brief: bytes, descriptors: Sequence[int], *, processes: bool = False
+    ) -> None:
+        """Begin an execution; its brief goes to the child in a file, with the descriptors.
 
         With ``processes`` it may start others and connect to them, in namespaces of its own.
         """
         self.start()
         assert self._control is not None
         limits = self._limits
-        tests = kind == "tests"
+        tests = kind in ("tests", "series")
         job = {
             "kind": kind,
             # The tests outlive the program they wait for, but not by much.
@@ -182,10 +183,13 @@ class Sandbox:
             "processes": processes,
         }
         _set_timeout(self._control, limits.wall_seconds + _PATIENCE)
+        file = wire.memory_file(brief)
         try:
-            socket.send_fds(self._control, [b"+"], list(descriptors))
+            socket.send_fds(self._control, [b"+"], [file, *descriptors])
         except OSError as error:
             raise SandboxFault(str(error)) from None
+        finally:
+            os.close(file)
         self._send(job)
 
     def stop(self, *, ending: bool = False) -> None:

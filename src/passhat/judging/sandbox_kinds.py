@@ -7,18 +7,6 @@ from enum import StrEnum
 
 from passhat.errors import InvalidValue
 
-__all__ = [
-    "ENGINES",
-    "JUDGES",
-    "TRIED",
-    "Container",
-    "JudgeRules",
-    "ProgramLimits",
-    "SandboxKind",
-    "SandboxSpec",
-    "read_sandbox",
-]
-
 ENGINES = ("docker", "podman")
 
 

@@ -117,6 +117,7 @@ class CodeTask:
             "shared": (shared := shared_state(self.tests)),
             "files": bool(_FILES & set(shared) or re.search(r"sys\.path|os\.environ", self.tests)),
             "inexact": bool(shared) or _compares_identity(self.tests),
+            "pure": not helpful and _changes_nothing(self.tests),
         }
 
     @property
@@ -173,6 +174,29 @@ def _list_imports(nodes: Iterable[ast.AST]) -> list[_Import]:
             module = "" if node.level else node.module or ""
             imports += [_Import(module, alias.name, alias.asname or "") for alias in node.names]
     return imports
+
+
+_PURE = {
+    *("abs", "all", "any", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate"),
+    *("filter", "float", "frozenset", "int", "isinstance", "len", "list", "map", "max", "min"),
+    *("ord", "pow", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum"),
+    *("tuple", "zip", "AssertionError", "Exception", "KeyError", "TypeError", "ValueError"),
+}
+"""Functions, types and exceptions of Python that change nothing but what they return."""
+_IMPURE = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.With, ast.AsyncFunctionDef, ast.Delete)
+
+
+def _changes_nothing(tests: str) -> bool:
+    """Whether tests leave nothing in their process but names that are thrown away with them."""
+    nodes = _walk(tests)
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return not (
+        any(isinstance(node, _IMPURE) for node in nodes)
+        or any(one.attr[0] == "_" or not isinstance(one.ctx, ast.Load) for one in attributes)
+        or names & (vars(builtins).keys() - _PURE)
+        or any(name.startswith("__") for name in names)
+    )
 
 
 def _imports(source: str) -> set[str]:

@@ -8,16 +8,12 @@ import fcntl
 import math
 import os
 import resource
-import shutil
 import socket
 import struct
-import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import seccomp
-
-__all__ = ["Confinement", "FolderRules", "map_user"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _PRCTL = ctypes.CDLL(None, use_errno=True).prctl
@@ -196,6 +192,9 @@ class Confinement:
             if not fresh and not self._mount_fresh():
                 raise seccomp.Unavailable("no new scratch folder could be mounted")
         elif self._base:
+            import shutil  # only here: whatever is loaded makes every fork slower
+            import tempfile
+
             shutil.rmtree(self.scratch, ignore_errors=True) if self.scratch != self._base else None
             self.scratch = tempfile.mkdtemp(prefix="p", dir=self._base)
         if self._rules is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import os
 import sys
 import unittest
 from collections.abc import Callable
@@ -16,13 +17,12 @@ from types import ModuleType
 from typing import Any
 
 from . import program as programs
+from . import wire
 from .patches import forward_patches
 from .peer import brief_text
 from .pytest_subset import pytest_module, run_functions
 from .stand_ins import ProgramFailed, Stopped, Unsupported, is_remote
 from .tests_end import Outcome, TestsEnd
-
-__all__ = ["absent_import", "examine", "examine_plain"]
 
 _MODULES = ("solution", "candidate")
 
@@ -34,6 +34,26 @@ class _TestsBroken(Exception):
 # -- split: the program is somewhere else ---------------------------------------------------------
 
 
+def examine_series(control: int, channels: list[int], phase: Any) -> None:
+    """Judge programs one after the other, for tests that change nothing but their own names.
+
+    It ends after the first judgement in which anything but exact data crossed, or that made it
+    import a module: the next program must not be able to tell what this one did.
+    """
+    programs.new_module("tests")
+    modules = len(sys.modules)
+    for channel in channels:
+        phase[0] = 1
+        brief = wire.receive(control)
+        phase[0] = 0
+        outcome = examine(channel, brief, phase, "")
+        os.close(channel)
+        is_clean = outcome[3] and len(sys.modules) == modules
+        wire.send(control, [*outcome, is_clean])
+        if not is_clean:
+            return
+
+
 def examine(
     channel: int, brief: dict[str, Any], phase: Any, folder: str
 ) -> tuple[str, str, str, bool, list[str]]:
@@ -43,7 +63,9 @@ def examine(
     where the program gave objects.
     """
     tests = TestsEnd(channel, brief, phase, folder)
-    _forbid_execution(tests)
+    if not _judgements:
+        sys.addaudithook(_forbid_execution(list(sys.path)))
+    _judgements[:] = [tests]
     try:
         tests.load([*brief["free"], brief["entry_point"]])
         outcome = _run(tests, brief)
@@ -73,9 +95,12 @@ _GENERATORS = ("/collections/__init__.py", "/dataclasses.py")
 """Modules that execute code which they have made from names that they checked."""
 
 
-def _forbid_execution(tests: TestsEnd) -> None:
-    """Stop tests that would execute data: the program may have chosen what it says."""
-    path, home = list(sys.path), __file__.rpartition("/")[0]
+_judgements: list[TestsEnd] = []  # the one under way
+
+
+def _forbid_execution(path: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
+    """A hook that stops tests that would execute data: the program may have chosen what it says."""
+    home = __file__.rpartition("/")[0]
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "pickle.find_class":
@@ -92,9 +117,10 @@ def _forbid_execution(tests: TestsEnd) -> None:
         else:
             return
         if what:
-            raise tests.stop(Unsupported(f"the tests {what}, which the program may have chosen"))
+            what = f"the tests {what}, which the program may have chosen"
+            raise _judgements[0].stop(Unsupported(what))
 
-    sys.addaudithook(watch)
+    return watch
 
 
 def _is_importing(frame: Any) -> bool:

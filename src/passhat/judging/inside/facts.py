@@ -9,18 +9,6 @@ from collections.abc import Callable
 from types import FunctionType, GeneratorType
 from typing import Any
 
-__all__ = [
-    "COMPARISONS",
-    "FORWARDED",
-    "LONGEST_NAME",
-    "OPERATORS",
-    "OWN_MODULES",
-    "describe_class",
-    "describe_signature",
-    "flatten",
-    "kind_of",
-]
-
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and",
            "or", "xor", "lshift", "rshift")  # fmt: skip

@@ -18,8 +18,6 @@ from typing import Any
 
 from . import wire
 
-__all__ = ["Folder"]
-
 _MOST_BYTES = 8 << 20
 _MOST_FILES = 2000
 _FILE, _FOLDER, _LINK = "-", "d", "l"

@@ -8,8 +8,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Patches", "forward_patches"]
-
 _STREAMS = (("sys", "stdout"), ("sys", "stderr"))
 """What the program prints reaches the tests anyway."""
 _ABSENT = object()

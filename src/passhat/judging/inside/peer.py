@@ -28,8 +28,6 @@ from .stand_ins import (
     make_object,
 )
 
-__all__ = ["Peer", "brief_text", "protocol_breach"]
-
 _VIEW_MAKERS: dict[str, Any] = {
     "K": lambda items: dict.fromkeys(items).keys(),
     "V": lambda items: dict(enumerate(items)).values(),

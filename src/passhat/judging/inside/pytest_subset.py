@@ -13,8 +13,6 @@ from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
-__all__ = ["FIXTURES", "pytest_module", "run_functions"]
-
 
 class _Raises:
     """``with pytest.raises(ValueError, match="..."):``"""

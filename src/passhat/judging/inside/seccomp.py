@@ -12,8 +12,6 @@ import errno
 import os
 import struct
 
-__all__ = ["Filter", "Unavailable", "guard_memory", "program_for"]
-
 
 class Unavailable(Exception):
     """The machine lacks a feature; the message names it."""

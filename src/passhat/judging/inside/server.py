@@ -18,10 +18,8 @@ import sys
 import time
 from typing import Any
 
-from . import examine, program, wire
+from . import program, wire
 from .confinement import Confinement
-
-__all__ = ["main"]
 
 _STOP, _ENDING = b"-", b"?"
 """Stop it; it should be ending by itself, so give it a moment first."""
@@ -31,11 +29,10 @@ _LONGEST_TICK = 0.25
 """Seconds of a tick that count against the wall clock limit, however late the tick comes."""
 _WORKING_SHARE = 0.01
 _MOST_REPORT = 64 * 1024
-# Not threading, nor what imports it: it has work to do after every fork.
+# What is loaded makes every fork slower, threading most of all: it has work to do after every fork.
 _WARM = (
-    *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib"),
-    *("heapq", "io", "itertools", "json", "math", "operator", "queue", "random", "re"),
-    *("statistics", "string", "textwrap", "time", "traceback", "typing", "unittest"),
+    *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq"),
+    *("io", "itertools", "json", "math", "operator", "random", "re", "string", "time", "typing"),
 )
 
 
@@ -78,7 +75,7 @@ def main() -> bool:
 
 def _serve(control: socket.socket, confinement: Confinement) -> None:
     while True:
-        header, descriptors, _, _ = socket.recv_fds(control, 1, 4)
+        header, descriptors, _, _ = socket.recv_fds(control, 1, 32)
         if not header:
             return
         if header in (_STOP, _ENDING):
@@ -93,6 +90,7 @@ def _serve(control: socket.socket, confinement: Confinement) -> None:
 def _prepare(setup: dict[str, Any]) -> Confinement:
     for name in _WARM:
         __import__(name)
+    compile("", "", "exec")  # the first time takes milliseconds
     for name in ("exit", "quit"):  # which the site module makes, and that is not loaded
         if not hasattr(builtins, name):
             from _sitebuiltins import Quitter
@@ -115,6 +113,8 @@ def _run(
     control: socket.socket,
     phase: mmap.mmap,
 ) -> dict[str, Any]:
+    if job["kind"] not in ("program", "script"):
+        from . import examine  # noqa: F401 - here and not in every child
     confinement.freshen()
     reading, writing = os.pipe()
     start = time.monotonic()
@@ -147,9 +147,12 @@ def _child(
         if job["kind"] == "script":
             _connect(others, report)
         confinement.enter(job)
-        if job["kind"] == "plain" and (problem := examine.absent_import(brief)):
-            wire.send(report, ["untestable", problem])
-            os._exit(0)
+        if job["kind"] == "plain":
+            from .examine import absent_import
+
+            if problem := absent_import(brief):
+                wire.send(report, ["untestable", problem])
+                os._exit(0)
         if job["kind"] != "script":
             wire.send(report, ["started"])
     except BaseException as error:
@@ -185,14 +188,18 @@ def _work(
     phase: mmap.mmap,
     folder: str,
 ) -> None:
-    if job["kind"] == "tests":
-        wire.send(report, ["examined", *examine.examine(others[0], brief, phase, folder)])
-        return
     if job["kind"] == "program":
         # The program's process keeps no way to the server but a byte: whether it waits for the
         # tests. One that lies about it only gains time until the limit of the wall clock.
         os.close(report)
         program.serve(others[0], brief, phase, folder)
+        return
+    from . import examine
+
+    if job["kind"] == "series":
+        examine.examine_series(others[0], others[1:], phase)
+    elif job["kind"] == "tests":
+        wire.send(report, ["examined", *examine.examine(others[0], brief, phase, folder)])
     else:
         phase.close()
         os.close(others[0])
@@ -244,7 +251,6 @@ def _watch(
         "status": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime,
         "seconds": time.monotonic() - start,
-        "memory": usage.ru_maxrss * 1024,
         "words": words.hex(),
     }
 

@@ -15,20 +15,6 @@ from typing import Any, Optional
 
 from .facts import COMPARISONS, FORWARDED, OPERATORS, OWN_MODULES
 
-__all__ = [
-    "ProgramFailed",
-    "RemoteObject",
-    "RemoteType",
-    "Stopped",
-    "Unsupported",
-    "error_text",
-    "forward_comparisons",
-    "is_remote",
-    "judge_comparisons",
-    "make_class",
-    "make_object",
-]
-
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 

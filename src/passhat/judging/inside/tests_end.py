@@ -24,8 +24,6 @@ from .stand_ins import (
     judge_comparisons,
 )
 
-__all__ = ["Outcome", "TestsEnd"]
-
 Outcome = tuple[str, str, str]
 """passed, failed, gone, unsupported or judge_error; the word for it; what happened."""
 

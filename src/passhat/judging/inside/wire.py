@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import struct
-import tempfile
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -15,26 +14,6 @@ from json import JSONEncoder, loads  # now: tests may patch what a module has
 from os import read, write
 from sys import getrefcount
 from typing import Any, Optional
-
-__all__ = [
-    "DATA_TYPES",
-    "MAX_FRAME",
-    "Closed",
-    "Codec",
-    "Malformed",
-    "NotPlain",
-    "exactly",
-    "frame",
-    "frames",
-    "memory_file",
-    "read_all",
-    "receive",
-    "receive_bytes",
-    "receive_sized",
-    "send",
-    "send_bytes",
-    "write_all",
-]
 
 MAX_FRAME = 16 * 1024 * 1024
 MAX_DEPTH = 150
@@ -74,6 +53,8 @@ def memory_file(content: bytes) -> int:
     """A file in memory with this content, as a descriptor at its beginning."""
     make = getattr(os, "memfd_create", None)
     if make is None:  # not on Linux, where only the caller of a container runs
+        import tempfile
+
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     else:
@@ -90,10 +71,10 @@ def frame(content: bytes) -> bytes:
     return _HEADER.pack(len(content)) + content
 
 
-def receive_bytes(descriptor: int, most: int = MAX_FRAME) -> bytes:
-    """Read one frame; a length beyond ``most`` is refused before anything is allocated."""
+def receive_bytes(descriptor: int) -> bytes:
+    """Read one frame; one that is too long is refused before anything is allocated."""
     (size,) = _HEADER.unpack(exactly(descriptor, _HEADER.size))
-    if size > most:
+    if size > MAX_FRAME:
         raise Malformed(f"a frame of {size:,} bytes")
     return exactly(descriptor, size)
 
@@ -128,14 +109,14 @@ def send(descriptor: int, message: object) -> int:
     return len(content)
 
 
-def receive(descriptor: int, most: int = MAX_FRAME) -> Any:
+def receive(descriptor: int) -> Any:
     """Read one frame of JSON."""
-    return receive_sized(descriptor, most)[1]
+    return receive_sized(descriptor)[1]
 
 
-def receive_sized(descriptor: int, most: int = MAX_FRAME) -> tuple[int, Any]:
+def receive_sized(descriptor: int) -> tuple[int, Any]:
     """Read one frame of JSON; its size and its content."""
-    content = receive_bytes(descriptor, most)
+    content = receive_bytes(descriptor)
     try:
         return len(content), loads(content)
     except (ValueError, RecursionError) as error:
