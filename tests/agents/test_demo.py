@@ -11,9 +11,9 @@ from passhat.agents import load_agent
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.agents.demo import DemoAgent
 from passhat.agents.demo.talking import HABITS, Habits, Mind
-from passhat.runner.attempt import Attempter, AttemptLimits, seed_of
+from passhat.runner.attempt import Attempter, seed_of
 from passhat.runner.redaction import Redactor
-from passhat.runner.time_limits import Watch
+from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord
 from passhat.suites import load_suite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import string
 import sys
@@ -154,6 +155,19 @@ def test_secrets_by_what_is_before_them(text: str, secret: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_ordinary_text_stays(text: str) -> None:
     assert Redactor()(text) == text
+
+
+def test_a_text_that_is_repeated_is_cleaned_every_time() -> None:
+    """Clean texts are remembered, at most a bounded number of them."""
+    redact = Redactor({"MY_TOKEN": "correct-horse-7"})
+    for _ in range(2):
+        assert redact("say correct-horse-7") == "say [redacted]"
+        assert redact("a plain prompt") == "a plain prompt"
+    for number in range(5_000):
+        redact(f"an answer with the number {number}")
+    assert len(redact._clean_texts) <= 1_000
+    again = pickle.loads(pickle.dumps(redact))
+    assert again("say correct-horse-7") == "say [redacted]"
 
 
 def test_values_of_the_environment_under_any_name() -> None:

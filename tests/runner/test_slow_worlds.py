@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from passhat.agents.base import Agent, AttemptInfo, Session
-from passhat.runner.attempt import Attempter, AttemptLimits
+from passhat.runner.attempt import Attempter
 from passhat.runner.redaction import Redactor
-from passhat.runner.time_limits import Watch
+from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.outcomes import MissingReason
 from passhat.store import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn

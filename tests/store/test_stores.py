@@ -14,7 +14,7 @@ import pytest
 from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
-from passhat.store import AttemptRecord, PlannedAttempts, RunRecord, Store, open_store
+from passhat.store import AttemptRecord, PlannedAttempts, RunRecord, Store, open_store, sqlite
 from passhat.store.sqlite import SqliteConnection, SqliteStore
 from passhat.suites.base import Judgement, Task
 
@@ -49,6 +49,30 @@ def test_a_run_is_written_down_once_and_may_be_extended(store: Store) -> None:
     (run,) = store.runs()
     assert (run.tasks, run.planned) == (5, 5)
     assert store.protocol(run.id) == RUN.protocol
+
+
+@pytest.mark.parametrize("has_update_from", [True, False])
+def test_many_attempts_are_claimed_and_finished_together(
+    store: Store, store_place: str, monkeypatch: pytest.MonkeyPatch, has_update_from: bool
+) -> None:
+    """More than one statement takes; what another runner has is left to it."""
+    monkeypatch.setattr(sqlite, "_HAS_UPDATE_FROM", has_update_from)
+    tasks = [Task(f"u{i}", "?") for i in range(997)]
+    run = RunRecord("other agent", Protocol(suite="suite"), tasks)
+    keys = [(task.id, 1) for task in reversed(tasks)]
+    with open_store(store_place) as other:
+        store.begin(run, 1)
+        other.begin(run, 1)
+        assert store.claim(run.id, keys) == keys
+        assert other.claim(run.id, keys[:300]) == []
+    talk = [{"role": "agent", "text": "yes"}]
+    records = [made(*key, seconds=float(key[0][1:]), transcript=talk) for key in keys]
+    assert store.finish(run.id, records) == []
+    rows = [row for block in store.rows(run.id) for row in block]
+    assert [(row[0], row[4]) for row in rows] == [(f"u{i}", float(i)) for i in range(997)]
+    assert store.read("SELECT count(*) FROM transcripts") == [(997,)]
+    dropped = made("t0", 1)
+    assert store.finish(RUN.id, [dropped]) == [dropped]
 
 
 def test_an_attempt_is_claimed_by_one_only(store: Store, store_place: str) -> None:

@@ -63,6 +63,9 @@ class Usage:
         return _sum(self.input_tokens, self.output_tokens) if self.tokens is None else self.tokens
 
 
+_NO_USAGE = Usage()
+
+
 class StopReason(StrEnum):
     """Why a model ended its answer, in one vocabulary for all providers."""
 
@@ -202,7 +205,7 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """The attempt's sum so far; nothing recorded when nothing was ever reported."""
-        return Usage(self._tokens, self._cost) if self._used else Usage()
+        return Usage(self._tokens, self._cost) if self._used else _NO_USAGE
 
     def use_clock(self, clock: Clock) -> None:
         """Called by the runner with the clock that is paused while the attempt waits for us."""

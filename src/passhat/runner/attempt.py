@@ -6,9 +6,9 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any, NoReturn, TypeVar, cast, overload
 
 import msgspec
@@ -44,14 +44,7 @@ from passhat.suites.base import (
 )
 from passhat.suites.tool_calls import RESPOND, TOOL_ERROR, Unreadable, read_call, write_call
 
-__all__ = [
-    "AttemptLimits",
-    "Attempter",
-    "call_records",
-    "explain_failure",
-    "maybe_await",
-    "seed_of",
-]
+__all__ = ["Attempter", "call_records", "explain_failure", "maybe_await", "seed_of"]
 
 
 _CATEGORIES = {
@@ -60,12 +53,8 @@ _CATEGORIES = {
     StopReason.FILTERED: FailureCategory.FILTERED,
 }
 _OWN_CAUSE = (
-    FailureCategory.TIMEOUT,
-    FailureCategory.COMMUNICATION_ERROR,
-    FailureCategory.AGENT_ERROR,
-    FailureCategory.EXCEPTION,
-    FailureCategory.SANDBOX_VIOLATION,
-    FailureCategory.FILTERED,
+    *(FailureCategory.TIMEOUT, FailureCategory.COMMUNICATION_ERROR, FailureCategory.AGENT_ERROR),
+    *(FailureCategory.EXCEPTION, FailureCategory.SANDBOX_VIOLATION, FailureCategory.FILTERED),
 )
 """Categories that say more than why the last answer ended."""
 
@@ -150,8 +139,7 @@ T = TypeVar("T")
 
 _ANY = (Exception, SystemExit, KeyboardInterrupt)
 """Exceptions of suite code: asyncio would end the whole loop for the last two."""
-_JUDGE_TRIES = 3
-_START_TRIES = 3
+_JUDGE_TRIES_LEFT = _START_TRIES_LEFT = (2, 1, 0)
 _START_PAUSE = 0.2
 _DETAIL = 500
 _LONGEST_EXPECTED = 4_000
@@ -160,29 +148,27 @@ _LONGEST_DETAIL = 256 * 1024
 _LARGEST_AMOUNT = 1e15
 _APART = 64 * 1024
 """Longer texts are searched for secrets beside the event loop."""
-_NO_CONTEXT = nullcontext()
 _NOTHING_TO_CLOSE = (Session.close, Agent.close)
 """Hooks that were not written; an object may be agent and session at once."""
 
 
-@dataclass(slots=True)
-class _AttemptState:
+class _AttemptState(msgspec.Struct):
     """State of an attempt while it goes on."""
 
     info: AttemptInfo
     clock: Clock
     trace: Inbox | None = None
-    began: float = field(default_factory=time.time)
-    started: float = field(default_factory=time.monotonic)
+    began: float = msgspec.field(default_factory=time.time)
+    started: float = msgspec.field(default_factory=time.monotonic)
     steps: int = 0
     retries: int = 0
     leak: str = ""
     calls_seen: int = 0
     answer_hash: str = ""
-    transcript: list[dict[str, str]] = field(default_factory=list)
-    answered: list[tuple[float, int]] = field(default_factory=list)
-    """When each answer came, and its place in the transcript."""
-    carried_out: list[ModelCall] = field(default_factory=list)
+    transcript: list[dict[str, str]] = []
+    answered: list[tuple[float, int]] = []
+    """When each answer came, and its place in the transcript; for the trace alone."""
+    carried_out: list[ModelCall] = []
     """Tool calls that the suite carried out; for the trace alone."""
     is_judged: bool = False
     tools_reported: bool = False
@@ -307,12 +293,13 @@ class Attempter:
             detail = self.redact.quote(judgement.detail, _LONGEST_DETAIL)
             judgement = replace(judgement, detail=shorten_detail(detail, _DETAIL))
         usage = meter.usage
+        seconds = time.monotonic() - state.started - state.clock.paused
         return AttemptRecord(
             task=task.id,
             number=state.info.number,
             judgement=judgement,
             seed=state.info.seed,
-            seconds=time.monotonic() - state.started - state.clock.paused,
+            seconds=seconds,
             steps=state.steps,
             tokens=_as_amount(usage.tokens),
             cost=_as_amount(usage.cost),
@@ -322,7 +309,7 @@ class Attempter:
             leak=state.leak,
             transcript=state.transcript,
             calls=call_records(meter.calls, self.redact) if meter.calls else None,
-            conversation=self.redact(meter.conversation)[:_LONGEST_NAME],
+            conversation=meter.conversation and self.redact(meter.conversation)[:_LONGEST_NAME],
             is_judged=state.is_judged,
         )
 
@@ -333,12 +320,15 @@ class Attempter:
 
     async def _play(self, task: Task, state: _AttemptState) -> Judgement:
         """Hold a conversation in a fresh world, and return its judge's verdict."""
-        episode = await self._call_suite(state, self.suite.episode, task, state.info.seed)
+        episode = self._call_suite(state, self.suite.episode, task, state.info.seed)
+        if hasattr(episode, "__await__"):
+            episode = await episode
         if not isinstance(episode, Episode):
             _refuse(episode, Episode, f"the episode of {self.suite.name}")
         if episode.workspace is not None:
             state.info = state.info.with_workspace(episode.workspace)
-        episode.report_calls(partial(self._count_tool_call, state))
+        if type(episode).report_calls is not Episode.report_calls:
+            episode.report_calls(partial(self._count_tool_call, state))
         episode.join(state.info)
         try:
             state.clock.next_step()  # starting the agent counts towards its first step
@@ -360,7 +350,7 @@ class Attempter:
                 if self.canary is not None and not state.leak:
                     state.leak = self.canary.stray(text, task.id, state.info.number)
             if getattr(episode.close, "__func__", None) is not Episode.close:
-                await self._call_suite(state, episode.close)
+                await maybe_await(self._call_suite(state, episode.close))
 
     async def _close_session(self, session: Session, state: _AttemptState) -> None:
         """Take the session's own count of its usage, and end it."""
@@ -375,7 +365,8 @@ class Attempter:
             raise AgentFault(FailureCategory.AGENT_ERROR, describe_error(error)) from None
 
     async def _conversation(self, episode: Episode, session: Session, state: _AttemptState) -> None:
-        turn = _check_turn(await self._call_suite(state, episode.open), episode, "open")
+        turn = self._call_suite(state, episode.open)
+        turn = _check_turn(await turn if hasattr(turn, "__await__") else turn, episode, "open")
         if self.canary is not None and turn is not None:
             reference = self.canary.token(state.info.task, state.info.number)
             turn = turn.with_reference(reference)
@@ -396,19 +387,19 @@ class Attempter:
             )
             state.steps += 1
             answer = await self._answer(session, turn, state)
-            began = time.time()
-            reply = await self._call_suite(state, episode.reply, answer)
-            turn = _check_turn(reply, episode, "reply")
+            began = time.time() if state.trace is not None else 0.0
+            turn = self._call_suite(state, episode.reply, answer)
+            turn = _check_turn(await turn if hasattr(turn, "__await__") else turn, episode, "reply")
             if state.trace is not None:
                 _note_tool(state, answer, began)
 
     async def _answer(self, session: Session, turn: Turn, state: _AttemptState) -> str:
-        current: AbstractContextManager[None] = _NO_CONTEXT
-        if self.telemetry is not None and state.trace is not None:
-            current = self.telemetry.current(state.trace)
         try:
-            with current:
+            if self.telemetry is None or state.trace is None:
                 answer = await call_agent(state.info, state.clock, session.answer, turn.copy())
+            else:
+                with self.telemetry.current(state.trace):
+                    answer = await call_agent(state.info, state.clock, session.answer, turn.copy())
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -422,7 +413,8 @@ class Attempter:
         answer = str.__str__(answer)  # frameworks answer subclasses, which cannot be stored
         if state.info.meter.calls:
             await self._add_tool_steps(state)
-        state.answered.append((time.time(), len(state.transcript)))
+        if state.trace is not None:
+            state.answered.append((time.time(), len(state.transcript)))
         state.transcript.append(
             {"role": "agent", "text": self._short(answer) or await self._clean_text(answer)}
         )
@@ -464,17 +456,24 @@ class Attempter:
             return self._short(text)
         return await asyncio.to_thread(self.redact.shorten, text)
 
-    async def _call_suite(
-        self, state: _AttemptState, work: Callable[..., T | Awaitable[T]], *arguments: object
-    ) -> T:
-        """Run code of the suite: an error or a delay there is not the agent's fault."""
+    def _call_suite(self, state: _AttemptState, work: Callable[..., Any], *words: object) -> Any:
+        """Run code of the suite: an error or a delay there is not the agent's fault.
+
+        Returns an awaitable only where the suite waits: a coroutine would cost more than most do.
+        """
         try:
-            value = work(*arguments)
-            # A check of the abstract class would be slower, and this runs several times an attempt.
-            if not hasattr(value, "__await__"):
-                return value
+            value = work(*words)
+        except (WorldFault, RunStopped):
+            raise
+        except _ANY as error:
+            raise WorldFault(MissingReason.INFRASTRUCTURE, describe_error(error)) from None
+        # A check of the abstract class would be slower.
+        return self._wait_for_suite(state, value) if hasattr(value, "__await__") else value
+
+    async def _wait_for_suite(self, state: _AttemptState, value: Awaitable[T]) -> T:
+        try:
             state.clock.next_reply(self.suite.slow_reason)
-            return await cast("Awaitable[T]", value)
+            return await value
         except (WorldFault, RunStopped):
             raise
         except _ANY as error:
@@ -505,7 +504,7 @@ def _note_tool(state: _AttemptState, answer: str, began: float) -> None:
 
 async def _start_session(agent: Agent, state: _AttemptState) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
-    for left in reversed(range(_START_TRIES)):
+    for left in _START_TRIES_LEFT:
         try:
             session = await call_agent(state.info, state.clock, agent.session, state.info)
         except OSError as error:
@@ -547,7 +546,7 @@ def _check_turn(turn: object, episode: Episode, hook: str) -> Turn | None:
 
 async def _judge(episode: Episode, state: _AttemptState) -> Judgement:
     """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
-    for left in reversed(range(_JUDGE_TRIES)):
+    for left in _JUDGE_TRIES_LEFT:
         try:
             try:
                 result = episode.judge()
@@ -584,7 +583,11 @@ async def maybe_await(value: T | Awaitable[T]) -> T:
 
 def _digest(transcript: Sequence[Mapping[str, str]]) -> str:
     """A hash of all that the agent answered."""
-    answers = "\n".join([entry["text"] for entry in transcript if entry["role"] == "agent"])
+    return _digest_text("\n".join([e["text"] for e in transcript if e["role"] == "agent"]))
+
+
+@lru_cache(maxsize=256)
+def _digest_text(answers: str) -> str:
     return hashlib.sha256(answers.encode()).hexdigest()[:16]
 
 

@@ -206,6 +206,8 @@ class ProcessGuard:
                 changes.append("the working directory")
                 with suppress(OSError):
                     os.chdir(self._folder)
+        if not changes and self._is_untouched():
+            return ""
         for name, stream in self._streams.items():
             present = sys.stdout if name == "stdout" else sys.stderr
             if _is_closed(stream) or (present is not stream and _is_closed(present)):
@@ -220,6 +222,18 @@ class ProcessGuard:
             changes.append("the task factory of the event loop")
             self._loop.set_task_factory(self._factory)
         return " and ".join(changes) if changes else ""
+
+    def _is_untouched(self) -> bool:
+        """Whether nothing else is changed, as after nearly every answer."""
+        stdout, stderr = self._streams.values()
+        if sys.stdout is not stdout or sys.stderr is not stderr:
+            return False
+        if _is_closed(stdout) or _is_closed(stderr):
+            return False
+        for number, handler in self._handlers.items():
+            if _getsignal(number) is not handler:
+                return False
+        return self._loop.get_task_factory() is self._factory
 
     def close(self) -> None:
         for copy in self._copies.values():

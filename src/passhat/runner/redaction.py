@@ -133,6 +133,8 @@ _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-
 """A value without words: both cases and digits. Hashes and ids of builds have one case only."""
 _FEWEST_DIFFERENT = 12
 _SHORTEST = 8
+_LONGEST_REPEATED, _MOST_REPEATED = 4_000, 1_000
+"""Texts that are remembered for a while."""
 _SHOWN = "[redacted]"
 
 
@@ -174,11 +176,23 @@ class Redactor:
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._values = secret_values(environment or {})
+        # A task has the same prompt and expected answer in every attempt.
+        self._clean_texts: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        text = make_encodable(text)
         if len(text) < _SHORTEST:  # no secret is that short, and most answers and fields are
-            return text
+            return text if text.isascii() else make_encodable(text)
+        if len(text) > _LONGEST_REPEATED:
+            return self._clean(text)
+        clean_text = self._clean_texts.get(text)
+        if clean_text is None:
+            if len(self._clean_texts) >= _MOST_REPEATED:
+                self._clean_texts.clear()
+            clean_text = self._clean_texts[text] = self._clean(text)
+        return clean_text
+
+    def _clean(self, text: str) -> str:
+        text = make_encodable(text)
         for value in self._values:
             text = text.replace(value, _SHOWN)
         lower = text.lower()

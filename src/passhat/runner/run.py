@@ -208,16 +208,21 @@ class Progress:
 
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
-        self.retries += record.retries
-        self.last_retry = record.retry_reason or self.last_retry
+        if record.retries:
+            self.retries += record.retries
+            self.last_retry = record.retry_reason or self.last_retry
         self.tokens += record.tokens or 0.0
-        self.cost += record.cost or 0.0
-        self.costed += record.cost is not None
+        if record.cost is not None:
+            self.cost += record.cost
+            self.costed += 1
         self.leaks += bool(record.leak)
         verdict = record.judgement.verdict
-        self.passed += verdict is Verdict.PASSED
-        self.failed += verdict is Verdict.FAILED
-        self.missing += verdict is Verdict.MISSING
+        if verdict is Verdict.PASSED:
+            self.passed += 1
+        elif verdict is Verdict.FAILED:
+            self.failed += 1
+        else:
+            self.missing += 1
 
 
 Seen = Callable[[AttemptRecord, Progress], None]
@@ -462,9 +467,8 @@ class _Execution:
             lost_records = await self._retry(partial(self._store.finish, self._run, records))
             self._claims.in_flight.difference_update((r.task, r.number) for r in records)
             lost_keys = {(record.task, record.number) for record in lost_records}
-            records = [
-                record for record in records if (record.task, record.number) not in lost_keys
-            ]
+            if lost_keys:
+                records = [r for r in records if (r.task, r.number) not in lost_keys]
             self._watched.note_written(records)
         for record in records:
             progress.count(record)

@@ -16,9 +16,9 @@ from passhat.agents.command import CommandAgent
 from passhat.agents.function import FrameworkAgent, FunctionAgent
 from passhat.agents.prices import OWN_FILE, PriceTable
 from passhat.errors import InvalidValue, StoreUnavailable
-from passhat.runner.attempt import AttemptLimits
 from passhat.runner.budget import Budget, Sum, Used
 from passhat.runner.queues import StoreThread
+from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.workers import WorkerAgent
 from passhat.store import AttemptRecord, Store
 

@@ -275,8 +275,7 @@ class SilentAttempts:
 
     def count(self, record: AttemptRecord) -> RunStopped | None:
         """Why the run ends with this attempt; ``None`` if it goes on."""
-        has_answer = any(entry["role"] == "agent" for entry in record.transcript)
-        is_silent = not has_answer and record.judgement.why in _UNREACHED
+        is_silent = record.judgement.why in _UNREACHED and not _answers(record)
         self._in_a_row = self._in_a_row + 1 if is_silent else 0
         if not 0 < self._limit == self._in_a_row:
             return None

@@ -82,8 +82,11 @@ class LoopWatch:
 
     def leave(self) -> bool:
         """The agent's code came back; return whether that was after its limit."""
+        self._is_inside = False
+        # The watching thread raises under its lock, and only while this is true.
+        if not self._was_raised and not self._lock.locked():
+            return False
         with self._lock:
-            self._is_inside = False
             was_raised, self._was_raised = self._was_raised, False
             if was_raised:  # it may not have been delivered yet, and must not meet the runner
                 _raise_in_thread(self._thread_id, None)
@@ -150,7 +153,10 @@ class Clock:
         self._limits = limits
         self.blocking = blocking
         self._task = task
-        self._now = task.get_loop().time
+        loop = task.get_loop()
+        # What the usual loop calls; an attempt asks for the time half a dozen times.
+        usual = getattr(loop.time, "__func__", None) is asyncio.BaseEventLoop.time
+        self._now = time.monotonic if usual else loop.time
         self._end = self.due = math.inf
         self._cancels = self._pauses = 0
         self._reason = ""
@@ -173,7 +179,9 @@ class Clock:
         """Start the time of a step, within the rest of the attempt's time."""
         self.whose = None
         now = self._now()
-        due = min(now + self._limits.step_seconds, self._end)
+        due = now + self._limits.step_seconds
+        if due > self._end:
+            due = self._end
         if self._pauses:
             self._left = due - now
         else:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 from passhat._display import counted
@@ -34,9 +35,8 @@ from passhat.store.rows import (
     StoredJudgement,
     StoredRun,
     call_cells,
+    finished_cells,
     origin_cells,
-    pack_transcript,
-    split_reason,
 )
 
 __all__ = ["FINISHED_COLUMNS", "Store"]
@@ -251,28 +251,22 @@ class Store(ABC):
         records = list(attempts)
         with self._transaction():
             key, tasks = self._own_key(run), self._tasks(run)
-            rows = [
-                (
-                    *(int(record.judgement.verdict), *split_reason(record)),
-                    *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
-                    *(record.retries, record.answer_hash, now, record.leak or None),
-                    record.judgement.score,
-                    *(key, tasks[record.task], record.number),
-                    pack_transcript(record.transcript) if record.transcript else None,
-                )
-                for record in records
-            ]
+            rows = [finished_cells(record, now, key, tasks[record.task]) for record in records]
+            rows.sort(key=itemgetter(-3, -2))  # in the order of the tables: fewer pages at a time
             lost_keys = self._write(rows)
-            places = {
-                (key, tasks[record.task], record.number): record
+            places = [
+                ((key, tasks[record.task], record.number), record)
                 for record in records
-                if (tasks[record.task], record.number) not in lost_keys
-            }
+                if (record.calls is not None or record.conversation)
+                and (tasks[record.task], record.number) not in lost_keys
+            ]
             for statement, more in ((WRITE_CALLS, call_cells), (WRITE_ORIGINS, origin_cells)):
-                cells = [(*place, *row) for place, one in places.items() if (row := more(one))]
+                cells = [(*place, *row) for place, one in places if (row := more(one))]
                 if cells:
                     self._db.executemany(statement, cells)
             self._tell(run)
+        if not lost_keys:
+            return []
         return [record for record in records if (tasks[record.task], record.number) in lost_keys]
 
     def release_expired(self, run: str) -> int:

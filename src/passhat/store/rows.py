@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -44,10 +45,10 @@ __all__ = [
     "TaskCounts",
     "call_cells",
     "damage_reported",
+    "finished_cells",
     "origin_cells",
     "pack_transcript",
     "protocol_from",
-    "split_reason",
     "summarize_run",
     "unpack_transcript",
 ]
@@ -250,6 +251,37 @@ class CallRecords:
     body: bytes
     served: tuple[tuple[str, str], ...] = ()
     """Name and fingerprint of each model that answered the agent, as its server states them."""
+
+
+_LONGEST_WORD = 200
+
+
+def finished_cells(record: AttemptRecord, now: str, run: int, task: int) -> tuple[Any, ...]:
+    """The columns of a finished attempt, its place, and its packed transcript."""
+    judgement = record.judgement
+    why, detail = judgement.why, judgement.detail
+    if len(why) > _LONGEST_WORD:  # cut for the index and continued in the detail
+        why, detail = why[:_LONGEST_WORD], f"{why} {detail}"
+    # A plain tuple: one that is put together of several takes twice as long.
+    return (
+        int(judgement.verdict),
+        why,
+        detail,
+        record.seed,
+        record.seconds,
+        record.steps,
+        record.tokens,
+        record.cost,
+        record.retries,
+        record.answer_hash,
+        now,
+        record.leak or None,
+        judgement.score,
+        run,
+        task,
+        record.number,
+        pack_transcript(record.transcript) if record.transcript else None,
+    )
 
 
 def call_cells(record: AttemptRecord) -> tuple[object, ...]:
@@ -535,9 +567,12 @@ _WORTH_PACKING = 400
 """Bytes; what is smaller takes longer to compress than to write."""
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 def pack_transcript(transcript: Sequence[Mapping[str, str]]) -> bytes:
     """JSON; compressed, as lightly as SQLite's own pages make sensible, when it is not small."""
-    body = msgspec.json.encode(transcript)
+    body = _encode(transcript)
     return body if len(body) < _WORTH_PACKING else zlib.compress(body, level=1)
 
 
@@ -561,12 +596,3 @@ def unpack_transcript(body: bytes) -> Sequence[Mapping[str, str]]:
             source="store",
             hint="Run passhat store check for details. Verdicts are stored separately.",
         ) from None
-
-
-_LONGEST_WORD = 200
-
-
-def split_reason(attempt: AttemptRecord) -> tuple[str, str]:
-    """Category and detail; a long category is cut for the index and continued in the detail."""
-    why, detail = attempt.judgement.why, attempt.judgement.detail
-    return (why, detail) if len(why) <= _LONGEST_WORD else (why[:_LONGEST_WORD], f"{why} {detail}")

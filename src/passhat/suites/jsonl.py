@@ -125,6 +125,11 @@ class _Question:
 
 
 @lru_cache(maxsize=4096)
+def _plain_turn(prompt: str) -> Turn:
+    return Turn(prompt, said=prompt)
+
+
+@lru_cache(maxsize=4096)
 def _passed(expected: str) -> Judgement:
     return replace(Judgement.passed(), expected=expected)
 
@@ -163,7 +168,7 @@ class _OneAnswer(Episode):
         if line is None or not (
             line.system or line.tools or line.messages or line.images or line.response_format
         ):
-            return Turn(prompt, said=prompt)
+            return _plain_turn(prompt)
         earlier = [
             f"{entry.get('role', 'user')}: {entry.get('content')}" for entry in line.messages
         ]
