@@ -23,8 +23,10 @@ from passhat import Outcomes, estimate
 from passhat.errors import PasshatError
 from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.estimate import metric
-from passhat.stats.labels import LabelCounts, alikeness, correct
+from passhat.stats.labels.correction import correct
 from passhat.stats.labels.error_rates import ErrorPair
+from passhat.stats.labels.judge_error import alikeness
+from passhat.stats.outcomes.labels import LabelCounts
 
 try:
     from truescore import ppi_estimate

@@ -57,6 +57,19 @@ def test_help_loads_neither_numpy_nor_scipy_nor_rich() -> None:
         assert int(count) < 250, name
 
 
+def test_a_report_on_a_small_table_loads_neither_scipy_nor_gates(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("task,attempt,passed\na,1,1\na,2,0\nb,1,1\nb,2,1\n")
+    code = (
+        "import sys; from passhat.cli import main; assert main(['report', 't.csv']) == 0; "
+        "print([m for m in ('scipy', 'numpy.ma', 'passhat.stats.gate', 'passhat.stats.compare', "
+        "'passhat.stats.labels.correction') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.endswith("\n[]\n"), done.stdout + done.stderr
+
+
 def test_importing_the_package_is_light() -> None:
     code = "import sys, passhat; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -30,13 +30,19 @@ from passhat.stats.gate import (
     find_suspects,
     judge,
 )
-from passhat.stats.labels import LabelCounts, correct, judge_error
 from passhat.stats.labels.agreement import share_noise
-from passhat.stats.labels.judge_error import AGAIN, AnchorCheck, CheckedAttempt, summarize_check
+from passhat.stats.labels.correction import correct
+from passhat.stats.labels.judge_error import (
+    AGAIN,
+    AnchorCheck,
+    CheckedAttempt,
+    judge_error,
+    summarize_check,
+)
 from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.labels.lifts import LabeledSide, correct_lift
 from passhat.stats.outcomes import Attempts, FailureGroup, FailureKind, Failures
-from passhat.stats.outcomes.labels import Anchor
+from passhat.stats.outcomes.labels import Anchor, LabelCounts
 from passhat.stats.plan import Allocation
 from passhat.stats.sequential import ConfidenceSequence
 from passhat.stats.temperature import Point, fit_law, fit_log_logit, fit_temperatures

@@ -317,7 +317,7 @@ def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
     ks = options.ks or _default_ks(outcomes, options)
     metrics: list[Metric] = [PassHat(k) for k in dict.fromkeys((1, *ks))]
     metrics += [PassAt(k) for k in ks]
-    metrics += [Delta(k) for k in ks if k > 1]
+    metrics += [Delta(k) for k in ks if k > 1 and not options.short]
     if outcomes.scores is not None:
         # At one k besides the mean: about these tasks each takes a solution per level of the score.
         metrics += [Mean(), *(kind(max(ks)) for kind in (WorstOf, BestOf) if max(ks) > 1)]
@@ -348,16 +348,15 @@ def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tupl
     top = min(max(requested_ks, default=0), int(n.min()))
     if top < 2:
         return ()
-    ks = sorted(set(np.unique(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int))))
+    ks = sorted(set(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int).tolist()))
     estimates = estimate_all(
         outcomes,
-        [kind(int(k)) for k in ks for kind in (PassHat, PassAt)],
+        [kind(k) for k in ks for kind in (PassHat, PassAt)],
         missing=options.terms.missing,
         level=None,
     )
     return tuple(
-        CurvePoint(int(k), estimates[2 * i].value, estimates[2 * i + 1].value)
-        for i, k in enumerate(ks)
+        CurvePoint(k, estimates[2 * i].value, estimates[2 * i + 1].value) for i, k in enumerate(ks)
     )
 
 

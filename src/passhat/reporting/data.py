@@ -10,6 +10,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,11 +20,16 @@ from passhat._version import __version__
 from passhat.readers.platform_client import PlatformClient
 from passhat.readers.platforms import PLATFORMS
 from passhat.reporting.view import Report, RunReport
+from passhat.stats.arrays import LazyModule
 from passhat.stats.estimate import Estimate, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import PassAt, PassHat
-from passhat.stats.gate import GateResult, GateVerdict, RuleResult
 from passhat.stats.outcomes import MissingPolicy, Run
 from passhat.stats.terms import Population
+
+if TYPE_CHECKING:
+    from passhat.stats import gate
+else:
+    gate = LazyModule("passhat.stats.gate")
 
 __all__ = [
     "as_csv",
@@ -99,20 +105,20 @@ def _line(run: RunReport, part: str, estimate: Estimate) -> dict[str, object]:
     }
 
 
-def gate_as_junit(result: GateResult) -> str:
+def gate_as_junit(result: gate.GateResult) -> str:
     """A test case per rule: refuted is a failure, not settled is an error.
 
     A rule that is not settled is no success, so it must not be shown as one; and it is no refuted
     rule either. Where the gate only warns, it is skipped: JUnit has no warning.
     """
     results = result.results
-    open_rules = sum(rule.verdict is GateVerdict.NOT_SETTLED for rule in results)
+    open_rules = sum(rule.verdict is gate.GateVerdict.NOT_SETTLED for rule in results)
     warns = result.unsettled in ("pass", "warn")
     suite = ElementTree.Element(
         "testsuite",
         name=f"passhat gate: {_printable(result.name)}",
         tests=str(len(results) + result.incomplete),
-        failures=str(sum(rule.verdict is GateVerdict.REFUTED for rule in results)),
+        failures=str(sum(rule.verdict is gate.GateVerdict.REFUTED for rule in results)),
         errors=str((0 if warns else open_rules) + result.incomplete),
         skipped=str(open_rules if warns else 0),
     )
@@ -130,13 +136,15 @@ def gate_as_junit(result: GateResult) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
 
 
-def _add_case(suite: ElementTree.Element, result: RuleResult, name: str, *, warns: bool) -> None:
+def _add_case(
+    suite: ElementTree.Element, result: gate.RuleResult, name: str, *, warns: bool
+) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=_printable(name), name=str(result.rule)
     )
     kinds = {
-        GateVerdict.REFUTED: "failure",
-        GateVerdict.NOT_SETTLED: "skipped" if warns else "error",
+        gate.GateVerdict.REFUTED: "failure",
+        gate.GateVerdict.NOT_SETTLED: "skipped" if warns else "error",
     }
     kind = kinds.get(result.verdict)
     details = _printable("\n".join((result.sentence, *result.notes)))

@@ -23,7 +23,7 @@ from passhat.stats.estimate.metrics import (
     ScoreMetric,
 )
 from passhat.stats.estimate.task_values import verdict_twin
-from passhat.stats.labels import Corrected, Correction, correct
+from passhat.stats.labels.correction import Corrected, Correction, correct
 from passhat.stats.labels.judge_error import Strata
 from passhat.stats.labels.lifts import require_labels
 from passhat.stats.labels.task_choice import label_tasks

@@ -10,7 +10,7 @@ import numpy as np
 
 from passhat._display import counted
 from passhat._serialize import Plain
-from passhat.stats.arrays import BoolArray, FloatArray
+from passhat.stats.arrays import BoolArray, FloatArray, special
 from passhat.stats.outcomes import Attempts, MeasureColumns, Verdict
 
 __all__ = ["RATIO_METHOD", "Measure", "Quantiles", "measures_of"]
@@ -135,8 +135,6 @@ def _ratio_interval(
     level: float,
 ) -> tuple[float | None, float | None]:
     """Interval of the ratio of two sums over tasks; tasks, not attempts, are independent."""
-    from scipy.special import stdtrit
-
     size = len(attempts.starts) - 1
     task = np.repeat(np.arange(size), np.diff(attempts.starts))
     totals = np.bincount(task[known], column[known], size)
@@ -146,7 +144,7 @@ def _ratio_interval(
     ratio = totals.sum() / passes.sum()
     rest = totals - ratio * passes
     error = math.sqrt(float(rest @ rest) / (size * (size - 1))) / float(passes.mean())
-    reach = float(stdtrit(size - 1, (1 + level) / 2)) * error / ratio
+    reach = float(special.stdtrit(size - 1, (1 + level) / 2)) * error / ratio
     if reach > _FARTHEST:
         return None, None
     return float(ratio * math.exp(-reach)), float(ratio * math.exp(reach))

@@ -1,17 +1,36 @@
-"""Names for the array types of the statistics, and the threads of their linear algebra."""
+"""Names for the array types of the statistics, and their linear algebra: loading and threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+
+class LazyModule:
+    """A module that is imported when its first name is used: SciPy's take as long as a report."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)
+        return value
+
+
 if TYPE_CHECKING:
+    from scipy import special as special
+    from scipy.linalg import lapack as lapack
     from threadpoolctl import ThreadpoolController
+else:
+    special = LazyModule("scipy.special")
+    lapack = LazyModule("scipy.linalg.lapack")
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -43,7 +43,7 @@ import numpy as np
 
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 
 __all__ = ["Bounds", "ConfidenceSequence", "Decision", "consumption_order"]
 
@@ -311,21 +311,17 @@ class _Urn:
     """
 
     def __init__(self, total: int, enough: float) -> None:
-        from scipy.special import betaln
-
         self._total = total
         self._enough = float(np.log(enough))
         self._candidates = np.arange(total)  # a suite of N passes has none above it to bet on
         every = np.arange(total + 1)
-        self._prior_start = float(betaln(_PRIOR, _PRIOR))
+        self._prior_start = float(special.betaln(_PRIOR, _PRIOR))
         self._prior_tail = _log_tail(_log_beta_binomial(every, total, _PRIOR, _PRIOR))[1:]
         self._seen = self._passed = 0
         self._refuted = 0
 
     def play(self, value: float, _mean: FloatArray) -> float:
         """Take one value and return the smallest share of passes that is not refuted."""
-        from scipy.special import betaln, gammaln
-
         self._seen += 1
         self._passed += int(value)
         seen, passed, total = self._seen, self._passed, self._total
@@ -335,18 +331,18 @@ class _Urn:
         if len(k) == 0 or seen == total:
             return passed / total if seen == total else self._refuted / total
         under = (
-            gammaln(k + 1)
-            - gammaln(k - passed + 1)
-            + gammaln(total - k + 1)
-            - gammaln(total - k - failed + 1)
-            - gammaln(total + 1)
-            + gammaln(total - seen + 1)
+            special.gammaln(k + 1)
+            - special.gammaln(k - passed + 1)
+            + special.gammaln(total - k + 1)
+            - special.gammaln(total - k - failed + 1)
+            - special.gammaln(total + 1)
+            + special.gammaln(total - seen + 1)
         )
         # Under the prior given K' > K: its share of the mixture, before and after.
         rest = np.arange(total - seen + 1)
         a, b = _PRIOR + passed, _PRIOR + failed
         after = _log_tail(_log_beta_binomial(rest, total - seen, a, b))
-        mixture = float(betaln(a, b)) - self._prior_start
+        mixture = float(special.betaln(a, b)) - self._prior_start
         above = np.full(len(k), -np.inf)
         is_inner = k - passed + 1 < len(after)
         above[is_inner] = after[k[is_inner] - passed + 1]
@@ -360,10 +356,8 @@ class _Urn:
 
 def _log_beta_binomial(k: IntArray, n: int, a: float, b: float) -> FloatArray:
     """Log chance of k passes in n tasks whose common rate follows Beta(a, b)."""
-    from scipy.special import betaln, gammaln
-
-    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return np.asarray(ways + betaln(k + a, n - k + b) - betaln(a, b), np.float64)
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.asarray(ways + special.betaln(k + a, n - k + b) - special.betaln(a, b), np.float64)
 
 
 def _log_tail(log_chances: FloatArray) -> FloatArray:

@@ -9,12 +9,14 @@ import pytest
 
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import estimate, metric
-from passhat.stats.labels import LabelCounts, alikeness, correct, judge_error
 from passhat.stats.labels.agreement import cohen_kappa, krippendorff_alpha, share_noise
+from passhat.stats.labels.correction import correct
 from passhat.stats.labels.drawing import draw_attempts, draw_whole_tasks
 from passhat.stats.labels.error_rates import ErrorPair, corrected_values
+from passhat.stats.labels.judge_error import alikeness, judge_error
 from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.outcomes import Outcomes
+from passhat.stats.outcomes.labels import LabelCounts
 
 Matrix = list[list[bool]]
 

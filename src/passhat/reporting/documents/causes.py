@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from passhat._display import duration, money, percent, percent_interval
 from passhat.reporting.document import Bar, Block, Level, Sentence, Table
-from passhat.stats.compare.claims import Evidence
-from passhat.stats.compare.task_changes import TaskChange
-from passhat.stats.gate import DroppedTask, GateResult
+from passhat.stats.arrays import LazyModule
 from passhat.stats.outcomes import (
     FailureKind,
     Failures,
@@ -17,6 +16,13 @@ from passhat.stats.outcomes import (
     summarize_failures,
     summarize_task_failures,
 )
+
+if TYPE_CHECKING:
+    from passhat.stats import gate
+    from passhat.stats.compare.claims import Evidence
+    from passhat.stats.compare.task_changes import TaskChange
+else:
+    gate = LazyModule("passhat.stats.gate")  # the report on a run has none
 
 __all__ = [
     "broken_lines",
@@ -63,7 +69,7 @@ def broken_lines(failures: Failures) -> Iterator[Block]:
 _MOST_TASKS = 3
 
 
-def dropped_lines(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
+def dropped_lines(dropped: Sequence[gate.DroppedTask]) -> Iterator[Block]:
     """The first tasks that dropped with the causes of their failures, a line each."""
     for task in [task for task in dropped if task.cause][:_MOST_TASKS]:
         which = f"{task.task} broke" if task.status == "broken" else f"{task.task} (suspected)"
@@ -71,7 +77,7 @@ def dropped_lines(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
         yield Sentence(f"{which}{among}: {task.cause}", level=Level.SHORT)
 
 
-def dropped_table(dropped: Sequence[DroppedTask]) -> Iterator[Block]:
+def dropped_table(dropped: Sequence[gate.DroppedTask]) -> Iterator[Block]:
     """Tasks that dropped, each with the kinds of its failures and the most common message."""
     if any(task.cause for task in dropped):
         rows = tuple(
@@ -110,7 +116,7 @@ def broken_table(changes: Sequence[TaskChange], run: Run) -> Iterator[Block]:
     """The same for the broken tasks of a comparison."""
     yield from dropped_table(
         [
-            DroppedTask(change, "broken", summarize_task_failures(run, change.task))
+            gate.DroppedTask(change, "broken", summarize_task_failures(run, change.task))
             for change in changes
         ]
     )
@@ -151,7 +157,7 @@ def label_failures(labels: Sequence[str], runs: Sequence[Run]) -> Iterator[Block
         yield from failure_table(failures, label)
 
 
-def side_table(result: GateResult) -> Iterator[Block]:
+def side_table(result: gate.GateResult) -> Iterator[Block]:
     """Before and after, each with its interval, and what the attempts took."""
     if not result.sides:
         return

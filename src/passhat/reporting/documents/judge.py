@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from passhat._display import counted, percent, percent_range
 from passhat._serialize import Plain
@@ -20,24 +21,27 @@ from passhat.reporting.document import (
 from passhat.reporting.view import RunReport, estimate_text
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat, Rate
-from passhat.stats.labels import Corrected, ErrorRate, JudgeError, correct, judge_error
 from passhat.stats.labels.agreement import (
     FEWEST_VOTED_TASKS,
     NoiseShares,
     count_voted_tasks,
     share_noise,
 )
-from passhat.stats.labels.correction import Correction
-from passhat.stats.labels.judge_error import AnchorCheck, JudgeCheck, VariantFlips
-from passhat.stats.labels.label_plan import LabelPlan
-from passhat.stats.labels.lifts import (
-    CorrectedLift,
-    LabeledSide,
-    correct_lift,
-    require_labels,
-)
 from passhat.stats.outcomes import Run
 from passhat.stats.terms import Population, Terms
+
+if TYPE_CHECKING:
+    # At run time in the functions that need them: most runs have no label.
+    from passhat.stats.labels.correction import Corrected, Correction
+    from passhat.stats.labels.judge_error import (
+        AnchorCheck,
+        ErrorRate,
+        JudgeCheck,
+        JudgeError,
+        VariantFlips,
+    )
+    from passhat.stats.labels.label_plan import LabelPlan
+    from passhat.stats.labels.lifts import CorrectedLift
 
 __all__ = [
     "CorrectedReport",
@@ -58,8 +62,8 @@ __all__ = [
 ]
 
 _METHOD_WORDS = {
-    Correction.WHOLE_TASKS: "labels of whole tasks, nothing assumed about the errors",
-    Correction.ERRORS: "the judge's error rates, if errors strike attempts of all tasks alike",
+    "whole tasks": "labels of whole tasks, nothing assumed about the errors",
+    "errors": "the judge's error rates, if errors strike attempts of all tasks alike",
 }
 
 
@@ -67,13 +71,15 @@ def judge_facts(run: Run) -> JudgeError | None:
     """The judge's error; ``None`` for a run without labels."""
     if run.labels is None or not run.labels.attempts:
         return None
+    from passhat.stats.labels.judge_error import judge_error
+
     return judge_error(run.outcomes, run.labels)
 
 
 def judge_blocks(run: RunReport) -> Iterator[Block]:
     """The judge's error in one line and what it does to pass^k; all of it in the full form."""
-    error = run.sections.get("judge")
-    if not isinstance(error, JudgeError):
+    error = cast("JudgeError | None", run.sections.get("judge"))
+    if error is None:
         return
     labels = error.labels
     yield Sentence(f"Judge: {_rates_text(error)}. {meaning_text(error, run.top_k)}")
@@ -108,13 +114,17 @@ def judge_blocks(run: RunReport) -> Iterator[Block]:
 
 def anchor_facts(run: Run) -> AnchorCheck | None:
     """How the judge of a run judges labeled attempts of an earlier one; ``None`` without any."""
-    return AnchorCheck.of(run.anchors) if run.anchors else None
+    if not run.anchors:
+        return None
+    from passhat.stats.labels.judge_error import AnchorCheck
+
+    return AnchorCheck.of(run.anchors)
 
 
 def anchor_blocks(run: RunReport) -> Iterator[Block]:
     """A warning where the judge has drifted; in the full form also where it has not."""
-    check = run.sections.get("anchors")
-    if not isinstance(check, AnchorCheck):
+    check = cast("AnchorCheck | None", run.sections.get("anchors"))
+    if check is None:
         return
     drifts = check.to_failed + check.to_passed
     verb = "differs" if drifts == 1 else "differ"
@@ -216,6 +226,9 @@ def correct_run(
     run: Run, words: Iterable[str | Metric], terms: Terms, correction: str, *, short: bool = False
 ) -> CorrectedReport:
     """Correct every metric of a report that labels can correct, about both populations."""
+    from passhat.stats.labels.correction import Correction, correct
+    from passhat.stats.labels.lifts import require_labels
+
     kinds = (PassHat, PassAt, Rate, Delta)
     metrics = [parsed for word in words if isinstance(parsed := metric(word), kinds)]
     main = terms.for_tasks(len(run.outcomes)).about()
@@ -278,7 +291,7 @@ def corrected_tables(report: CorrectedReport) -> Iterator[Block]:
 
 def rests_text(corrected: Corrected) -> str:
     """The labels that a corrected number rests on."""
-    if corrected.correction is Correction.WHOLE_TASKS:
+    if corrected.correction == "whole tasks":
         tasks = f"{counted(corrected.labeled_tasks, 'task')} of {corrected.estimate.tasks:,}"
         labels = counted(corrected.labels, "label")
         if corrected.skipped:
@@ -305,6 +318,8 @@ def correct_lifts(
     a: Run, b: Run, words: Iterable[str], terms: Terms, correction: str
 ) -> tuple[CorrectedLift, ...]:
     """Correct the lift of every metric, about the population of the terms."""
+    from passhat.stats.labels.lifts import LabeledSide, correct_lift
+
     sides = LabeledSide.of(a), LabeledSide.of(b)
     return tuple(correct_lift(*sides, word, terms, correction) for word in words)
 
@@ -349,7 +364,7 @@ def label_plan_document(plan: LabelPlan) -> Document:
     def blocks() -> Iterator[Block]:
         basis = f"{counted(plan.labels, 'label')} of {counted(plan.labeled_tasks, 'whole task')}"
         ideal = f"all {plan.tasks:,} tasks were labeled whole"
-        if plan.correction is Correction.ERRORS:
+        if plan.correction == "errors":
             basis = f"error rates from {counted(plan.labels, 'label')}"
             ideal = "the judge's error rates were known"
         yield Sentence(
@@ -380,7 +395,7 @@ def _goal_text(plan: LabelPlan) -> str:
     if plan.goal_labels is not None:
         if not plan.goal_labels:
             return f"{goal}: reached today."
-        kind = "attempts" if plan.correction is Correction.ERRORS else "whole tasks"
+        kind = "attempts" if plan.correction == "errors" else "whole tasks"
         return f"{goal}: {counted(plan.goal_labels, 'more label')} of {kind}."
     if plan.goal_tasks is None:
         return f"{goal}: not reached by any suite."

@@ -26,10 +26,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr
 
 from passhat._serialize import Plain
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.changes.posterior import in_order, locate_change
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.significance import unequal_drop_p_value
@@ -227,7 +226,7 @@ def _is_shown(
     score = _score(n_a, c_a, n_b, c_b)
     if score >= _LEAST_SCORE and unequal_drop_p_value(n_a, c_a, n_b, c_b) <= share:
         variance, freedom = find_spread()
-        if stdtr(freedom, -score / np.sqrt(variance)) <= share:
+        if special.stdtr(freedom, -score / np.sqrt(variance)) <= share:
             return True
     scores = _task_scores(n_a, c_a, n_b, c_b)
     suspects = np.flatnonzero(scores >= _LEAST_SCORE)

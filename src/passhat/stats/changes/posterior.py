@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
-from passhat.stats.arrays import BoolArray, FloatArray, IntArray
+from passhat.stats.arrays import BoolArray, FloatArray, IntArray, special
 
 __all__ = ["ChangePosterior", "in_order", "locate_change"]
 
@@ -109,7 +108,7 @@ def locate_change(contains: BoolArray, n: IntArray, c: IntArray) -> ChangePoster
         np.log(sizes / sizes.sum()),
     )
     logs = model.log_posterior()
-    chances_of_rows = np.exp(logs - logsumexp(logs))
+    chances_of_rows = np.exp(logs - special.logsumexp(logs))
     before, after = np.full(len(tasks), np.nan), np.full(len(tasks), np.nan)
     before[tasks], after[tasks] = model.expected_rates(int((chances_of_rows / sizes).argmax()))
     return ChangePosterior((chances_of_rows / sizes)[group], before, after)
@@ -154,7 +153,7 @@ class _Model:
         self._common = np.stack([_log_mean(self._shift_terms(shift)) for shift in _SHIFTS])
         self._single = _log_mean(self._drop_terms())
         both = _log_mean(self._before) + _log_mean(after + log_spread)
-        self._elsewhere = logsumexp(both + prior[:, None], axis=0)
+        self._elsewhere = special.logsumexp(both + prior[:, None], axis=0)
 
     def _shift_terms(self, shift: int, rows: slice | int = slice(None)) -> FloatArray:
         """Terms of the common drop: the rate after is ``shift`` steps below that before."""
@@ -202,14 +201,14 @@ class _Model:
             self._log_tasks(common, single, place).sum(axis=-1) + self._log_weight(common)
             for common, single, place in self._mixtures()
         ]
-        return np.asarray(logsumexp(logs, axis=0) + self._prior, np.float64)
+        return np.asarray(special.logsumexp(logs, axis=0) + self._prior, np.float64)
 
     def expected_rates(self, row: int) -> tuple[FloatArray, FloatArray]:
         """The expected rate of every task before and after, at one split."""
         mixtures = self._mixtures()
         by_task = np.stack([self._log_tasks(*mixture)[row] for mixture in mixtures])
         weights = by_task.sum(axis=-1) + [self._log_weight(common) for common, _, _ in mixtures]
-        weights = np.exp(weights - logsumexp(weights))
+        weights = np.exp(weights - special.logsumexp(weights))
         evidence = np.stack([self._same, self._elsewhere, self._single[row], *self._common[:, row]])
         chances = np.zeros_like(evidence)
         for weight, logs, (common, single, place) in zip(weights, by_task, mixtures, strict=True):

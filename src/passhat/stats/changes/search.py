@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import betainc, betaln
 
-from passhat.stats.arrays import BoolArray, FloatArray, IntArray
+from passhat.stats.arrays import BoolArray, FloatArray, IntArray, special
 from passhat.stats.changes.posterior import ChangePosterior, locate_change
 
 __all__ = ["LEVEL", "Evidence", "Found", "Probe", "Search", "pair_capital"]
@@ -127,11 +126,11 @@ def pair_capital(wins: int, losses: int) -> float:
     >>> round(pair_capital(7, 0), 1)
     31.9
     """
-    share_above = 1 - betainc(wins + 1, losses + 1, 0.5)
+    share_above = 1 - special.betainc(wins + 1, losses + 1, 0.5)
     if share_above <= 0:
         return 0.0
     log_capital = (
-        (wins + losses + 1) * np.log(2) + betaln(wins + 1, losses + 1) + np.log(share_above)
+        (wins + losses + 1) * np.log(2) + special.betaln(wins + 1, losses + 1) + np.log(share_above)
     )
     return float(np.exp(min(log_capital, 700.0)))
 

@@ -15,7 +15,7 @@ import numpy as np
 from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.protocol import Alternative
-from passhat.stats.arrays import BoolArray, FloatArray
+from passhat.stats.arrays import BoolArray, FloatArray, special
 from passhat.stats.clusters import shared_labels
 from passhat.stats.compare.claims import (
     AdjustedFor,
@@ -356,7 +356,6 @@ def _foresee(
     tail: float,
 ) -> Prospect | None:
     """Attempts or tasks with which the lift is shown, either way that the alternative allows."""
-    from scipy.special import ndtri
 
     def settles(lifts: FloatArray, reach: Reach) -> BoolArray:
         is_rise, is_drop = lifts - reach.below > 0, lifts + reach.above < 0
@@ -369,7 +368,7 @@ def _foresee(
         reach = sharpen_reach(reach, pairing, metric, terms, tail)
     # Half of the interval; an end that was not asked for is that of the range.
     half = min(reach.below, reach.above)
-    ceiling = no_tie_chance(lift, half / -float(ndtri(min(tail, 0.4))))
+    ceiling = no_tie_chance(lift, half / -float(special.ndtri(min(tail, 0.4))))
     if population is Population.NEW_TASKS:
         return foresee_tasks(sides, metric, reach, settles, pairing.clusters, ceiling=ceiling)
     return foresee_attempts(sides, metric, reach, settles, ceiling=ceiling)
@@ -379,14 +378,12 @@ def sharpen_reach(
     reach: Reach, pairing: Pairing, metric: Metric, terms: Terms, tail: float
 ) -> Reach:
     """The reach of the exact test within tasks, where zero has it and it is the shorter one."""
-    from scipy.special import ndtri
-
     deviation = None
     if isinstance(metric, CountMetric):
         deviation = lift_deviation(pairing, metric, terms.missing)
     if deviation is None:
         return reach
-    exact = -float(ndtri(min(tail, 0.5))) * deviation
+    exact = -float(special.ndtri(min(tail, 0.5))) * deviation
     return Reach(min(reach.below, exact), min(reach.above, exact))
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from passhat._display import number
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, special
 from passhat.stats.digits import round_outward
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
 
@@ -147,14 +147,12 @@ def expected_bound(tasks: float, lift: float, variance: float, tail: float) -> f
     Mean, variance and skewness of the weighted mean, the unseen task included, put into the
     Cornish-Fisher expansion of its quantile; for planning, where there are no data yet.
     """
-    from scipy.special import ndtri
-
     size = tasks + 1
     mean = (tasks * lift - 1) / size
     unseen = 1 + mean
     square = tasks * (variance + (lift - mean) ** 2) + unseen**2
     cube = -(unseen**3)
-    q = -float(ndtri(tail))
+    q = -float(special.ndtri(tail))
     return float(mean - q * np.sqrt(square) / size + (q**2 - 1) / 3 * cube / square / size)
 
 
@@ -210,9 +208,7 @@ def simultaneous_tail(
     if len(correlation) == 1:
         return alone
     largest = _largest(_root(correlation), alternative, seed)
-    from scipy.special import ndtr
-
-    together = float(ndtr(-np.quantile(largest, level)))
+    together = float(special.ndtr(-np.quantile(largest, level)))
     return float(np.clip(together, alone / len(correlation), alone))
 
 

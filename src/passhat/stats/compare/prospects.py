@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from passhat._serialize import Plain
-from passhat.stats.arrays import BoolArray, FloatArray, IntArray
+from passhat.stats.arrays import BoolArray, FloatArray, IntArray, special
 from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
@@ -306,9 +306,7 @@ def rate_grid() -> FloatArray:
 
 def cell_likelihood(n: IntArray, c: IntArray, rates: FloatArray) -> FloatArray:
     """Chance of c passes in n, up to a factor per row, for every cell and rate."""
-    from scipy.special import xlog1py, xlogy
-
-    logs = xlogy(c[:, None], rates) + xlog1py((n - c)[:, None], -rates)
+    logs = special.xlogy(c[:, None], rates) + special.xlog1py((n - c)[:, None], -rates)
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)), np.float64)
 
 

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from passhat.errors import InvalidCounts, InvalidValue
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, MissingPolicy
@@ -97,9 +97,7 @@ def sign_test(wins: int, losses: int, alternative: Alternative = "two-sided") ->
 
 def _heads(heads: int, tails: int) -> float:
     """P(at least this many heads) of a fair coin."""
-    from scipy.special import betainc
-
-    return 1.0 if heads == 0 else float(betainc(heads, tails + 1, 0.5))
+    return 1.0 if heads == 0 else float(special.betainc(heads, tails + 1, 0.5))
 
 
 def sign_flip_test(
@@ -366,18 +364,19 @@ def split_drop_p_value(n: int, c_a: IntArray, c_b: IntArray) -> float:
 
 
 def _normal_tail(score: float) -> float:
-    from scipy.special import ndtr
-
-    return float(ndtr(score))
+    return float(special.ndtr(score))
 
 
 def _share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
     """Chances of B's passes, from the fewest possible on, given those of both."""
-    from scipy.special import gammaln
-
     x = np.arange(max(passes - n_a, 0), min(passes, n_b) + 1)
     y = passes - x
-    logs = -(gammaln(x + 1) + gammaln(n_b - x + 1) + gammaln(y + 1) + gammaln(n_a - y + 1))
+    logs = -(
+        special.gammaln(x + 1)
+        + special.gammaln(n_b - x + 1)
+        + special.gammaln(y + 1)
+        + special.gammaln(n_a - y + 1)
+    )
     chances = np.exp(logs - logs.max())
     return np.asarray(chances / chances.sum(), np.float64)
 

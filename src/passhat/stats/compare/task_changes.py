@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.significance import holm
 from passhat.stats.outcomes import Completion, MissingPolicy
@@ -62,8 +62,6 @@ def fisher_tests(
 
 def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
     """P(B has at most c_b passes) and P(at least c_b), given all passes of the task."""
-    from scipy.special import gammaln
-
     passed, total = c_a + c_b, n_a + n_b
     least, most = max(0, passed - n_a), min(n_b, passed)
     # Of very many attempts only the numbers that have a chance above the smallest double: 40
@@ -76,7 +74,9 @@ def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
     x = np.arange(least, most + 1)
 
     def ways(n: int, k: IntArray) -> FloatArray:
-        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), np.float64)
+        return np.asarray(
+            special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), np.float64
+        )
 
     logs = ways(n_b, x) + ways(n_a, passed - x)
     chances = np.exp(logs - logs.max())

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import pair_drop_p_value, pair_rise_p_value
@@ -250,21 +250,19 @@ def _rates(n: int) -> FloatArray:
 
 def _log_binomial(n: int, rates: FloatArray) -> FloatArray:
     """Log chance of 0 to n passes, one row per rate."""
-    from scipy.special import gammaln, xlog1py, xlogy
-
     c: IntArray = np.arange(n + 1)
-    ways = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
-    logs = ways + xlogy(c, rates[:, None]) + xlog1py(n - c, -rates[:, None])
+    ways = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
+    logs = ways + special.xlogy(c, rates[:, None]) + special.xlog1py(n - c, -rates[:, None])
     return np.maximum(np.asarray(logs, np.float64), -700.0)
 
 
 def _clopper_pearson(count: FloatArray, tasks: float, tail: float) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import betaincinv
-
-    low = np.where(count > 0, betaincinv(np.maximum(count, 1), tasks - count + 1, tail), 0.0)
+    low = np.where(
+        count > 0, special.betaincinv(np.maximum(count, 1), tasks - count + 1, tail), 0.0
+    )
     high = np.where(
         count < tasks,
-        betaincinv(count + 1, np.maximum(tasks - count, 1), 1 - tail),
+        special.betaincinv(count + 1, np.maximum(tasks - count, 1), 1 - tail),
         1.0,
     )
     return low, high

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat._display import percent
-from passhat.stats.arrays import BoolArray, FloatArray
+from passhat.stats.arrays import BoolArray, FloatArray, special
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.outcomes.order import Sequences
 
@@ -80,9 +80,7 @@ def position_effect(outcomes: Outcomes) -> PositionEffect | None:
     if int(used.sum()) <= _FEW:
         p_value = _permutation_p(sequences, centered, varied, abs(total))
     else:
-        from scipy.special import ndtr
-
-        p_value = 2 * float(ndtr(-abs(total) / np.sqrt(variance.sum())))
+        p_value = 2 * float(special.ndtr(-abs(total) / np.sqrt(variance.sum())))
     early, late = used & (centered < 0), used & (centered > 0)
     return PositionEffect(
         p_value, float(sequences.passed[early].mean()), float(sequences.passed[late].mean())

@@ -26,9 +26,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, lapack, special
 from passhat.stats.outcomes import Histogram
 
 __all__ = ["Factored", "Optimum", "minimise", "scaled_likelihood"]
@@ -198,14 +197,12 @@ def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, F
 
 def _solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Solve system x = known for several known; factored once, since a step solves three times."""
-    from scipy.linalg.lapack import dgetrf, dgetrs
-
-    factors, pivots, wrong = dgetrf(system)
+    factors, pivots, wrong = lapack.dgetrf(system)
     if wrong:
         raise np.linalg.LinAlgError("singular")
 
     def solve(known: FloatArray) -> FloatArray:
-        solution: FloatArray = dgetrs(factors, pivots, known)[0]
+        solution: FloatArray = lapack.dgetrs(factors, pivots, known)[0]
         return solution
 
     return solve
@@ -230,6 +227,6 @@ def scaled_likelihood(cells: Histogram, rates: FloatArray) -> FloatArray:
     without it the rows of a hundred attempts would underflow.
     """
     n, c = cells.n[:, None].astype(float), cells.c[:, None].astype(float)
-    logs = xlogy(c, rates) + xlog1py(n - c, -rates)
-    largest = xlogy(c, c / n) + xlog1py(n - c, -c / n)
+    logs = special.xlogy(c, rates) + special.xlog1py(n - c, -rates)
+    largest = special.xlogy(c, c / n) + special.xlog1py(n - c, -c / n)
     return np.asarray(np.exp(logs - largest), np.float64)

@@ -26,10 +26,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit
 
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray, on_one_thread
+from passhat.stats.arrays import FloatArray, on_one_thread, special
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
@@ -60,9 +59,9 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
     ratio = min(1.0, 4 * bulk_step / _TAIL_STEP)
     turn = math.asin(ratio) / 2
     bulk = np.sin(_steps(turn, math.pi / 2 - turn, bulk_step / finer)) ** 2
-    joint = float(logit(math.sin(turn) ** 2))
-    near_zero = expit(_steps(float(logit(first)), joint, _TAIL_STEP / finer))
-    near_one = 1 - expit(_steps(float(logit(last)), joint, _TAIL_STEP / finer))
+    joint = float(special.logit(math.sin(turn) ** 2))
+    near_zero = special.expit(_steps(float(special.logit(first)), joint, _TAIL_STEP / finer))
+    near_one = 1 - special.expit(_steps(float(special.logit(last)), joint, _TAIL_STEP / finer))
     steep = [_points_at_step(metric, finer) for metric in metrics if isinstance(metric, GPass)]
     points = np.unique(np.concatenate([[0.0, 1.0], near_zero, near_one, bulk, *steep]))
     is_distinct = np.diff(points, prepend=-1.0) > 1e-15
@@ -116,12 +115,10 @@ def cutoff_for(level: float, rare: float = math.inf) -> float:
     3 as ``rare``, the tasks of the rarer kind, falls to 0. Other levels scale it by the ratio of
     the chi-square quantiles.
     """
-    from scipy.special import ndtri
-
     if not 0 < level < 1:
         raise InvalidValue(f"level must lie between 0 and 1, not {level:g}.")
     at_95 = _CUTOFF_AT_95 + _EXTRA_WHEN_RARE * _RARE / (_RARE + rare)
-    return float(at_95 * (ndtri((1 + level) / 2) / ndtri(0.975)) ** 2)
+    return float(at_95 * (special.ndtri((1 + level) / 2) / special.ndtri(0.975)) ** 2)
 
 
 def rare_tasks(cells: Histogram, metric: CountMetric) -> int:

@@ -30,9 +30,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from scipy.special import betainc, expit, logit, ndtr
 
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, special
 from passhat.stats.estimate.counting import any_of_k
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat, Rate
 from passhat.stats.estimate.mixture import scaled_likelihood
@@ -142,8 +141,8 @@ def _log_logit(cells: Histogram) -> Callable[[int], float] | None:
     ks, values = _observe_curve(cells)
     if len(ks) < 2:
         return None
-    slope, intercept = np.polyfit(np.log(ks), logit(values), 1)
-    return lambda k: float(expit(intercept + slope * math.log(k)))
+    slope, intercept = np.polyfit(np.log(ks), special.logit(values), 1)
+    return lambda k: float(special.expit(intercept + slope * math.log(k)))
 
 
 # -- distributions of the success rate -------------------------------------------------------------
@@ -155,13 +154,13 @@ _Family = Callable[[FloatArray, _Parameters], FloatArray]
 
 def _beta(edges: FloatArray, at: _Parameters) -> FloatArray:
     """Parameters: logit of the mean, log of a + b."""
-    mean, size = expit(np.clip(at[0], -14, 14)), math.exp(min(max(at[1], -6), 9))
-    return np.diff(betainc(mean * size, (1 - mean) * size, edges), prepend=0.0, append=1.0)
+    mean, size = special.expit(np.clip(at[0], -14, 14)), math.exp(min(max(at[1], -6), 9))
+    return np.diff(special.betainc(mean * size, (1 - mean) * size, edges), prepend=0.0, append=1.0)
 
 
 def _beta_with_zeros(edges: FloatArray, at: _Parameters) -> FloatArray:
     """The same, then the logit of the share of tasks with p = 0."""
-    share = float(expit(np.clip(at[2], -14, 14)))
+    share = float(special.expit(np.clip(at[2], -14, 14)))
     mass = (1 - share) * _beta(edges, at[:2])
     mass[0] += share
     return mass
@@ -170,13 +169,13 @@ def _beta_with_zeros(edges: FloatArray, at: _Parameters) -> FloatArray:
 def _logit_normal(edges: FloatArray, at: _Parameters) -> FloatArray:
     """Parameters: mean, and log of the standard deviation, of the logit."""
     spread = math.exp(min(max(at[1], -3), 4))
-    return np.diff(ndtr((logit(edges) - at[0]) / spread), prepend=0.0, append=1.0)
+    return np.diff(special.ndtr((special.logit(edges) - at[0]) / spread), prepend=0.0, append=1.0)
 
 
 def _mean(cells: Histogram) -> float:
     """The logit of the share of attempts that passed, kept away from its ends."""
     attempts = float(cells.n @ cells.tasks)
-    return float(logit((float(cells.c @ cells.tasks) + 0.5) / (attempts + 1)))
+    return float(special.logit((float(cells.c @ cells.tasks) + 0.5) / (attempts + 1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from passhat._display import counted, percent, some
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.compare.guard import Agreement, agree
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.estimate import Estimate, estimate
@@ -448,10 +448,11 @@ def luck_of_same_counts(run: Run, base: Run) -> float | None:
         return None
     if is_same_start:
         return 0.0
-    from scipy.special import gammaln
 
     def log_ways(n: IntArray, c: IntArray) -> FloatArray:
-        return np.asarray(gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1), np.float64)
+        return np.asarray(
+            special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1), np.float64
+        )
 
     return float(np.exp((2 * log_ways(a.n, a.c) - log_ways(2 * a.n, 2 * a.c)).sum()))
 

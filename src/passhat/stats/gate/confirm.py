@@ -36,6 +36,7 @@ import numpy as np
 
 from passhat._display import counted, money, percent, some
 from passhat._serialize import Plain
+from passhat.stats.arrays import special
 from passhat.stats.compare.comparison import MEAN_SHARE
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.significance import holm, longer_drop_p_value, pair_drop_p_value
@@ -275,16 +276,15 @@ def _second_limit(alpha_first: float, alpha_both: float, shared: float) -> float
     of its variance to the first one's.
     """
     from scipy.optimize import brentq
-    from scipy.special import ndtr, ndtri
 
-    z = np.linspace(-9.0, -float(ndtri(alpha_first)), 4_001)
+    z = np.linspace(-9.0, -float(special.ndtri(alpha_first)), 4_001)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
     def error(limit: float) -> float:
-        inside = ndtr((limit - np.sqrt(shared) * z) / np.sqrt(1 - shared))
+        inside = special.ndtr((limit - np.sqrt(shared) * z) / np.sqrt(1 - shared))
         return 1 - float(np.trapezoid(density * inside, z)) - alpha_both
 
-    return float(ndtr(-brentq(error, 0.0, 9.0)))
+    return float(special.ndtr(-brentq(error, 0.0, 9.0)))
 
 
 def total_cost(runs: Sequence[FreshRun]) -> float | None:

@@ -9,7 +9,7 @@ from passhat.stats.gate.cases import Case, missing_notes
 from passhat.stats.gate.gate_result import Advice, GateVerdict, RuleResult
 from passhat.stats.gate.metric_rules import LiftRule, MetricRule
 from passhat.stats.gate.rules import verdict_of
-from passhat.stats.labels import Correction, correct
+from passhat.stats.labels.correction import Correction, correct
 from passhat.stats.labels.lifts import LabeledSide, correct_lift, require_labels
 from passhat.stats.terms import Population
 

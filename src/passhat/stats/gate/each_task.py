@@ -29,7 +29,7 @@ import numpy as np
 
 from passhat._display import counted, number, some
 from passhat.errors import InvalidValue, RuleError, shorten
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.compare.significance import holm
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.gate.cases import Case, Losses
@@ -172,8 +172,6 @@ def refuting_chances(
     Exact, for a task with the median number of attempts, and with the correction that the first of
     all tasks meets. The second one only where the first is rarely refuted.
     """
-    from scipy.special import bdtr
-
     metric, wants_more = rule.subject, rule.sign.wants_more
     n = int(np.median(outcomes.n + outcomes.missing))
     c = np.arange(n + 1)
@@ -183,7 +181,7 @@ def refuting_chances(
         goal = rule.limit - drop if wants_more else rule.limit + drop
         if not metric.lowest <= goal <= metric.highest:
             return
-        below = np.concatenate([[0.0], bdtr(c, n, rate_at(metric, goal))])
+        below = np.concatenate([[0.0], special.bdtr(c, n, rate_at(metric, goal))])
         chance = float(np.diff(below)[is_refuted].sum())
         side = "below" if wants_more else "above"
         power = RulePower(str(rule), drop, round(1_000 * chance), 1_000, "a task", side)
@@ -221,12 +219,10 @@ def _refuting_p_values(
     rule: LimitRule, metric: CountMetric, n: IntArray, lowest: IntArray, highest: IntArray
 ) -> FloatArray:
     """The chance of so few (or so many) passes at the rate that just meets the limit."""
-    from scipy.special import bdtr, bdtrc
-
     rate = rate_at(metric, rule.limit)
     if rule.sign.wants_more:
-        return np.asarray(bdtr(highest, n, rate), np.float64)
-    at_least = np.where(lowest > 0, bdtrc(np.maximum(lowest - 1, 0), n, rate), 1.0)
+        return np.asarray(special.bdtr(highest, n, rate), np.float64)
+    at_least = np.where(lowest > 0, special.bdtrc(np.maximum(lowest - 1, 0), n, rate), 1.0)
     return np.asarray(at_least, np.float64)
 
 
@@ -245,19 +241,17 @@ def _anytime_p_values(
 
 def _log_evidence(c: int, n: int, rate: float, *, above: bool) -> float:
     """The log of the likelihood averaged over rates above (or below) ``rate``, over that at it."""
-    from scipy.special import betainc, betaln, xlog1py, xlogy
-
     if not above:
         return _log_evidence(n - c, n, 1 - rate, above=True)
     if rate <= 0:
         return math.inf if c else 0.0
     if rate >= 1:
         return 0.0
-    share = float(betainc(n - c + 1, c + 1, 1 - rate))
+    share = float(special.betainc(n - c + 1, c + 1, 1 - rate))
     if share <= 0:
         return -math.inf
-    averaged = float(betaln(c + 1, n - c + 1)) + math.log(share) - math.log1p(-rate)
-    return averaged - float(xlogy(c, rate) + xlog1py(n - c, -rate))
+    averaged = float(special.betaln(c + 1, n - c + 1)) + math.log(share) - math.log1p(-rate)
+    return averaged - float(special.xlogy(c, rate) + special.xlog1py(n - c, -rate))
 
 
 def _anytime_bounds(metric: CountMetric, c: int, n: int, level: float) -> tuple[float, float]:
@@ -367,10 +361,8 @@ def _advise_one_task(rule: MetricRule, metric: CountMetric, level: float) -> Adv
 
 def _bounds(metric: CountMetric, c: int, n: int, level: float) -> tuple[float, float]:
     """One-sided Clopper-Pearson bounds of a task's metric, from c passes in n attempts."""
-    from scipy.special import betaincinv
-
-    low = 0.0 if c == 0 else float(betaincinv(c, n - c + 1, 1 - level))
-    high = 1.0 if c == n else float(betaincinv(c + 1, n - c, level))
+    low = 0.0 if c == 0 else float(special.betaincinv(c, n - c + 1, 1 - level))
+    high = 1.0 if c == n else float(special.betaincinv(c + 1, n - c, level))
     return _value_at_rate(metric, low), _value_at_rate(metric, high)
 
 

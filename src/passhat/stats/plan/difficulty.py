@@ -22,7 +22,7 @@ import numpy as np
 
 from passhat._display import counted, percent
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.compare.prospects import fit_weights, rate_grid
@@ -160,11 +160,9 @@ class Difficulty(TaskSpread):
             return cls(np.array([mean]), np.array([1.0]))
         if icc > 1 - _ALIKE:
             return cls(np.array([0.0, 1.0]), np.array([1 - mean, mean]))
-        from scipy.special import betaincinv
-
         size = 1 / icc - 1
         middles = (np.arange(_POINTS) + 0.5) / _POINTS
-        rates = betaincinv(mean * size, (1 - mean) * size, middles)
+        rates = special.betaincinv(mean * size, (1 - mean) * size, middles)
         return cls(np.asarray(rates, np.float64), np.full(_POINTS, 1 / _POINTS))
 
     def mean(self, metric: PlannedMetric) -> float:
@@ -408,9 +406,7 @@ def pilot_values(
 
 def binomial_chances(n: int, rates: FloatArray) -> FloatArray:
     """Chance of 0 to n passes in n attempts, one row per rate."""
-    from scipy.special import gammaln, xlog1py, xlogy
-
     c = np.arange(n + 1)
-    ways = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
-    logs = ways + xlogy(c, rates[:, None]) + xlog1py(n - c, -rates[:, None])
+    ways = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
+    logs = ways + special.xlogy(c, rates[:, None]) + special.xlog1py(n - c, -rates[:, None])
     return np.asarray(np.exp(logs), np.float64)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from passhat._display import counted, percent
 from passhat._serialize import Plain
+from passhat.stats.arrays import special
 from passhat.stats.compare.lift import expected_bound
 from passhat.stats.plan.allocation import Allocation
 
@@ -90,11 +91,9 @@ class Detect:
         return self._power(self.target, variance, tasks)
 
     def _power(self, lift: float, variance: float, tasks: int) -> float:
-        from scipy.special import ndtr
-
         margin = expected_bound(tasks, lift, variance, (1 - self.level) / 2)
         noise = math.sqrt(variance * tasks) / (tasks + 1)
-        return float(margin > 0) if noise == 0 else float(ndtr(margin / noise))
+        return float(margin > 0) if noise == 0 else float(special.ndtr(margin / noise))
 
 
 Goal = HalfWidth | Detect
@@ -102,9 +101,7 @@ Goal = HalfWidth | Detect
 
 def _quantile(tail: float) -> float:
     """The normal quantile that leaves ``tail`` above it."""
-    from scipy.special import ndtri
-
-    return -float(ndtri(tail))
+    return -float(special.ndtri(tail))
 
 
 def _smallest(suffices: Callable[[int], bool]) -> int:

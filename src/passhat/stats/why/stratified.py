@@ -15,9 +15,8 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln
 
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, special
 
 __all__ = ["Stratified", "Stratum", "choose_testable", "correct_discrete"]
 
@@ -142,7 +141,7 @@ def _log_hypergeometric(stratum: Stratum) -> FloatArray:
 
 
 def _log_choose(n: int, k: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> FloatArray:
-    logs: FloatArray = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    logs: FloatArray = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return logs
 
 

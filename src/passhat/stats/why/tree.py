@@ -9,10 +9,9 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from scipy.special import xlogy
 
 from passhat._serialize import Plain
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, special
 from passhat.stats.why.events import Step, Trace, argument_text
 
 __all__ = [
@@ -311,7 +310,11 @@ def _likelihood_ratios(
 
     def log_likelihood(failures: FloatArray, size: FloatArray) -> FloatArray:
         passes = size - failures
-        logs = xlogy(failures, failures) + xlogy(passes, passes) - xlogy(size, size)
+        logs = (
+            special.xlogy(failures, failures)
+            + special.xlogy(passes, passes)
+            - special.xlogy(size, size)
+        )
         return np.asarray(logs, np.float64)
 
     ratios: FloatArray = 2 * (

@@ -47,9 +47,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.estimate.intervals.interior_point import FitLimits, Problem, Side
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
@@ -93,7 +92,7 @@ class Calibration:
         """
         tail = (1 - level) / 2
         step = 0.5 + 0.25 * min(1.0, _FEW_TASKS / tasks)
-        return cls(float(ndtri(tail)) ** 2 / 2, -math.log(tail), step)
+        return cls(float(special.ndtri(tail)) ** 2 / 2, -math.log(tail), step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +134,11 @@ class Attempted:
         if table_in_cache is not None:
             return table_in_cache
         c = np.arange(n + 1)
-        logs = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
+        logs = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
         chances = np.exp(
-            logs[:, None] + xlogy(c[:, None], rates) + xlog1py((n - c)[:, None], -rates)
+            logs[:, None]
+            + special.xlogy(c[:, None], rates)
+            + special.xlog1py((n - c)[:, None], -rates)
         )
         if sum(table.size for table in self._tables.values()) + chances.size <= _MOST_KEPT:
             self._tables[n, len(rates)] = chances

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, lapack
 from passhat.stats.estimate.mixture import Factored
 
 __all__ = ["FitLimits", "Problem", "Side"]
@@ -372,12 +371,12 @@ def _solver(
             half *= np.sqrt(diagonal)[:, None]
             system = half.T @ half  # half of the work: NumPy sees that the factors are the same
         system.ravel()[:: len(scale) + 1] += 1
-        factor, wrong = dpotrf(system)
+        factor, wrong = lapack.dpotrf(system)
         if wrong:
             raise np.linalg.LinAlgError("not positive definite")
 
         def dense(known: FloatArray) -> FloatArray:
-            solved: FloatArray = dpotrs(factor, (known * root).T)[0]
+            solved: FloatArray = lapack.dpotrs(factor, (known * root).T)[0]
             return solved.T * root
 
         return dense
@@ -385,12 +384,12 @@ def _solver(
     wide_rows = rows * scale
     system = weight @ (wide_rows @ rows.T)
     system.ravel()[:: len(system) + 1] += 1
-    factors, pivots, wrong = dgetrf(system)
+    factors, pivots, wrong = lapack.dgetrf(system)
     if wrong:
         raise np.linalg.LinAlgError("singular")
 
     def woodbury(known: FloatArray) -> FloatArray:
-        inner: FloatArray = dgetrs(factors, pivots, weight @ (wide_rows @ known.T))[0]
+        inner: FloatArray = lapack.dgetrs(factors, pivots, weight @ (wide_rows @ known.T))[0]
         return scale * known - (wide_rows.T @ inner).T
 
     return woodbury

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from passhat._display import counted
+from passhat.stats.arrays import LazyModule
 from passhat.stats.digits import STEP, round_outward
 from passhat.stats.estimate.intervals.new_tasks import Intervals, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import (
@@ -16,8 +18,6 @@ from passhat.stats.estimate.intervals.new_tasks_delta import (
     gaffke_delta,
     gaffke_delta_clusters,
 )
-from passhat.stats.estimate.intervals.score_levels import ScoreLevels
-from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import (
     CountMetric,
     Delta,
@@ -29,6 +29,12 @@ from passhat.stats.estimate.metrics import (
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.outcomes import Completion
 from passhat.stats.terms import Population, Terms
+
+if TYPE_CHECKING:
+    from passhat.stats.estimate.intervals import score_levels, these_tasks
+else:  # with the solver of frontiers
+    score_levels = LazyModule("passhat.stats.estimate.intervals.score_levels")
+    these_tasks = LazyModule("passhat.stats.estimate.intervals.these_tasks")
 
 __all__ = ["Interval", "IntervalTerms", "intervals_between", "intervals_of"]
 
@@ -83,7 +89,7 @@ def intervals_between(
             if metric.k > 1 and not isinstance(metric, ScoreMetric)
         }
         for cells in outcomes.histograms_between() if twins else ():
-            tasks = TheseTasks(cells, asked.terms)
+            tasks = these_tasks.TheseTasks(cells, asked.terms)
             for metric, twin in twins.items():
                 ends = None if twin is None else tasks.interval(twin)
                 if ends is not None:
@@ -195,12 +201,12 @@ def _for_these_tasks(
     view: FilledOutcomes, points: Mapping[Metric, float], asked: IntervalTerms
 ) -> _Named:
     """A frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
-    tasks = TheseTasks(view.histogram, asked.terms)
-    levels: ScoreLevels | None = None
+    tasks = these_tasks.TheseTasks(view.histogram, asked.terms)
+    levels: score_levels.ScoreLevels | None = None
     n = int(view.histogram.n.max())
     for metric, point in points.items():
         if isinstance(metric, ScoreMetric):
-            levels = levels or ScoreLevels(view.scores, asked.terms)
+            levels = levels or score_levels.ScoreLevels(view.scores, asked.terms)
             yield metric, Interval(*levels.interval(metric, point), levels.method)
             continue
         count_metric = metric if isinstance(metric, Delta) else metric.as_count_metric(n)

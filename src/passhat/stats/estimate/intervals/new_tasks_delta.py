@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaincinv
 
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.estimate.intervals.new_tasks import (
     UNSEEN,
     Intervals,
@@ -227,7 +226,8 @@ def _joint_draws(
     block = max(1, 2_000_000 // given.shapes.size)
     # The unseen task decides the ends of small suites: evenly spread over its distribution, and
     # independent of the others, it costs less noise than a random draw.
-    strata = gammaincinv(unseen, (np.arange(draws) + 0.5) / draws)
+    spread = (np.arange(draws) + 0.5) / draws
+    strata = -np.log1p(-spread) if unseen == 1 else special.gammaincinv(unseen, spread)
     strata = rng.permutation(strata) * given.unseen_size
     shares, parts = [], []
     for start in range(0, draws, block):

@@ -31,9 +31,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import betaincinv
 
-from passhat.stats.arrays import FloatArray, IntArray, on_one_thread
+from passhat.stats.arrays import FloatArray, IntArray, on_one_thread, special
 from passhat.stats.estimate.intervals.frontier import (
     Attempted,
     Calibration,
@@ -61,8 +60,8 @@ def clopper_pearson(c: int, n: int, level: float) -> Ends:
     [0.0, 0.0711]
     """
     tail = (1 - level) / 2
-    low = 0.0 if c == 0 else float(betaincinv(c, n - c + 1, tail))
-    high = 1.0 if c == n else float(1 - betaincinv(n - c, c + 1, tail))
+    low = 0.0 if c == 0 else float(special.betaincinv(c, n - c + 1, tail))
+    high = 1.0 if c == n else float(1 - special.betaincinv(n - c, c + 1, tail))
     return low, high
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.estimate.counting import as_share, at_least_of_k, passes_needed
 from passhat.stats.estimate.metrics.base import CountMetric
 
@@ -64,9 +64,7 @@ class GPass(CountMetric):
         return at_least_of_k(n, c, self.k, self.needed)
 
     def value_at_rate(self, p: FloatArray) -> FloatArray:
-        from scipy.special import bdtrc
-
-        tail: FloatArray = bdtrc(self.needed - 1, self.k, p)
+        tail: FloatArray = special.bdtrc(self.needed - 1, self.k, p)
         return tail
 
     @property
