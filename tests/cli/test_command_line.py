@@ -16,7 +16,7 @@ from passhat.cli.main import COMMANDS, SECTIONS, cli
 from passhat.cli.shared.commands import every_command
 
 Passhat = Callable[..., Any]
-MOST_OPTIONS = 269
+MOST_OPTIONS = 256
 """Of the commands and options that version 0.2.0 began with."""
 LATER_COMMANDS = {
     "label": 8,
@@ -111,6 +111,7 @@ SLIPS = {
     "report t.csv --md -": "passhat report t.csv -o md",
     "report t.csv --md notes": "passhat report t.csv -o md:notes",
     "gate t.csv --against u.csv --junit=g.xml": "passhat gate t.csv --against u.csv -o g.xml",
+    "report t.csv --mapping m.toml": "passhat report t.csv --map m.toml",
     "export t.csv --tau2": "passhat export t.csv -o tau2",
     "plan --detect 0.1 --mean 0.5": "passhat plan --detect 0.1 --assume mean=0.5",
     "run -a a --lease 60": "passhat run -a a --set lease=60",

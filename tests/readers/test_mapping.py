@@ -116,7 +116,7 @@ def test_a_mapping_is_a_file_that_can_be_shared(tmp_path: Path, passhat: Passhat
     (run,) = read(path, mapping=mapping)
     assert (run.agent, run.agent_guessed, run.outcomes.passes) == ("mine", False, 2)
     assert run.outcomes.labels["seed"] == ("a", "b")
-    ended = passhat("report", path, "--mapping", mapping, "-k", "1")
+    ended = passhat("report", path, "--map", mapping, "-k", "1")
     assert ended.code == 0, ended.err
 
 

@@ -68,7 +68,7 @@ def command(
     log.json --scorer exact -o runs.jsonl, then passhat report runs.jsonl.
 
     For a file of your own, --guess prints a mapping to start from: passhat read FILE --guess >
-    mine.toml, then passhat read FILE --mapping mine.toml.
+    mine.toml, then passhat read FILE --map mine.toml.
     """
     from passhat.readers import Needs, read_all
 
@@ -98,7 +98,7 @@ def _print_guess(sources: tuple[str, ...], how: ReadingOptions) -> ExitCode:
     mapping, certain = guess_mapping(source, options)
     lacking = [word for word in ("task", "success") if word not in mapping.fields]
     comments = [
-        f"How to read {source.name}. Use it with: passhat read {source.name} --mapping THIS_FILE",
+        f"How to read {source.name}. Use it with: passhat read {source.name} --map THIS_FILE.toml",
         "The names fit without doubt." if certain else "This is a guess: check every line.",
     ]
     if lacking:

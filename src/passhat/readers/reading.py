@@ -345,7 +345,7 @@ class _Collected:
         options = self._options
         stated = [f"{word}={column}" for word, column in options.columns.items()]
         flags = [*(("--map", ",".join(stated)) if stated else ())]
-        flags += ["--mapping", options.mapping] if options.mapping is not None else []
+        flags += ["--map", options.mapping] if options.mapping is not None else []
         flags += ["--join"] if join_by is not None else []
         sources = words if join_by is not None else [_file_of(run.source)]
         if run.id and not is_same_place(run.source, self._store):

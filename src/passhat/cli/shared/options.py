@@ -77,17 +77,25 @@ class KList(click.ParamType[tuple[int, ...]]):
 
 def column_map(
     _ctx: click.Context, param: click.Parameter, values: Sequence[str]
-) -> dict[str, str]:
-    """Read ``model=llm,task=question``; the option may be repeated."""
+) -> tuple[dict[str, str], str | None]:
+    """Read ``model=llm,task=question`` and the name of a TOML file; the option may be repeated."""
     columns = {}
-    for pair in (pair for value in values for pair in value.split(",")):
+    files = [
+        value
+        for value in values
+        if "=" not in value and (value.endswith(".toml") or Path(value).is_file())
+    ]
+    if len(files) > 1:
+        raise click.BadParameter(f"{' and '.join(files)}: only one file can be used.", param=param)
+    for pair in (pair for value in values if value not in files for pair in value.split(",")):
         word, sign, column = pair.partition("=")
         if not sign or not word.strip() or not column.strip():
             raise click.BadParameter(
-                f"{pair!r} should read NAME=COLUMN, as in model=llm.", param=param
+                f"{pair!r} should read NAME=COLUMN, as in model=llm, or name a .toml file.",
+                param=param,
             )
         columns[word.strip()] = column.strip()
-    return columns
+    return columns, next(iter(files), None)
 
 
 def sources_argument(function: F) -> F:
@@ -155,6 +163,7 @@ class ReadingOptions:
         del options["one_by_one"]
         options |= {
             "labels": names,
+            "mapping": self.mapping,
             "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
         }
         return options | {"store": _store_place()}
@@ -214,7 +223,7 @@ def sources_or_store(sources: Sequence[str], store_path: str | None = None) -> t
     return (store,)
 
 
-_DAILY = ("columns", "mapping", "join")
+_DAILY = ("columns", "join")
 """Options for reading that every command has; passhat read has all of them."""
 _REFUSED = "passhat.refused"
 """Set in click's context when one of several sources could not be read."""
@@ -298,12 +307,8 @@ _READING_OPTIONS = {
         multiple=True,
         callback=column_map,
         metavar="NAME=FIELD,...",
-        help="What a file calls its columns or fields, as in model=llm,task=meta.instance_id.",
-    ),
-    "mapping": click.option(
-        "--mapping",
-        metavar="FILE",
-        help="A mapping as TOML, as passhat read FILE --guess writes it.",
+        help="What a file calls its columns or fields, as in model=llm,task=meta.id; or a TOML "
+        "file, as read --guess writes it.",
     ),
     "join": click.option(
         "--join",
@@ -377,7 +382,9 @@ def _reading_options(names: Sequence[str]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         @wraps(function)
         def with_how(*arguments: Any, **options: Any) -> Any:
-            how = ReadingOptions(**{name: options.pop(name) for name in names})
+            columns, mapping = options.pop("columns")
+            others = {name: options.pop(name) for name in names if name != "columns"}
+            how = ReadingOptions(columns, mapping, **others)
             return function(*arguments, how=how, **options)
 
         for name in reversed(names):
