@@ -41,6 +41,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def log_choose(n: int | IntArray, k: IntArray) -> FloatArray:
+    """Logarithm of the number of ways to choose k of n."""
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.asarray(ways, np.float64)
+
+
+def log_binomial(n: int | IntArray, c: IntArray, rates: FloatArray) -> FloatArray:
+    """Logarithm of the chance that c of n attempts pass; shapes are broadcast."""
+    logs = log_choose(n, c) + special.xlogy(c, rates) + special.xlog1py(n - c, -rates)
+    return np.asarray(logs, np.float64)
+
+
 def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Run a solver with one thread of the linear algebra.
 

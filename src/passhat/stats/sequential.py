@@ -43,7 +43,7 @@ import numpy as np
 
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import FloatArray, IntArray, log_choose, special
 
 __all__ = ["Bounds", "ConfidenceSequence", "Decision", "consumption_order"]
 
@@ -356,8 +356,9 @@ class _Urn:
 
 def _log_beta_binomial(k: IntArray, n: int, a: float, b: float) -> FloatArray:
     """Log chance of k passes in n tasks whose common rate follows Beta(a, b)."""
-    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    return np.asarray(ways + special.betaln(k + a, n - k + b) - special.betaln(a, b), np.float64)
+    return np.asarray(
+        log_choose(n, k) + special.betaln(k + a, n - k + b) - special.betaln(a, b), np.float64
+    )
 
 
 def _log_tail(log_chances: FloatArray) -> FloatArray:

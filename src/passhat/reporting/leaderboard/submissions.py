@@ -16,7 +16,8 @@ import numpy as np
 from passhat._display import counted, money, percent, some, visible
 from passhat._serialize import Plain
 from passhat.reporting.leaderboard.facts import name_skeleton, protocol_differences
-from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.arrays import FloatArray, IntArray, log_binomial
+from passhat.stats.compare.significance import share_chances
 from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import MEASURES, Attempts
 
@@ -282,24 +283,20 @@ def copy_chance(mine: Outcomes, theirs: Outcomes) -> float:
     counts, verdicts = _closeness(n, c, d), _agreement(mine, theirs, n)
     chances = [counts, verdicts, counts * verdicts * (1 - math.log(counts * verdicts))]
     if same_size.all() and np.array_equal(c, d):
-        from scipy.stats import binom
-
-        equal = float(np.log(binom.pmf(c, n, (c + 0.5) / (n + 1))).sum())
+        equal = float(log_binomial(n, c, (c + 0.5) / (n + 1)).sum())
         chances.append(math.exp(max(equal, _LEAST)) * _COPY_CHANCE / _EQUAL_CHANCE)
     return min(1.0, len(chances) * min(chances))
 
 
 def _closeness(n: IntArray, c: IntArray, d: IntArray) -> float:
     """The chance that the passes of all tasks differ by no more than they do."""
-    from scipy.stats import hypergeom
-
     apart = int(np.abs(c - d).sum())
     chances = np.eye(1, apart + 1)[0]
     cells, tasks = np.unique(np.stack([n, c + d]), axis=1, return_counts=True)
     for (size, total), count in zip(cells.T.tolist(), tasks.tolist(), strict=True):
         support = np.arange(max(0, total - size), min(size, total) + 1)
         distances = np.abs(2 * support - total)
-        steps = np.bincount(distances, weights=hypergeom.pmf(support, 2 * size, total, size))
+        steps = np.bincount(distances, weights=share_chances(size, size, total))
         for _ in range(count):
             chances = np.convolve(chances, steps)[: apart + 1]
     return _chance(chances)
@@ -307,8 +304,6 @@ def _closeness(n: IntArray, c: IntArray, d: IntArray) -> float:
 
 def _agreement(mine: Outcomes, theirs: Outcomes, n: IntArray) -> float:
     """The chance that so many attempts of the same number pass in both."""
-    from scipy.stats import hypergeom
-
     if mine.order is None or theirs.order is None:
         return 1.0
     orders = [side.order.completed(Completion.AS_FAILED) for side in (mine, theirs) if side.order]
@@ -317,8 +312,7 @@ def _agreement(mine: Outcomes, theirs: Outcomes, n: IntArray) -> float:
     chances = np.ones(1)
     cells, tasks = np.unique(np.stack([n, mine.c, theirs.c]), axis=1, return_counts=True)
     for (size, c, d), count in zip(cells.T.tolist(), tasks.tolist(), strict=True):
-        support = np.arange(max(0, c + d - size), min(c, d) + 1)
-        steps = hypergeom.pmf(support, size, c, d)
+        steps = share_chances(size - c, c, d)
         for _ in range(count):
             chances = np.convolve(chances, steps)
     return _chance(chances[both:])

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from passhat._serialize import Plain
-from passhat.stats.arrays import BoolArray, FloatArray, IntArray, special
+from passhat.stats.arrays import BoolArray, FloatArray, IntArray, log_binomial, special
 from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
@@ -279,12 +279,10 @@ def _draw_weights(
 
 def _noise(metric: CountMetric, n: int, rates: FloatArray) -> FloatArray:
     """The variance of a task's estimate from n attempts, for each rate."""
-    from scipy.stats import binom
-
     counts = np.arange(n + 1)
     worth = metric.values(np.full(n + 1, n), counts)
     grid = np.linspace(0, 1, 101)
-    chances = binom.pmf(counts, n, grid[:, None])
+    chances = np.exp(log_binomial(n, counts, grid[:, None]))
     variance = chances @ worth**2 - (chances @ worth) ** 2
     return np.interp(rates, grid, np.maximum(variance, 0.0))
 

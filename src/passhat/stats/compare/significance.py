@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from passhat.errors import InvalidCounts, InvalidValue
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import FloatArray, IntArray, log_choose, special
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, MissingPolicy
@@ -50,6 +50,7 @@ __all__ = [
     "max_t",
     "pair_drop_p_value",
     "pair_rise_p_value",
+    "share_chances",
     "sign_flip_test",
     "sign_test",
     "split_drop_p_value",
@@ -315,7 +316,7 @@ def unequal_drop_p_value(
     chances = np.ones(1)
     cells = np.stack([n_a, n_b, passes])[:, steps > 0]
     for first, second, total_passes in cells.T.tolist():
-        chances = np.convolve(chances, _share_chances(first, second, total_passes))
+        chances = np.convolve(chances, share_chances(first, second, total_passes))
     return min(1.0, float(chances[: observed + 1].sum()))
 
 
@@ -354,7 +355,7 @@ def split_drop_p_value(n: int, c_a: IntArray, c_b: IntArray) -> float:
         moves = (2 * n - 1) * (2 * x - total) ** 2 > total * (2 * n - total)
         before = chances[: span + 1, : number + 1].copy()
         chances[: span + 1, : number + 1] = 0.0
-        for i, (chance, move) in enumerate(zip(_share_chances(n, n, total), moves, strict=True)):
+        for i, (chance, move) in enumerate(zip(share_chances(n, n, total), moves, strict=True)):
             chances[i : i + span + 1, int(move) : int(move) + number + 1] += chance * before
         span += len(x) - 1
         observed_moves += int(moves[c - first])
@@ -367,16 +368,10 @@ def _normal_tail(score: float) -> float:
     return float(special.ndtr(score))
 
 
-def _share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
+def share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
     """Chances of B's passes, from the fewest possible on, given those of both."""
     x = np.arange(max(passes - n_a, 0), min(passes, n_b) + 1)
-    y = passes - x
-    logs = -(
-        special.gammaln(x + 1)
-        + special.gammaln(n_b - x + 1)
-        + special.gammaln(y + 1)
-        + special.gammaln(n_a - y + 1)
-    )
+    logs = log_choose(n_b, x) + log_choose(n_a, passes - x)
     chances = np.exp(logs - logs.max())
     return np.asarray(chances / chances.sum(), np.float64)
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import FloatArray, IntArray, log_choose
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.significance import holm
 from passhat.stats.outcomes import Completion, MissingPolicy
@@ -73,12 +73,7 @@ def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
         return (0.0, 1.0) if c_b < least else (1.0, 0.0)
     x = np.arange(least, most + 1)
 
-    def ways(n: int, k: IntArray) -> FloatArray:
-        return np.asarray(
-            special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), np.float64
-        )
-
-    logs = ways(n_b, x) + ways(n_a, passed - x)
+    logs = log_choose(n_b, x) + log_choose(n_a, passed - x)
     chances = np.exp(logs - logs.max())
     chances /= chances.sum()
     at = c_b - least

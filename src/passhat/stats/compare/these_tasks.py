@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import FloatArray, IntArray, log_binomial, special
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import pair_drop_p_value, pair_rise_p_value
@@ -251,9 +251,7 @@ def _rates(n: int) -> FloatArray:
 def _log_binomial(n: int, rates: FloatArray) -> FloatArray:
     """Log chance of 0 to n passes, one row per rate."""
     c: IntArray = np.arange(n + 1)
-    ways = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
-    logs = ways + special.xlogy(c, rates[:, None]) + special.xlog1py(n - c, -rates[:, None])
-    return np.maximum(np.asarray(logs, np.float64), -700.0)
+    return np.maximum(log_binomial(n, c, rates[:, None]), -700.0)
 
 
 def _clopper_pearson(count: FloatArray, tasks: float, tail: float) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.errors import Hint, InvalidValue
+from passhat.stats.arrays import special
 from passhat.stats.clusters import task_clusters
 from passhat.stats.digits import round_outward
 from passhat.stats.estimate.grammar import metric as parse
@@ -150,8 +151,6 @@ def design_effect(outcomes: Outcomes, terms: Terms) -> float:
     if not ratios:
         # All tasks came out alike, so nothing is known of their likeness: take them for copies.
         ratios = [float(sizes @ sizes) / tasks]
-    from scipy.stats import t
-
     upper = (1 + terms.level) / 2
-    wider = float(t.ppf(upper, count - 1) / t.ppf(upper, np.inf)) ** 2
+    wider = float(special.stdtrit(count - 1, upper) / special.ndtri(upper)) ** 2
     return max(1.0, *ratios) * wider

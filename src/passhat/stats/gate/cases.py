@@ -11,7 +11,7 @@ import numpy as np
 
 from passhat._display import counted, percent, some
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import IntArray, log_choose
 from passhat.stats.compare.guard import Agreement, agree
 from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.estimate import Estimate, estimate
@@ -448,13 +448,7 @@ def luck_of_same_counts(run: Run, base: Run) -> float | None:
         return None
     if is_same_start:
         return 0.0
-
-    def log_ways(n: IntArray, c: IntArray) -> FloatArray:
-        return np.asarray(
-            special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1), np.float64
-        )
-
-    return float(np.exp((2 * log_ways(a.n, a.c) - log_ways(2 * a.n, 2 * a.c)).sum()))
+    return float(np.exp((2 * log_choose(a.n, a.c) - log_choose(2 * a.n, 2 * a.c)).sum()))
 
 
 def copy_text(run: Run, base: Run | None, terms: Terms) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from passhat._display import counted, percent
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import FloatArray, IntArray, log_binomial, special
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.compare.prospects import fit_weights, rate_grid
@@ -407,6 +407,4 @@ def pilot_values(
 def binomial_chances(n: int, rates: FloatArray) -> FloatArray:
     """Chance of 0 to n passes in n attempts, one row per rate."""
     c = np.arange(n + 1)
-    ways = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
-    logs = ways + special.xlogy(c, rates[:, None]) + special.xlog1py(n - c, -rates[:, None])
-    return np.asarray(np.exp(logs), np.float64)
+    return np.asarray(np.exp(log_binomial(n, c, rates[:, None])), np.float64)

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import brentq
 
-from passhat.stats.arrays import FloatArray, special
+from passhat.stats.arrays import FloatArray, log_choose
 
 __all__ = ["Stratified", "Stratum", "choose_testable", "correct_discrete"]
 
@@ -132,17 +132,8 @@ class Stratified:
 def _log_hypergeometric(stratum: Stratum) -> FloatArray:
     n, failed, with_event = stratum.attempts, stratum.failed, stratum.with_event
     counts = np.arange(stratum.low, stratum.high + 1)
-    logs: FloatArray = (
-        _log_choose(failed, counts)
-        + _log_choose(n - failed, with_event - counts)
-        - _log_choose(n, np.array([with_event]))
-    )
-    return logs
-
-
-def _log_choose(n: int, k: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> FloatArray:
-    logs: FloatArray = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    return logs
+    ways = log_choose(failed, counts) + log_choose(n - failed, with_event - counts)
+    return ways - log_choose(n, np.array([with_event]))
 
 
 def _solve(rising: Callable[[float], float]) -> float:

@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from passhat.stats.arrays import FloatArray, IntArray, special
+from passhat.stats.arrays import FloatArray, IntArray, log_binomial, special
 from passhat.stats.estimate.intervals.interior_point import FitLimits, Problem, Side
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
@@ -133,13 +133,7 @@ class Attempted:
         table_in_cache = self._tables.get((n, len(rates)))
         if table_in_cache is not None:
             return table_in_cache
-        c = np.arange(n + 1)
-        logs = special.gammaln(n + 1) - special.gammaln(c + 1) - special.gammaln(n - c + 1)
-        chances = np.exp(
-            logs[:, None]
-            + special.xlogy(c[:, None], rates)
-            + special.xlog1py((n - c)[:, None], -rates)
-        )
+        chances: FloatArray = np.exp(log_binomial(n, np.arange(n + 1)[:, None], rates))
         if sum(table.size for table in self._tables.values()) + chances.size <= _MOST_KEPT:
             self._tables[n, len(rates)] = chances
         return chances
