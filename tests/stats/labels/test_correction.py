@@ -15,6 +15,7 @@ from passhat.stats.labels.drawing import draw_attempts, draw_whole_tasks
 from passhat.stats.labels.error_rates import ErrorPair, corrected_values
 from passhat.stats.labels.judge_error import alikeness, judge_error
 from passhat.stats.labels.label_plan import plan_labels
+from passhat.stats.labels.task_choice import refuse_choice
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.outcomes.labels import LabelCounts
 
@@ -43,6 +44,15 @@ def label(tasks: int, true: Matrix, judged: Matrix, first: int = 0, **more: obje
         for passed, right in zip(judged[i], true[i], strict=True)
     ]
     return LabelCounts.from_rows(rows, **{"draws": ("drawn",), **more})
+
+
+def test_a_choice_of_whole_tasks_is_told_from_a_draw() -> None:
+    outcomes = Outcomes.from_counts(4, [4] * 5 + [0] * 20)
+    labels = LabelCounts.from_rows([("0", 1, 1)])
+    with pytest.raises(InvalidValue, match=r"100% of attempts at the 5 tasks.*hardly drawn"):
+        refuse_choice(outcomes, labels, np.arange(5))
+    refuse_choice(outcomes, labels, np.arange(4))  # too few to tell
+    refuse_choice(outcomes, replace(labels, draws=("drawn",)), np.arange(5))
 
 
 def test_with_every_task_labeled_it_is_the_estimate_of_the_labels() -> None:

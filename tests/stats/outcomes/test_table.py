@@ -39,7 +39,7 @@ def test_from_counts_takes_whole_floats_and_names() -> None:
     ("n", "c", "message"),
     [
         ([5, 5], [0, 7], r"c\[1\] = 7 passes out of n\[1\] = 5"),
-        ([5, 0], [0, 0], r"n\[1\] = 0"),
+        ([1, 0], [0, 0], r"n\[1\] = 0"),
         ([5, 5], [0, -1], r"c\[1\] = -1 is negative"),
         ([5, 5.5], [0, 1], r"n\[1\] = 5.5 is not a whole number"),
         ([5, np.nan], [0, 1], r"n\[1\] = nan is not a whole number"),
