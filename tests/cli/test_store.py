@@ -14,7 +14,7 @@ import pytest
 
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.store import AttemptRecord, RunRecord, check, open_store
+from passhat.store import AttemptRecord, CallRecords, RunRecord, check, open_store
 from passhat.store.copy import digest_of
 from passhat.suites.base import Judgement, Task
 
@@ -39,6 +39,7 @@ def fill(
                     *(task, number, Judgement(Verdict(number % 3 - 1), "why", "det\x00ail")),
                     seconds=seconds,
                     transcript=[{"role": "user", "text": f"{task} {number} " * 100}],
+                    calls=CallRecords(1, 0, None, 0, 0, 0, b"[]"),
                 )
                 for task, number in wanted
             ],

@@ -24,6 +24,7 @@ from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.store import (
     AttemptRecord,
     JudgementSource,
+    PlannedAttempts,
     RunRecord,
     Store,
     StoredJudgement,
@@ -416,3 +417,18 @@ def test_a_report_of_a_counted_store_has_the_scores(
     monkeypatch.setattr(base, "FEW_ATTEMPTS", 3)
     assert json.loads(passhat("report", store, "--json").out)["runs"][0]["estimates"] == one_by_one
     assert "mean" in {entry["metric"] for entry in one_by_one}
+
+
+@pytest.mark.parametrize("by_task", [{}, {"a": 3, "b": 2}])
+def test_a_plan_by_task_is_read_and_one_for_all_tasks_is_none(
+    tmp_path: Path, by_task: dict[str, int]
+) -> None:
+    place = tmp_path / "store.db"
+    with open_store(str(place)) as store:
+        record = RunRecord("me", Protocol(), [Task(task, "?") for task in "ab"])
+        store.begin(record, PlannedAttempts(3, by_task))
+        store.claim(record.id, [("a", 1), ("b", 1)])
+        passed = Judgement(Verdict.PASSED)
+        store.finish(record.id, [AttemptRecord(task, 1, passed) for task in "ab"])
+    (run,) = read(place)
+    assert (None if run.planned is None else run.planned.tolist()) == ([3, 2] if by_task else None)

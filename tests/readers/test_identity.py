@@ -91,6 +91,19 @@ def test_counts_cannot_be_joined_and_stay_apart(tmp_path: Path) -> None:
     assert len(read(str(tmp_path / "*.csv"), join=True)) == 2
 
 
+def test_a_solver_names_the_agent_where_inspect_used_no_model(tmp_path: Path) -> None:
+    about = {"task": "quiz", "task_id": "T", "model": "none/none", "config": {}}
+    samples = [{"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}}]
+    names = []
+    for solver in ({}, {"solver": "clerk"}):
+        path = tmp_path / "log.json"
+        log = {"version": 2, "status": "success", "eval": about | solver, "samples": samples}
+        path.write_text(json.dumps(log | {"plan": {}}), encoding="utf-8")
+        (run,) = read(path)
+        names.append((run.agent, run.agent_guessed))
+    assert names == [("none/none", True), ("clerk", False)]
+
+
 @pytest.mark.parametrize("join", [True, False])
 def test_a_joined_run_no_longer_shows_the_number_of_one_file(samples: Samples, join: bool) -> None:
     content = json.loads(samples.content("cruxeval"))

@@ -179,6 +179,13 @@ def test_a_guess_is_toml_that_is_read_back(tmp_path: Path) -> None:
     assert RecordMap.from_toml(mapping.to_toml(["a comment"]), "x") == mapping
 
 
+def test_objects_by_task_are_records_even_with_a_single_field(tmp_path: Path) -> None:
+    path = _write(tmp_path, json.dumps({"a": {"passed": True}, "b": {"passed": False}}))
+    mapping, _ = guess_mapping(Source(str(path), path), ReadOptions())
+    assert mapping.records == "*"
+    assert dict(mapping.fields) == {"task": ("@key",), "success": ("passed",)}
+
+
 # -- what ships ------------------------------------------------------------------------------
 
 

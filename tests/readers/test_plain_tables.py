@@ -289,6 +289,18 @@ def test_it_is_read_at_first_try(tmp_path: Path, name: str) -> None:
     assert _counts(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [(('"[1, 0, 1]"', '"[1, 0]"'), (3, 5)), (("0110", "1011"), (5, 8)), (("1/2", "2/2"), (3, 4))],
+)
+def test_verdicts_of_a_stated_column_may_be_several(
+    tmp_path: Path, cells: tuple[str, str], expected: tuple[int, int]
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(f"task,marks\na,{cells[0]}\nb,{cells[1]}\n", encoding="utf-8")
+    assert _counts(path, columns={"success": "marks"}) == {"mine": expected}
+
+
 @pytest.mark.parametrize("name", HINTED)
 def test_the_hint_of_a_refusal_gives_the_right_number(tmp_path: Path, name: str) -> None:
     text, choice, expected = HINTED[name]
