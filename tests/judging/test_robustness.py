@@ -16,6 +16,7 @@ import pytest
 
 from passhat.judging.bench import JudgePool
 from passhat.judging.examiner import Examiner
+from passhat.judging.inside import confinement as walls
 from passhat.judging.inside import relay, server
 from passhat.judging.inside.confinement import Confinement
 from passhat.judging.interpreters import Interpreter
@@ -159,3 +160,8 @@ def _below(root: int) -> list[int]:
         border = {pid for pid, parent in parents.items() if parent in border}
         found += sorted(border)
     return found
+
+
+def test_a_kernel_without_landlock_has_version_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walls, "_call", lambda *_: -1)
+    assert walls._landlock_version() == 0

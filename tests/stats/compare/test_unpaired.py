@@ -48,6 +48,8 @@ def test_sides_can_be_exchanged_and_levels_nest() -> None:
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=0.004)
     (wide,) = compare(A, B, unpaired=True, level=0.99).results
     assert wide.low < one.low < one.high < wide.high
+    (narrow,), (narrower,) = (compare(A, B, unpaired=True, level=x).results for x in (0.4, 0.2))
+    assert narrow.low < narrower.low < narrower.high < narrow.high
     (greater,) = compare(A, B, unpaired=True, alternative="greater").results
     assert greater.low > one.low
     assert greater.high == 1

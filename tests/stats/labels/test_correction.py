@@ -48,7 +48,7 @@ def label(tasks: int, true: Matrix, judged: Matrix, first: int = 0, **more: obje
 
 def test_a_choice_of_whole_tasks_is_told_from_a_draw() -> None:
     outcomes = Outcomes.from_counts(4, [4] * 5 + [0] * 20)
-    labels = LabelCounts.from_rows([("0", 1, 1)])
+    labels = LabelCounts.from_rows([("0", True, True)])
     with pytest.raises(InvalidValue, match=r"100% of attempts at the 5 tasks.*hardly drawn"):
         refuse_choice(outcomes, labels, np.arange(5))
     refuse_choice(outcomes, labels, np.arange(4))  # too few to tell
