@@ -19,6 +19,7 @@ from pathlib import Path
 from large_runs import measured, write_store
 from measuring import machine, markdown, publish, study_parser
 from passhat.store import open_store
+from passhat.store.rows import pack_transcript
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 EACH = 100
@@ -83,6 +84,49 @@ def many_runs(runs: int, goal: str) -> list[tuple[str, ...]]:
     return rows
 
 
+def ten_times(tasks: int) -> list[tuple[str, ...]]:
+    """Commands on a run and on one with ten times its tasks: what grows, and how."""
+    sizes = (tasks, 10 * tasks)
+    ids = [write_store_with_answers(f"grown-{size}.db", size) for size in sizes]
+    rows: list[tuple[str, ...]] = []
+    for words in COMMANDS:
+        small, large = (
+            measured(*(word.format(store=f"grown-{size}.db", run=run) for word in words))
+            for size, run in zip(sizes, ids, strict=True)
+        )
+        name = " ".join(words).format(store="STORE", run="RUN")
+        cells = [f"{one.busy:.1f} s, {one.megabytes:.0f} MB" for one in (small, large)]
+        rows.append((f"`passhat {name}`", *cells, f"{large.busy / small.busy:.1f}"))
+    return rows
+
+
+COMMANDS = (
+    ("runs", "--store", "{store}"),
+    ("report", "{store}"),
+    ("report", "{store}", "-o", "json:report.json"),
+    ("show", "{run}", "--store", "{store}"),
+    ("show", "{run}", "suite/task-7#3", "--store", "{store}"),
+    ("export", "{store}", "-o", "attempts.jsonl"),
+    ("export", "{store}", "-o", "attempts.csv"),
+    ("export", "{store}", "-o", "eee:attempts.jsonl"),
+    ("export", "{store}", "-o", "attempts.parquet"),
+)
+
+
+def write_store_with_answers(place: str, tasks: int) -> str:
+    """A run with a short conversation for every attempt; returns its id."""
+    run = write_store(place, tasks, EACH)
+    entries = (("user", "What is 2 + 2?"), ("agent", "The answer is 4"), ("expected", "4"))
+    body = pack_transcript([{"role": role, "text": text} for role, text in entries])
+    with open_store(place) as store:
+        store._db.execute(
+            "INSERT INTO transcripts (run, task, number, body) "
+            "SELECT run, task, number, ? FROM attempts",
+            (body,),
+        )
+    return run
+
+
 def page(tasks: int) -> tuple[str, ...]:
     """An HTML report with every attempt, opened in a browser."""
     write_store("page.db", tasks, 8)
@@ -136,12 +180,17 @@ def study(small: bool) -> str:
             *many_runs(5_000 // part, "usable"),
             page(5_000 // part),
         ]
+        grown = ten_times(1_000 // part)
         os.chdir(before)
+    header = ("command", f"{1_000 // part * EACH:,}", f"{10_000 // part * EACH:,}", "times")
+    grown_table = markdown(header, grown)
     table = markdown(("work", "processor time", "peak memory", "goal"), rows)
     return (
         "# Growth: long runs, many runs, large pages\n\n"
         "What `python benchmarks/growth.py` printed, on a shared machine with 2 processors "
-        f"({machine()}).\n\n{table}\n"
+        f"({machine()}).\n\n{table}\n\n## Ten times the attempts\n\n"
+        f"Processor time and peak memory of commands on one run of that many attempts.\n\n"
+        f"{grown_table}\n"
     )
 
 

@@ -228,10 +228,14 @@ def write_parquet(runs: Sequence[Run], path: str) -> None:
             stream.writelines(as_json_lines(runs))
         query = (
             f"COPY (SELECT * FROM read_json({_quote(str(lines))}, format='newline_delimited', "
-            f"columns={{{columns}}})) TO {_quote(str(parquet))} (FORMAT parquet)"
+            f"columns={{{columns}}})) TO {_quote(str(parquet))} "
+            # Every thread holds a group of rows in memory: small groups and one thread keep that
+            # the same for any number of attempts.
+            "(FORMAT parquet, ROW_GROUP_SIZE 20480)"
         )
         try:
             with duckdb.connect() as database:
+                database.execute("SET threads = 1")
                 database.execute(query)
             # DuckDB would give the file the mode of the umask.
             with (
