@@ -392,3 +392,74 @@ def test_a_margin_is_a_share_in_python_and_in_its_error() -> None:
     assert passhat.gate(run, against=run, margin=0.2).exit_code == 0
     with pytest.raises(PasshatError, match=r"margin=0\.05"):
         passhat.gate(run, against=run, margin=20)
+
+
+LONG = pd.DataFrame(
+    {
+        "task": list("aaabbbccc"),
+        "attempt": [1, 2, 3] * 3,
+        "success": [1, 1, 0, 1, 0, 1, 1, 1, 1],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        LONG.set_index(["task", "attempt"])["success"],  # once 9 tasks of one attempt each
+        LONG.groupby("task")["success"].apply(list),
+        {task: pd.Series(part["success"]) for task, part in LONG.groupby("task")},
+        (row for row in [[1, 1, 0], [1, 0, 1], [1, 1, 1]]),
+        [["pass", "pass", "fail"], ["pass", "fail", "pass"], ["pass", "pass", "pass"]],
+    ],
+    ids=["two levels", "series of lists", "dict of series", "generator", "words"],
+)
+def test_other_forms_of_the_same_attempts(data: Any) -> None:
+    value = passhat.estimate(data, "pass^2")
+    assert (value.tasks, value.attempts) == (3, 9)
+    assert value.value == pytest.approx((1 / 3 + 1 / 3 + 1) / 3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"a": [1, pd.NA], "b": [1, 1]},
+        np.array([[1, pd.NA], [1, 1]], object),
+        {"a": np.ma.masked_array([1, 0], [0, 1]), "b": np.ma.masked_array([1, 1], [0, 0])},
+    ],
+)
+def test_every_mark_of_a_missing_value_is_a_missing_attempt(data: Any) -> None:
+    value = passhat.estimate(data, "pass^1")
+    assert (value.value, value.value_if_passed) == (0.75, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pd.DataFrame({"task": ["a", None], "success": [1, 0]}), "row 2 of the frame has no task"),
+        (pd.DataFrame({"task": ["a", "b"], "reward": [1, -1]}), "reward holds -1"),
+        (pd.DataFrame([["a", 1, 1]], columns=["task", "success", "success"]), "several columns"),
+        (LONG[:0], "has no rows"),
+        (np.array(1), "expected a Run"),
+        (np.array([[1j, 0]]), "expected a Run"),
+        (pl.Series([1, 0]), "without an index"),
+    ],
+)
+def test_what_could_be_misread_is_refused(data: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        passhat.estimate(data, "pass^1")
+
+
+def test_a_result_is_one_short_line_in_a_list() -> None:
+    for result in (
+        passhat.estimate(OLD, "pass^2"),
+        passhat.compare(OLD, NEW),
+        passhat.compare_all([OLD, NEW, OLD]),
+        passhat.gate(OLD, "pass^1 >= 0.5"),
+        passhat.forecast(OLD, "pass^8"),
+        passhat.plan_tasks(OLD, half_width=0.1),
+        passhat.diagnose(OLD),
+    ):
+        assert repr(result).startswith(f"<{type(result).__name__}: ")
+        assert len(repr(result)) < 120
+        assert "\n" not in repr(result)

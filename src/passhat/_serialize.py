@@ -41,6 +41,12 @@ class Plain:
     SCHEMA: ClassVar[str] = ""
     WRITTEN: ClassVar[tuple[str | tuple[str, str] | EllipsisType, ...]] = (...,)
 
+    def __repr__(self) -> str:
+        """Its first line: a result with all its fields fills a screen."""
+        if type(self).__str__ is object.__str__:
+            return f"<{type(self).__name__}>"
+        return f"<{type(self).__name__}: {str(self).partition(chr(10))[0]}>"
+
     def to_dict(self) -> dict[str, Any]:
         """The result as dicts, lists, strings, numbers, booleans and ``None``, as in ``--json``."""
         data: dict[str, Any] = to_data(self)

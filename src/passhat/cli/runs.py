@@ -46,7 +46,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     ):
         runs = store.runs()
         # Where tasks have different numbers of attempts, the share of attempts is misleading.
-        means = {run.id: _task_mean(store, run.id) for run in runs if run.allocation}
+        means = {run.id: _task_mean(store, run.id) for run in runs if run.plan.by_task}
         silent = set() if as_json_text else {run.id for run in runs if has_no_answer(store, run)}
     if as_json_text:
         click.echo(as_json({"runs": to_data(runs)}), nl=False)

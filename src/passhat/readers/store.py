@@ -155,9 +155,10 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         }
         gatherer.add(block)
     (gathered,) = gatherer.runs()
-    return replace(
-        _as_run(store, stored, Outcomes.from_columns(gathered.columns)), attempts=gathered.attempts
-    )
+    outcomes = Outcomes.from_columns(gathered.columns)
+    if stored.plan.source.get("order") == "unknown":
+        outcomes = replace(outcomes, order=None)
+    return replace(_as_run(store, stored, outcomes), attempts=gathered.attempts)
 
 
 def _as_streamed(store: Store, stored: StoredRun, place: str) -> Run:
@@ -473,6 +474,10 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
     )
 
 
+_NO_ORDER = {"order": "unknown"}
+"""Said by the plan of an imported run whose source does not tell which attempt came first."""
+
+
 def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str, int]:
     """Write a run's attempts; returns its id in the store and how many attempts were new.
 
@@ -496,7 +501,9 @@ def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str
     if run.started and earlier and earlier[0][0] != run.started:
         record = replace(record, selection=f"{record.selection} {run.started}")
     attempts = list(run.attempts or ())
-    store.begin(record, max((attempt.number for attempt in attempts), default=0))
+    most = max((attempt.number for attempt in attempts), default=0)
+    source = {} if run.outcomes.order is not None else _NO_ORDER
+    store.begin(record, PlannedAttempts(most, source=source))
     new_attempts = set(
         store.claim(record.id, [(attempt.task, attempt.number) for attempt in attempts])
     )

@@ -132,8 +132,8 @@ class PlannedAttempts:
 
     @property
     def text(self) -> str:
-        """As JSON, for the store; empty where all tasks have the same number."""
-        if not self.by_task:
+        """As JSON, for the store; empty where all tasks have the same number, of no source."""
+        if not (self.by_task or self.source):
             return ""
         return json.dumps({"source": dict(self.source), "attempts": dict(self.by_task)})
 

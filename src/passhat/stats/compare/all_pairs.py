@@ -62,7 +62,7 @@ class RankSet(Plain):
         return list(range(self.best, self.worst + 1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparisons(Plain):
     """All pairs of three or more runs, on the tasks that all of them share."""
 

@@ -139,7 +139,7 @@ SCHEMA = "passhat.comparison/1"
 Words = str | Metric | Sequence[str | Metric]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Plain):
     """B against A on the tasks they share.
 

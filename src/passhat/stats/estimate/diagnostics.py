@@ -18,7 +18,7 @@ _AVERAGES_DISAGREE = 0.005
 """Half a point between run average and task average is worth a note."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Plain):
     """Facts about a run from the shape of its outcomes.
 
@@ -50,6 +50,10 @@ class Diagnosis(Plain):
     icc: float | None
     all_alike: bool
     notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        counts = f"{self.always} always passed, {self.flaky} flaky, {self.never} never passed"
+        return "\n".join([f"tasks: {counts}", *self.notes])
 
 
 def diagnose(

@@ -54,7 +54,7 @@ def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
     return float(np.mean(parse(metric).value_at_rate(rates)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Estimate(Plain):
     """A value with its interval, method and population.
 

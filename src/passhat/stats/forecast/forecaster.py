@@ -26,7 +26,7 @@ __all__ = ["SCHEMA", "Forecast", "forecast", "forecast_all", "forecast_curve"]
 SCHEMA = "passhat.forecast/1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Forecast(Plain):
     """The band of a metric at a k, for any shape of the difficulty.
 

@@ -307,7 +307,7 @@ class RuleResult(Plain):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GateResult(Plain):
     """All rules of a gate.
 

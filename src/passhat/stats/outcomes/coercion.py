@@ -6,7 +6,7 @@ No library of data frames is imported: what they have in common is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -48,17 +48,19 @@ def as_run_or_outcomes(data: Data) -> Run | Outcomes:
         return data
     if hasattr(data, "collect") and hasattr(data, "lazy"):  # a LazyFrame of polars
         data = data.collect()
+    if hasattr(data, "read_all") and hasattr(data, "schema"):  # a stream of Arrow
+        data = data.read_all()
     if hasattr(data, "to_pydict"):  # Arrow
         data = data.to_pydict()
     if isinstance(data, Mapping):
         return _from_mapping(data)
     if _is_frame(data):
         return _from_frame(data)
-    if hasattr(data, "index") and hasattr(data, "to_list") and not isinstance(data, list):
+    if hasattr(data, "to_list") and not isinstance(data, list):
         return _from_series(data)
-    if isinstance(data, np.ndarray) or (
-        isinstance(data, Sequence) and not isinstance(data, str | bytes)
-    ):
+    if isinstance(data, Iterator):
+        data = list(data)
+    if _is_row(data):
         return _from_matrix(data)
     raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
 
@@ -103,6 +105,8 @@ def kind_of(data: object) -> str:
 
 
 def _from_matrix(data: Any) -> Outcomes:
+    if isinstance(data, np.ndarray) and (data.ndim == 0 or data.dtype.kind == "c"):
+        raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
     if len(data) and all(isinstance(item, Run) for item in data):
         raise InvalidValue(
             f"expected one run, got a list of {len(data)}.",
@@ -110,19 +114,38 @@ def _from_matrix(data: Any) -> Outcomes:
         )
     if len(data) and all(isinstance(item, Mapping) for item in data):
         return Outcomes.from_records(data)
-    if _holds_scores(data):
-        return Outcomes.from_scores(data)
-    return Outcomes.from_matrix(data)
+    return _from_rows(data)
+
+
+def _from_rows(rows: Any, tasks: Sequence[str] | None = None) -> Outcomes:
+    """Outcomes of a matrix of verdicts, of scores, or of words such as pass and fail."""
+    if not isinstance(rows, np.ndarray) or rows.dtype.kind in "OUS":
+        cells = [cell for row in rows if _is_row(row) for cell in row]
+        if any(isinstance(cell, str) for cell in cells):
+            names = tasks or [f"task {place}" for place in range(1, len(rows) + 1)]
+            return _from_ragged(dict(zip(names, rows, strict=True)))
+        if any(type(cell).__name__ == _NOT_AVAILABLE for cell in cells):
+            rows = [list(map(_as_cell, row)) for row in rows]
+    build = Outcomes.from_scores if _holds_scores(rows) else Outcomes.from_matrix
+    return build(rows, tasks)
+
+
+def _from_ragged(rows: Mapping[str, Any]) -> Outcomes:
+    return Outcomes.from_records(
+        {"task": name, "trial": trial, "success": _as_cell(cell)}
+        for name, row in rows.items()
+        for trial, cell in enumerate(row)
+    )
 
 
 def _from_mapping(data: Mapping[Any, Any]) -> Outcomes:
     """Outcomes of ``{"task": [...], "success": [...]}``, or of attempts by task."""
-    if not all(isinstance(cells, Sequence | np.ndarray) for cells in data.values()):
+    if not all(_is_row(cells) or hasattr(cells, "to_list") for cells in data.values()):
         raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
     names = [str(name) for name in data]
-    rows = {task: list(cells) for task, cells in data.items()}
+    rows = {str(task): list(map(_as_cell, cells)) for task, cells in data.items()}
     if _has_columns(names):
-        return _from_columns(dict(zip(names, rows.values(), strict=True)))
+        return _from_columns(rows)
     if not rows or not all(rows.values()):
         raise InvalidValue(
             "a dict needs tasks, each with its attempts: "
@@ -130,32 +153,27 @@ def _from_mapping(data: Mapping[Any, Any]) -> Outcomes:
             hint='For example {"a": [1, 0, 1], "b": [1, 1, None]}.',
         )
     if len({len(row) for row in rows.values()}) == 1:
-        matrix = list(rows.values())
-        build = Outcomes.from_scores if _holds_scores(matrix) else Outcomes.from_matrix
-        return build(matrix, names)
-    return Outcomes.from_records(
-        {"task": name, "trial": trial, "success": _as_cell(cell)}
-        for name, row in zip(names, rows.values(), strict=True)
-        for trial, cell in enumerate(row)
-    )
+        return _from_rows(list(rows.values()), names)
+    return _from_ragged(rows)
 
 
 def _from_series(series: Any) -> Outcomes:
-    """Outcomes of a series whose index names the task of each attempt."""
-    tasks, cells = list(series.index), series.to_list()
+    """Outcomes of a series whose index names the task of each attempt, and perhaps its number."""
+    tasks, cells = list(getattr(series, "index", range(len(series)))), series.to_list()
     if tasks == list(range(len(cells))):
         raise InvalidValue(
             f"a series of {len(cells)} values without an index does not tell tasks from attempts.",
             hint="Use the tasks as its index, or give a matrix with a row per task.",
         )
-    pairs = zip(tasks, cells, strict=True)
-    return Outcomes.from_records(
-        {"task": str(task), "success": _as_cell(cell)} for task, cell in pairs
-    )
+    if cells and all(map(_is_row, cells)):
+        return _from_mapping(dict(zip(tasks, cells, strict=True)))
+    if getattr(series.index, "nlevels", 1) > 1:
+        return _from_frame(series.rename("success").reset_index())
+    return _from_columns({"task": tasks, "success": [_as_cell(cell) for cell in cells]})
 
 
 def _as_cell(cell: object) -> object:
-    return None if type(cell).__name__ == _NOT_AVAILABLE else cell
+    return None if cell is np.ma.masked or type(cell).__name__ == _NOT_AVAILABLE else cell
 
 
 def _holds_scores(data: Any) -> bool:
@@ -188,6 +206,8 @@ def _from_frame(frame: Any) -> Outcomes:
         # In pandas the tasks may be the index.
         frame = frame if list(frame.index) == list(range(len(frame))) else frame.reset_index()
         names = [str(name) for name in frame.columns]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise InvalidValue(f"the frame has several columns named {repeated[0]}.")
     # Both libraries have to_list; a missing value is None in polars; NaN, NaT or NA in pandas.
     columns = {
         name: _cells(frame[column]) for name, column in zip(names, frame.columns, strict=True)
@@ -222,8 +242,7 @@ def _from_wide(columns: dict[str, list[Any]]) -> Outcomes:
         )
     order = sorted(numbered, key=lambda name: int(numbered[name][2]))
     matrix = list(zip(*(columns[name] for name in order), strict=True))
-    build = Outcomes.from_scores if _holds_scores(matrix) else Outcomes.from_matrix
-    return build(matrix, [str(task) for task in columns[others[0]]] if others else None)
+    return _from_rows(matrix, [str(task) for task in columns[others[0]]] if others else None)
 
 
 def _from_columns(values: dict[str, list[Any]]) -> Outcomes:
@@ -232,6 +251,15 @@ def _from_columns(values: dict[str, list[Any]]) -> Outcomes:
     from passhat.stats.outcomes.gathering import AttemptGatherer, CountGatherer
 
     columns = ColumnMap.resolve(values)
+    for row, task in enumerate(values.get(columns.meaning["task"], ()), 1):
+        if task is None or task != task:  # NaN is not itself
+            raise InvalidValue(f"row {row} of the frame has no task.")
+    verdicts = columns.meaning.get("success", "")
+    if re.search("reward|score", verdicts, re.IGNORECASE) and -1 in values.get(verdicts, ()):
+        raise InvalidValue(
+            f"{verdicts} holds -1, which may be a failure or a missing attempt.",
+            hint=f"Say which: frame.replace({{{verdicts!r}: {{-1: 0}}}}), or None in place of 0.",
+        )
     gatherer: AttemptGatherer | CountGatherer
     gatherer = AttemptGatherer(columns) if columns.holds_attempts else CountGatherer(columns)
     try:
@@ -242,7 +270,9 @@ def _from_columns(values: dict[str, list[Any]]) -> Outcomes:
         raise InvalidValue(
             f"row {error.row} of the frame: {error.message}{other}", hint=error.hint
         ) from None
-    if len(parts) != 1:
+    if not parts:
+        raise InvalidValue("the frame has no rows.")
+    if len(parts) > 1:
         models = some([run.model or "" for run in parts])
         raise InvalidValue(
             f"the frame holds {len(parts)} runs ({models}), and one is needed.",

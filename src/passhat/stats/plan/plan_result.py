@@ -138,7 +138,7 @@ class PlanRow:
     seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan(Plain):
     """Tasks and attempts needed.
 
