@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test test-frameworks test-a2a test-llm test-coding-agent test-platforms test-fast test-deep lint lock bench docs screenshots clean
+.PHONY: help demo test test-frameworks test-a2a test-llm test-coding-agent test-platforms test-fast test-deep lint lock bench docs screenshots release-check clean
 
 BIN := .venv/bin
 # Many tests wait for another process: three processes keep two processors busy.
@@ -16,6 +16,7 @@ help:
 	@echo "             (other studies: python benchmarks/NAME.py; docs/benchmarks.md names them)"
 	@echo "make docs    write the generated pages again and build the site into site/"
 	@echo "make screenshots   photograph the demo's HTML report for README and docs"
+	@echo "make release-check   all that is looked at before a release; STEPS=\"package pythons\" for some"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo:
@@ -68,6 +69,12 @@ docs:
 screenshots:
 	@tools/setup dev
 	$(BIN)/python tools/screenshots.py
+
+# A step is a word of tools/release_check.py; those that were not run are named at the end.
+STEPS =
+release-check:
+	@tools/setup dev
+	$(BIN)/python tools/release_check.py $(STEPS)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -19,6 +19,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CARD = Path(__file__).parent / "site" / "card.html"
+"""What is shown where a link to the site is shared."""
 MOST_BYTES = 250_000
 
 Scheme = Literal["light", "dark"]
@@ -55,6 +57,7 @@ def main() -> None:
                 where = page.as_uri() + at
                 _photograph(browser, where, ".task", name, scheme, width, height)
             _dashboard(browser, command, folder)
+            _photograph(browser, CARD.as_uri(), "img", "card", "light", 1200, 630)
             browser.close()
 
 

@@ -92,3 +92,18 @@ def test_two_prompts_of_one_file_are_two_runs_of_the_store(passhat: Passhat, her
     assert passhat("import", "two.json").err.count("3 attempts added") == 2
     assert passhat("import", "two.json").err.count("0 attempts added") == 2
     assert len(json.loads(passhat("runs", "--json").out)["runs"]) == 2
+
+
+def test_an_import_makes_no_order_out_of_nothing(passhat: Passhat, here: Path) -> None:
+    (here / "r.csv").write_text("task,success\na,1\na,0\nb,1\nb,1\n")
+    direct = passhat("report", "r.csv", "--metric", "first@2")
+    assert passhat("import", "r.csv").code == 0
+    stored = passhat("report", "latest", "--metric", "first@2")
+    assert (direct.code, stored.code) == (2, 2)
+    assert "the order of the attempts is not known" in stored.err
+    assert "--one-by-one" not in direct.err  # it would print the same again
+    assert "order known" not in passhat("report", "latest").out
+    (here / "n.csv").write_text("task,trial,success\na,1,1\na,2,0\nb,1,1\nb,2,1\n")
+    passhat("import", "n.csv")
+    assert passhat("report", "latest", "--metric", "first@2").code == 0
+    assert passhat("runs").code == 0

@@ -172,3 +172,15 @@ def test_a_byte_order_mark_is_no_mistake(passhat: Any, mistakes: Path, encoding:
     (mistakes / "t.jsonl").write_text("\n".join(map(json.dumps, TASKS)), encoding=encoding)
     ended = passhat("run", "-s", "jsonl:t.jsonl", "-a", "python:mistaken_agents:right", "-n", "1")
     assert (ended.code, "4 passed" in ended.err) == (0, True)
+
+
+@pytest.mark.parametrize("word", ["agent.py", "python:agent", "python:agent.py"])
+def test_a_file_without_its_function_is_answered_with_the_word_to_write(
+    passhat: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("agent.py").write_text("import os\n\n\ndef _own(): ...\n\n\ndef answer(prompt): ...\n")
+    Path("tasks.jsonl").write_text('{"id": "a", "prompt": "?", "answer": "4"}\n')
+    ended = passhat("run", "-a", word, "-s", "jsonl:tasks.jsonl")
+    assert ended.code == 2
+    assert "Write python:agent:answer" in ended.err

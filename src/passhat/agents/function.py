@@ -46,7 +46,7 @@ from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
-from passhat.suites.graders import load_object
+from passhat.suites.graders import load_object, name_functions
 
 __all__ = [
     "THREAD_PREFIX",
@@ -413,7 +413,8 @@ def load_agent(word: str) -> Agent:
     if not sign or kind not in makers:
         raise InvalidValue(
             f"{word!r} is not an agent.",
-            hint=f"Kinds of agent: {', '.join(sorted(makers))}; as in python:my_module:answer.",
+            hint=name_functions(word)
+            or f"Kinds of agent: {', '.join(sorted(makers))}; as in python:my_module:answer.",
         )
     agent = makers[kind].load()(rest)
     check_instance(agent, Agent, f"the agent {word}")

@@ -345,6 +345,11 @@ def command(
         option, example = ("-a", "openai:gpt-5") if agent is None else ("-s", "jsonl:tasks.jsonl")
         raise click.UsageError(
             f"Missing option {option}. As in: {this_command()} {option} {example}"
+            + (
+                ""
+                if agent or suite
+                else ". Or passhat init, which writes an example to start from."
+            )
         )
 
     from passhat.runner.run_spec import RunSpec

@@ -32,6 +32,7 @@ __all__ = [
     "grader",
     "load_function",
     "load_object",
+    "name_functions",
     "read_expected_json",
     "weigh_graders",
 ]
@@ -370,7 +371,8 @@ def load_object(path: str) -> object:
     module, sign, name = path.partition(":")
     if not sign or not module or not name:
         raise InvalidValue(
-            f"{path!r} should read MODULE:NAME.", hint="As in python:my_module:my_function."
+            f"{path!r} should read MODULE:NAME.",
+            hint=name_functions(path) or "As in python:my_module:my_function.",
         )
     if module.endswith(".py"):
         module_name = module.removesuffix(".py").replace("/", ".").strip(".")
@@ -389,6 +391,21 @@ def load_object(path: str) -> object:
             names = [w for w in public if getattr(vars(target)[w], "__module__", "") == module]
             hint = f"It has: {some(names, 8)}" if names else "It defines nothing."
         raise InvalidValue(f"module {module!r} has no {name!r}.", hint=hint) from None
+
+
+def name_functions(word: str) -> str:
+    """What to write for a Python file here that is named without its function; else empty."""
+    import ast
+
+    module = word.removesuffix(":").removesuffix(".py").replace("/", ".").strip(".")
+    try:
+        tree = ast.parse(Path(f"{module.replace('.', '/')}.py").read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    names = [node.name for node in tree.body if isinstance(node, kinds)]
+    words = [f"python:{module}:{name}" for name in names if not name.startswith("_")]
+    return f"Write {' or '.join(words[:3])}" if words else ""
 
 
 def _import_module(module: str) -> ModuleType:

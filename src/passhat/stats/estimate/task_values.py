@@ -33,6 +33,8 @@ class TaskValues:
         return float((self.values * self.tasks).sum()) / float(self.tasks.sum())
 
 
+_MOST_ATTEMPTS = 1_000_000
+"""Of more, readers keep only counts."""
 _DIGITS = 12  # the last bits of a sum depend on the order of its terms
 
 
@@ -61,15 +63,18 @@ class FilledOutcomes:
     def sequences(self) -> Sequences:
         if self._sequences is None:
             if self.outcomes.order is None:
+                hint = (
+                    "Give the attempts a whole number each in a column 'trial', or ask for "
+                    "pass@k or pass^k, which need no order."
+                )
+                counted = Hint(
+                    f"{hint} Of more than a million attempts in a store or Parquet file only "
+                    "counts are kept, unless read with {one_by_one}.",
+                    one_by_one=True,
+                )
                 raise OrderUnknown(
                     "the order of the attempts is not known, and this metric needs it.",
-                    hint=Hint(
-                        "Give the attempts a whole number each in a column 'trial', or ask for "
-                        "pass@k or pass^k, which need no order. Of more than a million attempts in "
-                        "a store or Parquet file only counts are kept, unless read with "
-                        "{one_by_one}.",
-                        one_by_one=True,
-                    ),
+                    hint=counted if self.attempts > _MOST_ATTEMPTS else hint,
                 )
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences
