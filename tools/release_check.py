@@ -43,8 +43,8 @@ TARGETS = {
 MUTANTS = 40
 FIRST_STEPS = ("init", "run", "report", "gate", "runs", "report example:helpdesk")
 STRANGE = re.compile(
-    r"(^|/)(\.passhat|\.venv[^/]*|__pycache__|\.hypothesis|site|dist)(/|$)"
-    r"|\.(pyc|db|log|swp|orig|rej)$|(^|/)\.env"
+    r"^(site|dist|build)/|(^|/)(\.passhat|\.venv[^/]*|__pycache__|\.hypothesis)(/|$)"
+    r"|\.(pyc|log|swp|orig|rej)$|(^|/)\.env"
 )
 """What never ships."""
 

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CARD = Path(__file__).parent / "site" / "card.html"
+CARD = Path(__file__).parent / "card.html"
 """What is shown where a link to the site is shared."""
 MOST_BYTES = 250_000
 

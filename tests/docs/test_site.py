@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from publish_site import publish
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -56,6 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, _Page]:
     shutil.copytree(DOCS, folder / "docs")
     (folder / "docs" / "live").mkdir(exist_ok=True)  # not in a fresh checkout
     (folder / "zensical.toml").write_bytes((ROOT / "zensical.toml").read_bytes())
+    shutil.copytree(ROOT / "tools" / "theme", folder / "tools" / "theme")
     for words in (
         ["report", "example:helpdesk", "-o", "docs/live/report.html"],
         ["leaderboard", "example:helpdesk", "-o", "docs/live/board"],
@@ -104,3 +108,32 @@ def test_pages_load_nothing_from_elsewhere(site: dict[Path, _Page]) -> None:
         text = path.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|img|link|iframe)[^>]+(?:src|href)="(https?:[^"]+)"', text)
         assert [one for one in loaded if "canonical" not in one] == [], path.name
+
+
+def test_a_shared_link_has_a_card(site: dict[Path, _Page]) -> None:
+    pages = {path.name: path for path in site if path.parent.name == "site"}
+    for name, title in (("index.html", "passhat"), ("why.html", "Why does the same task")):
+        text = pages[name].read_text(encoding="utf-8")
+        assert f'<meta property="og:title" content="{title}' in text
+        (image,) = re.findall(r'property="og:image" content="([^"]+)"', text)
+        assert (pages[name].parent / image).read_bytes().startswith(b"\x89PNG")
+
+
+def test_sites_of_several_versions_lie_side_by_side(tmp_path: Path) -> None:
+    site, folder = tmp_path / "site", tmp_path / "published"
+    site.mkdir()
+    folder.mkdir()
+    with pytest.raises(FileNotFoundError, match="make docs"):
+        publish(site, folder, "0.2.0")
+    for version in ("0.9.1", "0.10.0", "0.9.2"):
+        (site / "index.html").write_text(version)
+        names = publish(site, folder, version)
+    assert names == ["0.10", "0.9"]
+    assert (folder / "0.9" / "index.html").read_text() == "0.9.2"
+    assert (folder / "latest" / "index.html").read_text() == "0.10.0"
+    entries = json.loads((folder / "versions.json").read_text())
+    assert [(one["version"], one["aliases"]) for one in entries] == [
+        ("0.10", ["latest"]),
+        ("0.9", []),
+    ]
+    assert "latest/index.html" in (folder / "index.html").read_text()
