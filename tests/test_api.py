@@ -425,7 +425,10 @@ def test_other_forms_of_the_same_attempts(data: Any) -> None:
     [
         {"a": [1, pd.NA], "b": [1, 1]},
         np.array([[1, pd.NA], [1, 1]], object),
-        {"a": np.ma.masked_array([1, 0], [0, 1]), "b": np.ma.masked_array([1, 1], [0, 0])},
+        {
+            "a": np.ma.masked_array([1, 0], [False, True]),
+            "b": np.ma.masked_array([1, 1], [False, False]),
+        },
     ],
 )
 def test_every_mark_of_a_missing_value_is_a_missing_attempt(data: Any) -> None:
