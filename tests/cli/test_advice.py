@@ -43,7 +43,7 @@ def _run(passhat: Passhat, agent: str, *words: str) -> Any:
 
 def _advised(text: str) -> list[list[str]]:
     """The commands in the lines of advice, without the words after them."""
-    found = re.findall(r"^(?:Next|Read a failure): (passhat .*?)(?: says | shows |$)", text, re.M)
+    found = re.findall(r"^(?:Next|Read a failure): (?:.*: )?(passhat .*)$", text, re.M)
     more = re.findall(r"(passhat report[^,\n]*)", text)
     return [shlex.split(line)[1:] for line in (*found, *more)]
 

@@ -387,7 +387,7 @@ def test_the_next_step_of_a_report_works_when_typed(
     table.write_text("\n".join(["model,task,success", *rows, ""]), encoding="utf-8")
     assert main(["report", str(table)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    found = re.search(r"Next: (passhat plan .*?) says", printed)
+    found = re.search(r"Next: how many tasks are enough: (passhat plan .*?) More:", printed)
     assert found is not None, printed
     assert main(shlex.split(found[1])[1:]) == 0
     assert "attempts in all" in capsys.readouterr().out

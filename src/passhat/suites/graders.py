@@ -394,7 +394,7 @@ def load_object(path: str) -> object:
 
 
 def name_functions(word: str) -> str:
-    """What to write for a Python file here that is named without its function; else empty."""
+    """Say what to write for a Python file here that is named without its function; else nothing."""
     import ast
 
     module = word.removesuffix(":").removesuffix(".py").replace("/", ".").strip(".")

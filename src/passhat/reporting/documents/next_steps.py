@@ -18,7 +18,8 @@ def next_step(run: RunReport) -> str:
     outcomes = run.run.outcomes
     if run.nothing_answered or run.failures.warning:
         return (
-            f"{_show_command(run.run)} shows an attempt; run again with --name NAME once it works"
+            "run again with --name NAME once it works; an attempt as it went: "
+            f"{_show_command(run.run)}"
         )
     if outcomes.total_missing:
         missing = counted(outcomes.total_missing, "missing attempt")
@@ -34,7 +35,7 @@ def next_step(run: RunReport) -> str:
     if sum(not word.startswith("--") for word in words) > 1 and "--join" in words:
         # A plan is about one source.
         command = f"passhat read {shlex.join(words)} -o runs.jsonl && passhat plan runs.jsonl"
-    return f"{command} {options} says how many tasks are enough"
+    return f"how many tasks are enough: {command} {options}"
 
 
 def _show_command(run: Run) -> str:

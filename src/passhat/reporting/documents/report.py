@@ -521,9 +521,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     if sizes[0] == 1:
         yield Sentence("One task says nothing about other tasks.")
     if not any(run.nothing_answered for run in runs):
-        text = (
-            f"passhat compare {shlex.join(join_words(plain_runs))} says which differences are real"
-        )
+        text = f"which differences are real: passhat compare {shlex.join(join_words(plain_runs))}"
         yield NextStep(text, level=Level.SHORT)
     yield OptionsNote("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
