@@ -317,7 +317,8 @@ def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
     ks = options.ks or _default_ks(outcomes, options)
     metrics: list[Metric] = [PassHat(k) for k in dict.fromkeys((1, *ks))]
     metrics += [PassAt(k) for k in ks]
-    metrics += [Delta(k) for k in ks if k > 1 and not options.short]
+    if not options.short or options.corrected is not None:  # the short table has none
+        metrics += [Delta(k) for k in ks if k > 1]
     if outcomes.scores is not None:
         # At one k besides the mean: about these tasks each takes a solution per level of the score.
         metrics += [Mean(), *(kind(max(ks)) for kind in (WorstOf, BestOf) if max(ks) > 1)]
