@@ -111,6 +111,22 @@ class RayCluster:
             self.stop()
             raise
 
+    def add_node(self, processors: int = 1) -> subprocess.Popen[bytes]:
+        """Another node on this machine; it leaves the cluster when its process group is killed."""
+        command = [
+            *(str(Path(sys.executable).with_name("ray")), "start", "--block"),
+            *(f"--address={self.address}", "--node-ip-address=127.0.0.1"),
+            *(f"--num-cpus={processors}", f"--object-store-memory={_STORE_BYTES}"),
+            "--disable-usage-stats",
+        ]
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, **self.environment, "PYTHONPATH": str(Path(__file__).parent)},
+        )
+
     @property
     def pid(self) -> int:
         return self._process.pid

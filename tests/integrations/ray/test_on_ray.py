@@ -22,6 +22,7 @@ import pytest
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.errors import EngineUnavailable, InvalidValue
+from passhat.integrations.ray import ray_pool
 from passhat.integrations.ray.ray_runner import OnRay
 from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Verdict
@@ -56,7 +57,7 @@ def agent(prompt, attempt):
         os._exit(1)
     while os.path.exists("hold") and begun() >= 100:
         time.sleep(0.01)
-    time.sleep(0.03)
+    time.sleep(1.0 if os.path.exists("slow") else 0.01 if attempt.number > 20 else 0.03)
     return "yes"
 """
 NOTING = ("-s", "jsonl:tasks.jsonl", "-a", "python:noting:agent")
@@ -110,8 +111,8 @@ def wait_for(notes: Path, count: int, over: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -160,6 +161,44 @@ def test_workers_and_the_server_are_killed_and_every_attempt_is_stored_once(
     assert len({(task, seed) for _, task, seed in begun(notes)}) == 300
     # Begun twice is only what was in flight on workers that died: four slots, small batches.
     assert begun_again(notes) <= 2 * 4 * 8
+
+
+@pytest.mark.usefixtures("workers_of_its_own")
+def test_a_node_that_joins_is_used_and_one_that_leaves_is_not_missed(
+    passhat: Passhat,
+    folder: Path,
+    notes: Path,
+    ray_cluster: RayCluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ray_pool, "_NODE_SECONDS", 0.5)
+    write_tasks(folder, *(f"t{i}" for i in range(20)))
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        wait_for(notes, 20, over.is_set)
+        first_pids = {one[0] for one in begun(notes)}
+        node = ray_cluster.add_node(1)
+        try:
+            others = lambda: {one[0] for one in begun(notes)} - first_pids  # noqa: E731
+            wait_until(lambda: over.is_set() or bool(others()), 240)
+            assert not over.is_set()
+        finally:
+            os.killpg(node.pid, signal.SIGKILL)
+            node.wait()
+            (folder / "slow").unlink()
+
+    (folder / "slow").touch()  # until the node has come and gone
+    with ThreadPoolExecutor() as beside:
+        going = beside.submit(come_and_go)
+        ended = passhat("run", *NOTING, "-n", "80", "--jobs", "6")
+        over.set()
+        going.result()
+    assert ended.code == 0, ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        assert (run.status, run.attempts, run.passed) == ("complete", 1600, 1600)
+    assert len({(task, seed) for _, task, seed in begun(notes)}) == 1600
 
 
 @pytest.mark.usefixtures("workers_of_its_own")

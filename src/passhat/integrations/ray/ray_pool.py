@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import EngineUnavailable, RunStopped
-from passhat.integrations.ray.ray_worker import BatchResult
+from passhat.integrations.ray.ray_worker import About, BatchResult
 from passhat.runner.attempt import seed_of
 from passhat.runner.budget import Budget
 from passhat.runner.queues import AttemptKey, Claims, Outbox
@@ -145,6 +145,8 @@ _GONE_SECONDS = 120.0
 _HEAD_SECONDS = 10.0
 """A head that takes no connection for so long is gone. Ray itself would end this process, later."""
 _HEAD_TRIES = 3
+_NODE_SECONDS = 5.0
+"""How often processors that joined the cluster are looked for."""
 _PAUSE_SECONDS = 0.2
 _DEATHS = 3
 """An attempt during which its worker died so often is not tried again."""
@@ -201,6 +203,8 @@ class RayPool:
         Keeps rates, pauses and the cap for all of them.
     head : str
         Where the head of the cluster listens; empty where Ray's own client watches it.
+    start_more : callable
+        Starts workers for processors that joined the cluster; called every few seconds.
     """
 
     def __init__(
@@ -210,26 +214,29 @@ class RayPool:
         plan: RunPlan,
         gate: Gatekeeper,
         head: str = "",
+        start_more: Callable[[], Sequence[Any]] = list,
     ) -> None:
         self._ray = ray
+        self._start_more = start_more
         self._plan = plan
         self._gate = gate
         self._head = head
         self._workers = [_Worker(actor) for actor in actors]
         self._answering: set[asyncio.Task[None]] = set()
+        self._listening: list[asyncio.Task[None]] = []
         self._last_tries = asyncio.Lock()
 
     async def work(self, claims: Claims, outbox: Outbox) -> None:
         """Have claimed attempts made until there are none; ``plan.jobs`` at once."""
         budget = self._plan.budget
-        listening = [
-            asyncio.create_task(self._listen(worker))
-            for worker in self._workers
-            if self._gate.is_needed
-        ]
+        for worker in self._workers:
+            self._listen_to(worker)
         try:
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(self._watch_head())
+                watching = [
+                    group.create_task(self._watch_head()),
+                    group.create_task(self._watch_nodes()),
+                ]
                 slots = [
                     group.create_task(
                         self._slot(claims, outbox)
@@ -239,10 +246,11 @@ class RayPool:
                     for _ in range(self._plan.jobs)
                 ]
                 await asyncio.wait(slots)
-                watching.cancel()
+                for task in watching:
+                    task.cancel()
         finally:
             reviving = [worker.reviving for worker in self._workers if worker.reviving]
-            for task in (*listening, *reviving, *self._answering):
+            for task in (*self._listening, *reviving, *self._answering):
                 task.cancel()
             for worker in self._workers:
                 worker.channel.close()
@@ -380,14 +388,30 @@ class RayPool:
         async def answer() -> None:
             while True:
                 try:
-                    await result_of(worker.actor.about.remote())
+                    about = await result_of(worker.actor.about.remote())
                 except (self._ray.exceptions.RayError, ConnectionError):
                     await asyncio.sleep(_PAUSE_SECONDS)
                 else:
-                    worker.down = False
+                    # A node that joined may have another version of passhat or of the suite.
+                    worker.down = about != About.of(self._plan.suite)
                     return
 
         worker.reviving = asyncio.create_task(answer())
+
+    async def _watch_nodes(self) -> None:
+        """Use workers on nodes that join the cluster while the run goes on."""
+        while True:
+            await asyncio.sleep(_NODE_SECONDS)
+            with suppress(self._ray.exceptions.RayError, ConnectionError, RuntimeError):
+                for actor in await asyncio.to_thread(self._start_more):
+                    worker = _Worker(actor)
+                    self._wait_for_restart(worker)  # it is used from its first reply on
+                    self._workers.append(worker)
+                    self._listen_to(worker)
+
+    def _listen_to(self, worker: _Worker) -> None:
+        if self._gate.is_needed:
+            self._listening.append(asyncio.create_task(self._listen(worker)))
 
     async def _watch_head(self) -> None:
         """Watch the cluster's head: a cluster without it stops silently."""

@@ -229,7 +229,7 @@ class OnRay:
         plan = self._plan
         processors = int(self._ray.cluster_resources().get("CPU", 0))
         count = max(1, min(plan.jobs, processors))
-        job = Job(
+        job = self._job = Job(
             self._spec,
             folder="" if self._remote else str(Path.cwd()),
             run=plan.record.id,
@@ -265,6 +265,14 @@ class OnRay:
         )
         return [actor_class.remote(job) for _ in range(count)]
 
+    def start_more(self) -> list[Any]:
+        """Workers for processors that joined the cluster since the last call."""
+        processors = int(self._ray.cluster_resources().get("CPU", 0))
+        count = min(self._plan.jobs, processors) - len(self._actors)
+        actors = self._start_workers(count, self._job) if count > 0 else []
+        self._actors += actors
+        return actors
+
     def _stop_workers(self) -> None:
         for actor in self._actors:
             self._ray.kill(actor)
@@ -295,7 +303,8 @@ class OnRay:
     async def work(self, plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
         """Have claimed attempts made until there are none; ``plan.jobs`` at once, cluster-wide."""
         head = "" if self._remote else str(self._ray.get_runtime_context().gcs_address)
-        pool = RayPool(self._ray, self._actors, plan, Gatekeeper(self._models), head)
+        actors = list(self._actors)
+        pool = RayPool(self._ray, actors, plan, Gatekeeper(self._models), head, self.start_more)
         await pool.work(claims, outbox)
 
 
