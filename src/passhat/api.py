@@ -470,6 +470,9 @@ def _tell(message: str) -> None:
     print(f"passhat: {message}", file=sys.stderr)  # noqa: T201 - the caller has no other channel
 
 
+_PATIENT_PRESSES = 2
+
+
 @contextmanager
 def _ctrl_c(stop: Stop) -> Iterator[Callable[[], bool]]:
     """Ctrl-C asks the run to stop, so that attempts in flight are kept; yields whether it did."""
@@ -486,6 +489,8 @@ def _ctrl_c(stop: Stop) -> Iterator[Callable[[], bool]]:
         nonlocal presses
         presses += 1
         stop.ask()
+        if presses > _PATIENT_PRESSES:  # an agent may hold up the event loop
+            raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, ask)
     try:

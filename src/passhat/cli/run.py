@@ -535,15 +535,14 @@ def _until_stopped(
     whole: Callable[[], Coroutine[Any, Any, RunResult]], planned: list[RunPlan], store_path: str
 ) -> RunResult:
     """Run; if the run has to stop, report the attempts made so far."""
-    import asyncio
-
     from passhat.errors import RunStopped
+    from passhat.runner.boundary import run_guarded
     from passhat.runner.run_spec import load_result
     from passhat.runner.stop_reasons import SetupMistake
     from passhat.store import open_store
 
     try:
-        return asyncio.run(whole())
+        return run_guarded(whole())
     except RunStopped as error:
         # Nothing new after a mistake in the set-up: results of earlier calls would hide it.
         if not planned or isinstance(error, SetupMistake):

@@ -394,6 +394,8 @@ class Attempter:
                 _note_tool(state, answer, began)
 
     async def _answer(self, session: Session, turn: Turn, state: _AttemptState) -> str:
+        if self.guard is not None:
+            self.guard.enter()
         try:
             if self.telemetry is None or state.trace is None:
                 answer = await call_agent(state.info, state.clock, session.answer, turn.copy())
@@ -405,7 +407,7 @@ class Attempter:
         except Exception as error:
             raise AgentFault(FailureCategory.EXCEPTION, describe_error(error)) from None
         finally:
-            changes = "" if self.guard is None else self.guard.restore_changes()
+            changes = "" if self.guard is None else self.guard.leave()
         if not isinstance(answer, str):
             raise AgentFault(
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"

@@ -12,7 +12,15 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Awaitable, Callable, Container, Generator, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Container,
+    Coroutine,
+    Generator,
+    Iterator,
+    Sequence,
+)
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
@@ -23,11 +31,23 @@ from passhat.runner.redaction import LONGEST_TEXT
 from passhat.runner.time_limits import Clock, LoopBlocked
 from passhat.stats.outcomes import FailureCategory
 
-__all__ = ["Canary", "ProcessGuard", "call_agent", "list_stuck_attempts", "refuse_unusable"]
+__all__ = [
+    "BackgroundErrors",
+    "Canary",
+    "ProcessGuard",
+    "call_agent",
+    "hide_task",
+    "list_stuck_attempts",
+    "refuse_unusable",
+    "run_guarded",
+]
 
 T = TypeVar("T")
 
 _LOOK_SECONDS = 0.003
+_IN_WORKERS = (
+    "An agent given as python:MODULE:NAME runs in worker processes, where it changes only its own."
+)
 _getsignal = _signal.getsignal
 """Of the C module: signal.getsignal looks for an enum, which takes 100 times as long."""
 _LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
@@ -140,6 +160,73 @@ class _Call:
             return stop.value
 
 
+def hide_task(task: asyncio.Task[T] | None) -> asyncio.Task[T]:
+    """Take a task of the runner out of ``asyncio.all_tasks()``: agents cancel what they find."""
+    assert task is not None
+    asyncio._unregister_task(task)
+    return task
+
+
+def run_guarded(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a new event loop, as ``asyncio.run`` does.
+
+    A loop that an agent stops, or that ``SystemExit`` in a task of an agent ends, goes on.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        asyncio.set_event_loop(loop)
+        main = hide_task(loop.create_task(work))
+        while True:
+            try:
+                return loop.run_until_complete(main)
+            except (SystemExit, RuntimeError):
+                if main.done():
+                    raise
+            except KeyboardInterrupt:
+                if not main.done():
+                    main.cancel()
+                    with suppress(asyncio.CancelledError):
+                        loop.run_until_complete(main)
+                raise
+
+
+class BackgroundErrors:
+    """Exception handler of an event loop: counts errors that no code waited for.
+
+    They are those of tasks that an agent left; Python would print a traceback for each.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = ""
+
+    def __call__(self, _loop: object, context: dict[str, Any]) -> None:
+        self.count += 1
+        # Not its text: secrets may be in it.
+        error, message = context.get("exception"), str(context.get("message", ""))
+        self.first = self.first or (message[:80] if error is None else type(error).__name__)
+
+    def take(self) -> tuple[int, str]:
+        """The errors since the last call: how many, and the first."""
+        errors = self.count, self.first
+        self.count, self.first = 0, ""
+        return errors
+
+    def add(self, count: int, first: str) -> None:
+        """Take over the errors of another process."""
+        self.count += count
+        self.first = self.first or first
+
+    def describe(self) -> list[str]:
+        """The line to print, if there were any."""
+        if not self.count:
+            return []
+        which = "1 error" if self.count == 1 else f"{self.count:,} errors"
+        return [
+            f"{which} in background tasks of the agent, which it did not wait for: {self.first}."
+        ]
+
+
 def list_stuck_attempts(earlier: Container[threading.Thread] = ()) -> list[str]:
     """Attempts whose agent still runs, in a thread or a task, although their time was over.
 
@@ -175,10 +262,14 @@ class ProcessGuard:
 
     The working directory, standard output and error, and handlers of signals belong to the run. A
     stream that is replaced is left alone: ``redirect_stdout`` does that for a while. Without
-    ``always`` the working directory is looked at a few hundred times a second at most.
+    ``always`` the working directory is looked at a few hundred times a second at most. While
+    several agents run at once a change may be any one's: it is told once, and fails no attempt.
     """
 
-    def __init__(self, *, always: bool = True) -> None:
+    def __init__(self, tell: Callable[[str], object], *, always: bool = True) -> None:
+        self._tell = tell
+        self._inside = 0
+        self._is_told = False
         self._always = always
         self._looked = 0.0
         self._folder = _folder()
@@ -194,9 +285,26 @@ class ProcessGuard:
         self._handlers = {number: _getsignal(number) for number in numbers}
         self._loop = asyncio.get_running_loop()
         self._factory = self._loop.get_task_factory()
+        self._errors, self._handler = BackgroundErrors(), self._loop.get_exception_handler()
+        self._loop.set_exception_handler(self._errors)
 
-    def restore_changes(self) -> str:
-        """Names of changed state, now restored; empty if nothing was changed."""
+    def enter(self) -> None:
+        """An agent is about to be called."""
+        self._inside += 1
+
+    def leave(self) -> str:
+        """Restore changes; return their names if the agent that came back made them."""
+        self._inside -= 1
+        asyncio._set_running_loop(self._loop)
+        changes = self._restore_changes()
+        if changes and self._inside:
+            if not self._is_told:
+                self._is_told = True
+                self._tell(f"an agent changed {changes} of the process it runs in. {_IN_WORKERS}")
+            return ""
+        return changes
+
+    def _restore_changes(self) -> str:
         changes = []
         now = time.monotonic()
         # Asking for the working directory is a system call, too slow for thousands a second.
@@ -204,15 +312,13 @@ class ProcessGuard:
             self._looked = now
             if _folder() != self._folder:
                 changes.append("the working directory")
-                with suppress(OSError):
+                try:
                     os.chdir(self._folder)
+                except OSError:  # it was deleted: told once, and not held against the others
+                    self._folder = _folder()
         if not changes and self._is_untouched():
             return ""
-        for name, stream in self._streams.items():
-            present = sys.stdout if name == "stdout" else sys.stderr
-            if _is_closed(stream) or (present is not stream and _is_closed(present)):
-                changes.append(f"sys.{name} (closed)")
-                self._put_back(name)
+        changes += self._restore_streams()
         for number, handler in self._handlers.items():
             if _getsignal(number) is not handler:
                 changes.append(f"the handler of {signal.Signals(number).name}")
@@ -235,7 +341,20 @@ class ProcessGuard:
                 return False
         return self._loop.get_task_factory() is self._factory
 
+    def _restore_streams(self) -> list[str]:
+        changes = []
+        for name, stream in self._streams.items():
+            present = sys.stdout if name == "stdout" else sys.stderr
+            is_closed = _is_closed(stream) or (present is not stream and _is_closed(present))
+            if stream is not None and is_closed:  # it is None under pythonw
+                changes.append(f"sys.{name} (closed)")
+                self._put_back(name)
+        return changes
+
     def close(self) -> None:
+        self._loop.set_exception_handler(self._handler)
+        for line in self._errors.describe():
+            self._tell(line)
         for copy in self._copies.values():
             if copy is not None:
                 with suppress(OSError):
@@ -253,7 +372,7 @@ class ProcessGuard:
 
 
 def _is_closed(stream: Any) -> bool:
-    return bool(getattr(stream, "closed", False))
+    return stream is None or bool(getattr(stream, "closed", False))
 
 
 def _folder() -> str:

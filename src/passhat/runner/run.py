@@ -21,7 +21,7 @@ from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, maybe_await, seed_of
-from passhat.runner.boundary import Canary, ProcessGuard, list_stuck_attempts
+from passhat.runner.boundary import Canary, ProcessGuard, hide_task, list_stuck_attempts
 from passhat.runner.budget import Account, Budget
 from passhat.runner.queues import (
     Claims,
@@ -312,7 +312,7 @@ class _Execution:
     async def run(self, work: Work) -> Progress:
         """Make the remaining attempts with ``work``."""
         self._claims = await self._begin()
-        watching = asyncio.create_task(self._watched.keep())
+        watching = hide_task(asyncio.create_task(self._watched.keep()))
         watching.add_done_callback(take_exception)
         try:
             while True:
@@ -340,6 +340,7 @@ class _Execution:
         workers = asyncio.ensure_future(work(self._plan, self._claims, self._outbox))
         writer = asyncio.create_task(self._write())
         for task in (workers, writer):
+            hide_task(task)
             task.add_done_callback(take_exception)  # the first error is raised, and only that
 
         def give_up() -> None:
@@ -552,7 +553,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     """Workers that take the next claimed attempt until there is none."""
     tasks = {task.id: task for task in plan.tasks}
     watch = Watch(plan.limits, plan.tell)
-    guard = ProcessGuard(always=isinstance(plan.agent, FunctionAgent))
+    guard = ProcessGuard(plan.tell, always=isinstance(plan.agent, FunctionAgent))
     earlier = set(threading.enumerate())
     whole = asyncio.current_task()
 
@@ -582,11 +583,11 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
             stop_on_unknown_use(plan.agent, plan.budget, record)
             await outbox.wait_for_room()  # an agent that never waits must not starve the writer
 
-    watching = asyncio.create_task(watch.keep())
+    watching = hide_task(asyncio.create_task(watch.keep()))
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(plan.jobs):
-                group.create_task(worker())
+                hide_task(group.create_task(worker()))
     finally:
         watching.cancel()
         guard.close()

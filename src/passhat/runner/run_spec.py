@@ -27,6 +27,7 @@ from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import AGENT_CODE, Protocol, Question, Scalar
 from passhat.runner.attempt import maybe_await
+from passhat.runner.boundary import run_guarded
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import (
     RETRY_SECONDS,
@@ -563,7 +564,7 @@ def run(
     """:func:`arun` for callers without ``await``; also where an event loop runs (a notebook)."""
 
     def work() -> RunResult:
-        return asyncio.run(arun(spec, progress=progress, tell=tell, stop=stop))
+        return run_guarded(arun(spec, progress=progress, tell=tell, stop=stop))
 
     try:
         asyncio.get_running_loop()

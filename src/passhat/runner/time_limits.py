@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from passhat.stats.outcomes import MissingReason
 
@@ -27,6 +30,9 @@ _FINEST, _COARSEST = 0.005, 0.25
 _AGAIN_SECONDS = 1.0
 _TICK_SECONDS = 0.05
 _NOTICE_SECONDS = 4.0
+_VAIN_INTERRUPTS = 10
+_NUDGE = getattr(signal, "SIGURG", 0)
+"""A signal that no program needs and that does nothing where it is not handled."""
 _HELD_UP, _HELD_UP_PART = 0.5, 0.25
 """A look that is late by so much, or by this part of the shortest limit: the machine was asleep, or
 busy with something else."""
@@ -65,15 +71,22 @@ class LoopWatch:
         self._is_inside = self._was_raised = self._was_told = False
         self._thread_id = threading.get_ident()
         self._native_id = threading.get_native_id()
+        self._handler: Any = None
+        self._interrupts = 0
 
     def start(self) -> None:
         """Begin to watch the present thread."""
         self._thread_id = threading.get_ident()
         self._native_id = threading.get_native_id()
+        if threading.current_thread() is threading.main_thread() and _NUDGE:
+            self._handler = signal.signal(_NUDGE, lambda *_: None)
         threading.Thread(target=self._keep, daemon=True, name="loop watch").start()
 
     def stop(self) -> None:
         self._over.set()
+        if self._handler is not None:
+            signal.signal(_NUDGE, self._handler)
+            self._handler = None
 
     def enter(self) -> None:
         """An agent's code is about to be called."""
@@ -88,6 +101,7 @@ class LoopWatch:
             return False
         with self._lock:
             was_raised, self._was_raised = self._was_raised, False
+            self._interrupts = 0
             if was_raised:  # it may not have been delivered yet, and must not meet the runner
                 _raise_in_thread(self._thread_id, None)
         return was_raised
@@ -120,7 +134,18 @@ class LoopWatch:
         with self._lock:
             if self._is_inside and self._number == number:
                 self._was_raised = True
+                self._interrupts += 1
                 _raise_in_thread(self._thread_id, LoopBlocked)
+                if self._handler is not None:
+                    # Python runs a handler in the middle of time.sleep or socket.recv, and raises
+                    # in the handler what waits to be raised in its thread.
+                    signal.pthread_kill(self._thread_id, _NUDGE)
+        if self._interrupts == _VAIN_INTERRUPTS:
+            self._tell(
+                "the agent cannot be interrupted and holds up the whole run: end this process with "
+                f"kill -9 {os.getpid()}. Finished attempts are kept; give the agent as "
+                "python:MODULE:NAME, and it runs in worker processes, which can be ended"
+            )
 
     def _waiting_seconds(self) -> float:
         """Seconds in which the loop's thread was ready to run and had no processor, so far."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
+import _thread
 import asyncio
+import builtins
+import contextvars
 import gc
 import inspect
 import io
 import locale
+import logging
+import operator
 import os
 import pickle
 import random
@@ -17,6 +23,7 @@ import struct
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -29,12 +36,12 @@ from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo, ModelCall
 from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
-from passhat.runner.boundary import refuse_unusable
+from passhat.runner.boundary import BackgroundErrors, refuse_unusable
 from passhat.runner.redaction import make_plain
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 
-__all__ = ["ENCODER", "EXIT", "SIZE", "Reply", "end_process", "keep_nursery"]
+__all__ = ["ENCODER", "EXIT", "SIZE", "Reply", "end_process", "keep_nursery", "kill_marked"]
 
 SIZE = struct.Struct("!I")
 EXIT = struct.Struct("!ii")
@@ -44,6 +51,7 @@ _SIGNALS = tuple(
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGUSR2")
     if hasattr(signal, name)
 )
+_ALL_SIGNALS = tuple(map(int, signal.valid_signals()))
 
 
 # Not by their modules: an agent may patch those.
@@ -63,6 +71,9 @@ class Reply(msgspec.Struct, omit_defaults=True):
     has_usage: bool = False
     retries: int = 0
     calls: list[ModelCall] = []
+    errors: int = 0
+    first_error: str = ""
+    """Errors in background tasks of the agent."""
     is_last: bool = False
     """The agent changed its process: this worker ends with the attempt."""
 
@@ -92,18 +103,23 @@ def _close_descriptors(*kept: int) -> None:
         low = number + 1
 
 
-def keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
+def keep_nursery(control: socket.socket, agent: FunctionAgent, mark: str) -> None:
     """Fork workers until the runner is gone; report those that end."""
     _close_descriptors(control.fileno())
+    os.environ[_MARK] = mark
     os.setsid()
     gc.collect()
     gc.freeze()  # so that collections in workers do not copy every page
+    _adopt_orphans()
+    if pid := os.fork():
+        _guard_nursery(pid, control)
+        return
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
     signal.set_wakeup_fd(waking)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     workers: set[int] = set()
-    _adopt_orphans()
+    _adopt_orphans()  # a fork does not inherit it
     while True:
         ready, _, _ = select.select([control.fileno(), woken], [], [])
         if woken in ready:
@@ -129,10 +145,30 @@ def keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
     _end_workers(workers)
 
 
+def _guard_nursery(nursery: int, control: socket.socket) -> None:
+    """Watch the nursery, which is the parent of every agent, and may be the victim of one.
+
+    One that an agent stops goes on. Workers of one that an agent killed go on as well; whatever is
+    left when the runner needs none of them any more is killed.
+    """
+    while True:
+        pid, status = os.waitpid(-1, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            os.kill(pid, signal.SIGCONT)
+        elif pid == nursery:
+            break
+    with suppress(OSError):  # the runner may be gone
+        control.send(EXIT.pack(0, 0))
+        while control.recv(64):  # requests that the nursery did not get to
+            pass
+    _end_workers(set())
+
+
 def _end_workers(workers: set[int]) -> None:
     for pid in workers:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+    _kill_children(set())
     with suppress(ChildProcessError):
         for _ in range(_REAP_LOOKS):  # a child of another user cannot be killed
             if not os.waitpid(-1, os.WNOHANG)[0]:
@@ -150,6 +186,18 @@ def _adopt_orphans() -> None:
 
     with suppress(Exception):  # without it they outlive the run, as they would in a shell
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+_MARK = "PASSHAT_WORKERS"
+"""Variable by which programs are known that agents started, whoever their parent is now."""
+
+
+def kill_marked(mark: str) -> None:
+    """Kill the programs that agents of a nursery started: an agent may have killed its guard."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"{_MARK}={mark}\0".encode() in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def _kill_children(workers: set[int]) -> None:
@@ -205,8 +253,12 @@ class _Work:
         self._session: Any = None
         self._info = AttemptInfo("", 1, 0)
         self._loop = asyncio.new_event_loop()
+        self._errors = BackgroundErrors()
+        self._loop.set_exception_handler(self._errors)
         asyncio.set_event_loop(self._loop)
         self._before = _process_state()
+        self._settings = _module_settings()
+        self._context = contextvars.copy_context()
 
     def keep(self) -> None:
         """Answer requests until the runner is gone."""
@@ -217,6 +269,7 @@ class _Work:
             if os.getpid() != self._pid:
                 os._exit(0)  # the agent forked, and its child came back here, too
             reply.is_last |= self._has_changed()
+            reply.errors, reply.first_error = self._errors.take()
             frame = _encode(reply)
             os.set_blocking(self._end, True)  # an agent may have changed that
             self._send(SIZE.pack(len(frame)) + frame)
@@ -242,6 +295,7 @@ class _Work:
             if info is not None:
                 self._info = replace(info, meter=type(meter)())
                 meter = self._info.meter
+                self._context = contextvars.copy_context()  # decimal's precision is in it
                 self._session = self._agent.start(self._info)
             before, seen, retries = meter.usage, len(meter.calls), meter.retries
             raw = self._call(turn)
@@ -274,7 +328,7 @@ class _Work:
 
     def _call(self, turn: Turn) -> Any:
         try:
-            return self._session.call(turn)
+            return self._context.run(self._session.call, turn)
         except (StopIteration, WorldFault) as error:
             # A plain function has no access to the run: any exception is its own failure.
             raise AgentFault(FailureCategory.EXCEPTION, type(error).__name__) from None
@@ -288,7 +342,11 @@ class _Work:
                 stream.flush()
         try:
             is_clean = not (self._loop.is_closed() or asyncio.all_tasks(self._loop))
-            if not is_clean or _loop_state(self._loop) != _CLEAN_LOOP or _has_children():
+            loop_state = (None, self._errors, False, None, True)
+            if not is_clean or _loop_state(self._loop) != loop_state or _has_children():
+                return True
+            before, self._settings = self._settings, _module_settings()
+            if before != self._settings and before[0] == self._settings[0]:
                 return True
             return _process_state() != self._before
         except Exception:  # what the look itself needs was changed
@@ -319,12 +377,23 @@ _FUNCTIONS: tuple[tuple[Any, str], ...] = (
 """Functions that this module and the next attempt rely on."""
 
 
-_CLEAN_LOOP = (None, None, False)
-
-
 def _loop_state(loop: asyncio.AbstractEventLoop) -> tuple[object, ...]:
     """Settings of the event loop that an agent can change for the next attempt."""
-    return (loop.get_task_factory(), loop.get_exception_handler(), loop.get_debug())
+    return (
+        *(loop.get_task_factory(), loop.get_exception_handler(), loop.get_debug()),
+        asyncio._get_running_loop(),
+        not any(not timer.cancelled() for timer in getattr(loop, "_scheduled", ())),
+    )
+
+
+def _module_settings() -> tuple[object, ...]:
+    """Number of modules, and settings that a module may change when it is imported."""
+    return (
+        len(sys.modules),
+        list(warnings.filters),
+        logging.root.manager.disable,
+        (list(sys.meta_path), list(sys.path_hooks)),
+    )
 
 
 def _has_children() -> bool:
@@ -337,35 +406,47 @@ def _has_children() -> bool:
 
 
 def _process_state() -> tuple[object, ...]:
-    """State of this process that an agent can change, for a comparison after its attempt."""
+    """State of this process that an agent can change, for a comparison after its attempt.
+
+    What a module may change when it is first imported is left out: its worker would be replaced
+    after every attempt, and import it again in each.
+    """
     import resource
 
     try:
         folder = os.getcwd()  # noqa: PTH109 - after every attempt; a Path takes ten times as long
+        root = os.stat("/")  # noqa: PTH116 - as above
     except OSError:
-        folder = ""
+        return ("",)
+    mask = os.umask(0o077)
+    os.umask(mask)
     return (
-        folder,
+        (folder, root.st_ino, root.st_dev, mask, os.getuid(), os.getgid(), os.getppid()),
         dict(os.environ),
-        [signal.getsignal(number) for number in _SIGNALS],
-        signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        [_signal.getsignal(number) for number in _ALL_SIGNALS],
+        _signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+        [_signal.getitimer(number)[0] > 0 for number in _TIMERS],
         [resource.getrlimit(number) for number in _LIMITS],
-        locale.setlocale(locale.LC_ALL),
+        os.getpriority(os.PRIO_PROCESS, 0),
+        (locale.setlocale(locale.LC_ALL), time.tzname, socket.getdefaulttimeout()),
         sorted(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names are enough
-        threading.active_count(),
+        (threading.active_count(), _thread._count()),
+        (min(sys.getrecursionlimit(), 1000), sys.getswitchinterval(), gc.isenabled()),
         "asyncio" in sys.modules and __name__ in sys.modules,
         (id(sys.stdout), id(sys.stderr), list(sys.path)),
         [id(vars(module).get(name)) for module, name in _FUNCTIONS],
+        [id(function) for function in _BUILTINS(vars(builtins))],
     )
+
+
+_TIMERS = tuple(value for name, value in vars(_signal).items() if name.startswith("ITIMER_"))
+_BUILTINS = operator.itemgetter("open", "print", "len", "isinstance", "dict", "str", "getattr")
 
 
 def _limits() -> tuple[int, ...]:
     import resource
 
-    return tuple(
-        getattr(resource, name)
-        for name in ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_DATA")
-    )
+    return tuple(value for name, value in vars(resource).items() if name.startswith("RLIMIT_"))
 
 
 _LIMITS = _limits() if sys.platform != "win32" else ()

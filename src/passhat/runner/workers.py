@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import secrets
 import signal
 import socket
 import sys
@@ -31,7 +32,15 @@ from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
 from passhat.agents.function import FunctionAgent
 from passhat.agents.prices import PriceTable
 from passhat.errors import RunStopped
-from passhat.runner.worker_process import EXIT, SIZE, Reply, end_process, keep_nursery
+from passhat.runner.boundary import BackgroundErrors
+from passhat.runner.worker_process import (
+    EXIT,
+    SIZE,
+    Reply,
+    end_process,
+    keep_nursery,
+    kill_marked,
+)
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Judgement, NoVerdict, Suite, Turn, WorldFault
 from passhat.suites.jsonl import QuestionSuite
@@ -71,8 +80,15 @@ class WorkerAgent(Agent):
         self.source_files = agent.source_files
         self.decoding = agent.decoding
         self._nursery: _Nursery | None = None
+        self._lost_nurseries: list[_Nursery] = []
         self._idle: list[_Worker] = []
         self._workers: set[_Worker] = set()
+        self.errors = BackgroundErrors()
+
+    def notices(self) -> list[str]:
+        lines = self.errors.describe()
+        self.errors.take()
+        return [*self.agent.notices(), *lines]
 
     @property
     def price_table(self) -> PriceTable | None:
@@ -102,9 +118,10 @@ class WorkerAgent(Agent):
     async def close(self) -> None:
         for worker in list(self._workers):
             self.end(worker)
-        if self._nursery is not None:
-            self._nursery.close()
-            self._nursery = None
+        for nursery in (self._nursery, *self._lost_nurseries):
+            if nursery is not None:
+                nursery.close()
+        self._nursery, self._lost_nurseries = None, []
         await self.agent.close()
 
     def take_back(self, worker: _Worker) -> None:
@@ -125,11 +142,16 @@ class WorkerAgent(Agent):
 
     def _start_nursery(self) -> _Nursery:
         if self._nursery is not None and self._nursery.is_gone:
-            self._nursery.close()
-            self._nursery = None
+            self._replace_nursery()
         if self._nursery is None:
             self._nursery = _Nursery(self.agent, self._note_exit)
         return self._nursery
+
+    def _replace_nursery(self) -> None:
+        """Have the next worker forked by a new nursery; workers of the old one may be in use."""
+        if self._nursery is not None:
+            self._lost_nurseries.append(self._nursery)
+            self._nursery = None
 
     def _note_exit(self, pid: int) -> None:
         """A child of the agent may keep the connection open when the worker itself is gone."""
@@ -159,9 +181,7 @@ class WorkerAgent(Agent):
                     worker.kill()
                 raise
             worker.kill()
-            if self._nursery is not None:
-                self._nursery.close()
-                self._nursery = None
+            self._replace_nursery()
         raise WorldFault(MissingReason.INFRASTRUCTURE, "no worker process could be started")
 
 
@@ -253,6 +273,7 @@ class _WorkerSession(Session):
             self._end()
             raise AgentFault(FailureCategory.EXCEPTION, _describe_end(status, self._agent.noun))
         self._is_last |= reply.is_last
+        self._agent.errors.add(max(0, reply.errors), reply.first_error)
         self._note_usage(reply)
         if reply.text is not None:
             return reply.text
@@ -355,6 +376,7 @@ class _Nursery:
 
     def __init__(self, agent: FunctionAgent, note_exit: Callable[[int], None]) -> None:
         self._note_exit = note_exit
+        self._mark = secrets.token_hex(8)
         ours, theirs = socket.socketpair()
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
@@ -365,7 +387,7 @@ class _Nursery:
             self._pid = os.fork()
         if self._pid == 0:
             ours.close()
-            end_process(keep_nursery, theirs, agent)
+            end_process(keep_nursery, theirs, agent, self._mark)
         theirs.close()
         ours.setblocking(False)
         self._socket = ours
@@ -391,12 +413,17 @@ class _Nursery:
 
     def close(self) -> None:
         """End the nursery; it ends its workers first."""
-        if not self.is_gone:
-            self._loop.remove_reader(self._socket)
-            self.is_gone = True
+        self._note_loss()
         self._socket.close()
         with suppress(ChildProcessError):
-            os.waitpid(self._pid, 0)
+            _, status = os.waitpid(self._pid, 0)
+            if os.WIFSIGNALED(status):
+                kill_marked(self._mark)
+
+    def _note_loss(self) -> None:
+        if not self.is_gone:
+            self.is_gone = True
+            self._loop.remove_reader(self._socket)
 
     def _read(self) -> None:
         try:
@@ -406,12 +433,14 @@ class _Nursery:
         except OSError:
             data = b""
         if not data:
-            self.is_gone = True
-            self._loop.remove_reader(self._socket)
+            self._note_loss()
         self._buffer += data
         while len(self._buffer) >= EXIT.size:
             pid, status = EXIT.unpack_from(self._buffer)
             self._buffer = self._buffer[EXIT.size :]
+            if not pid:  # the nursery itself
+                self._note_loss()
+                break
             self._statuses[pid] = status
             self._note_exit(pid)
         self._changed.set()
