@@ -127,9 +127,8 @@ class RunSpec:
     give_up_after : int
         Stop when so many attempts in a row got no answer at all; 0 never stops.
     keep_going : bool
-        Go on, and count such attempts, when the first three all raise the same exception, give an
-        empty or unusable answer, are refused, cut or late, or meet a judge that raises. By default
-        that stops the run.
+        Count the first three attempts, too, when all raise the same exception, give an empty or
+        unusable answer, are refused, cut or late, or meet a judge that raises; else the run stops.
     wait : bool
         Stay until other runners of the run have finished, and make what they leave.
     pass_env : tuple of str
