@@ -73,14 +73,20 @@ def _harm(is_well: Callable[[], bool] = _is_well) -> Callable[[Callable[..., Any
 @_harm()
 def ends_its_process_soon(_: object) -> None:
     has_begun = threading.Event()
-    _thread.start_new_thread(lambda: (has_begun.set(), time.sleep(0.02), os._exit(1)), ())
+
+    def end() -> None:
+        has_begun.set()
+        time.sleep(0.02)
+        os._exit(1)
+
+    _thread.start_new_thread(end, ())
     has_begun.wait()
 
 
 @_harm()
 def dumps_its_stack_soon(_: object) -> None:
     with Path(os.devnull).open("w") as nothing:
-        faulthandler.dump_traceback_later(0.02, exit=True, file=os.dup(nothing.fileno()))  # type: ignore[arg-type]
+        faulthandler.dump_traceback_later(0.02, exit=True, file=os.dup(nothing.fileno()))
 
 
 @_harm()
@@ -196,7 +202,7 @@ def breaks_imports(_: object) -> None:
 
 @_harm(lambda: len([1]) == 1)
 def patches_len(_: object) -> None:
-    builtins.len = lambda _value: 0  # type: ignore[assignment]
+    builtins.len = lambda _value: 0
 
 
 @_harm(lambda: resource.getrlimit(resource.RLIMIT_STACK)[0] != 65536)
@@ -340,7 +346,7 @@ class _Text(str):
     def isascii(self) -> bool:
         return True
 
-    def encode(self, *_: object) -> bytes:  # type: ignore[override]
+    def encode(self, *_: object) -> bytes:
         os._exit(7)
 
     def __len__(self) -> int:

@@ -180,8 +180,10 @@ def test_a_node_that_joins_is_used_and_one_that_leaves_is_not_missed(
         first_pids = {one[0] for one in begun(notes)}
         node = ray_cluster.add_node(1)
         try:
-            others = lambda: {one[0] for one in begun(notes)} - first_pids  # noqa: E731
-            wait_until(lambda: over.is_set() or bool(others()), 240)
+            wait_until(
+                lambda: over.is_set() or not first_pids.issuperset(one[0] for one in begun(notes)),
+                seconds=240,
+            )
             assert not over.is_set()
         finally:
             os.killpg(node.pid, signal.SIGKILL)
