@@ -189,7 +189,7 @@ def _adopt_orphans() -> None:
 
 
 _MARK = "PASSHAT_WORKERS"
-"""Variable by which programs are known that agents started, whoever their parent is now."""
+"""Variable that marks the programs that agents start, also when they have another parent."""
 
 
 def kill_marked(mark: str) -> None:
