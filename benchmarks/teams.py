@@ -78,7 +78,8 @@ def _measure_postgres(spec: RunSpec, attempts: int) -> list[tuple[str, ...]]:
     cluster = Cluster(durable=True)
     cluster.start()
     try:
-        rows, rates = [], []
+        rows: list[tuple[str, ...]] = []
+        rates: list[float] = []
         for runners in (1, 4, 16):
             place = cluster.make_database(f"r{runners}")
             with open_store(place):  # its tables are there before the first runner
@@ -137,7 +138,8 @@ def _server_seconds(cluster: Cluster) -> float:
 
 def _measure_ray(spec: RunSpec, attempts: int) -> list[tuple[str, ...]]:
     spec = replace(spec, attempts=attempts // TASKS, jobs=8 * WORKERS)
-    rows, rates = [], []
+    rows: list[tuple[str, ...]] = []
+    rates: list[float] = []
     cluster = RayCluster(processors=WORKERS)
     try:
         os.environ |= cluster.environment
