@@ -22,7 +22,6 @@ import pytest
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.errors import EngineUnavailable, InvalidValue
-from passhat.integrations.ray import ray_pool
 from passhat.integrations.ray.ray_runner import OnRay
 from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Verdict
@@ -38,6 +37,10 @@ pytestmark = pytest.mark.xdist_group("ray")
 MAIN = "import sys; from passhat.cli import main; sys.exit(main())"
 IMPATIENT = f"from passhat.integrations.ray import ray_pool; ray_pool._HEAD_SECONDS = 3.0; {MAIN}"
 """Misses the head of a cluster sooner than after ten seconds."""
+LOOKING_OFTEN = (
+    f"from passhat.integrations.ray import ray_pool; ray_pool._NODE_SECONDS = 0.5; {MAIN}"
+)
+"""Looks for processors that joined more often than every five seconds."""
 
 AGENT = """
 import os, time
@@ -163,40 +166,37 @@ def test_workers_and_the_server_are_killed_and_every_attempt_is_stored_once(
     assert begun_again(notes) <= 2 * 4 * 8
 
 
-@pytest.mark.usefixtures("workers_of_its_own")
 def test_a_node_that_joins_is_used_and_one_that_leaves_is_not_missed(
-    passhat: Passhat,
-    folder: Path,
-    notes: Path,
-    ray_cluster: RayCluster,
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, notes: Path
 ) -> None:
-    monkeypatch.setattr(ray_pool, "_NODE_SECONDS", 0.5)
+    """On a cluster of its own: Ray counts the processors of a killed node for a while."""
     write_tasks(folder, *(f"t{i}" for i in range(20)))
-    over = threading.Event()
-
-    def come_and_go() -> None:
-        wait_for(notes, 20, over.is_set)
+    (folder / "slow").touch()  # until the node has come and gone
+    cluster = RayCluster(processors=1)
+    try:
+        process = start(
+            cluster, "--on", "ray", *NOTING, "-n", "80", "--jobs", "6", program=LOOKING_OFTEN
+        )
+        wait_for(notes, 10, lambda: process.poll() is not None)
         first_pids = {one[0] for one in begun(notes)}
-        node = ray_cluster.add_node(1)
+        node = cluster.add_node(1)
         try:
             wait_until(
-                lambda: over.is_set() or not first_pids.issuperset(one[0] for one in begun(notes)),
+                lambda: (
+                    process.poll() is not None
+                    or not first_pids.issuperset(one[0] for one in begun(notes))
+                ),
                 seconds=240,
             )
-            assert not over.is_set()
+            assert process.poll() is None
         finally:
             os.killpg(node.pid, signal.SIGKILL)
             node.wait()
             (folder / "slow").unlink()
-
-    (folder / "slow").touch()  # until the node has come and gone
-    with ThreadPoolExecutor() as beside:
-        going = beside.submit(come_and_go)
-        ended = passhat("run", *NOTING, "-n", "80", "--jobs", "6")
-        over.set()
-        going.result()
-    assert ended.code == 0, ended.err
+        _, said = process.communicate(timeout=240)
+    finally:
+        cluster.stop()
+    assert process.returncode == 0, said
     with open_store() as store:
         (run,) = store.runs()
         assert (run.status, run.attempts, run.passed) == ("complete", 1600, 1600)
