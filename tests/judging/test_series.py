@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import cache_from_source
+from pathlib import Path
 
 import pytest
 
+from passhat.judging import inside
+from passhat.judging.commands import plain_command
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxKind
@@ -113,3 +117,9 @@ def test_limits_of_several_judgements_are_not_those_of_one(judge: Examiner) -> N
     task = CodeTask("slow", entry_point="f", tests=tests)
     found = [judge.judge(task, "def f(x): return x").verdict for _ in range(8)]
     assert found == [Verdict.PASSED] * 8
+
+
+def test_the_server_finds_bytecode_of_its_modules(interpreter: Interpreter) -> None:
+    plain_command(interpreter)
+    modules = Path(inside.__file__).parent.glob("*.py")
+    assert [path for path in modules if not Path(cache_from_source(str(path))).is_file()] == []

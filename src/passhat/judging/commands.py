@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 import zipfile
+from compileall import compile_dir
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,6 +53,8 @@ main()
 
 def plain_command(interpreter: Interpreter, home: str = str(_INSIDE.parent)) -> list[str]:
     """The fork server alone; ``home`` is the folder that holds ``inside``."""
+    # The server writes no bytecode, and without it takes twice as long to start.
+    compile_dir(_INSIDE, quiet=2)
     begin = f"import sys; sys.path.insert(0, {home!r}); from inside.server import main; "
     return [*interpreter.command, "-c", f"{begin}del sys.path[0]; main()"]
 
