@@ -42,10 +42,9 @@ from passhat.reporting.document import (
 )
 from passhat.reporting.documents.forecast import default_words, forecast_document, plan_document
 from passhat.reporting.documents.report import report_document, run_document
-from passhat.reporting.documents.review import review_document
 from passhat.reporting.documents.temperature import fit_document
 from passhat.reporting.documents.verdicts import comparison_document, gate_document
-from passhat.reporting.review import review
+from passhat.reporting.review import review, review_document
 from passhat.reporting.task_changes import task_changes
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.forecast import forecast_all

@@ -51,8 +51,7 @@ def command(
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.reporting.documents.review import review_document
-    from passhat.reporting.review import review
+    from passhat.reporting.review import review, review_document
     from passhat.reporting.terminal import render_terminal
 
     text = _text(claim)

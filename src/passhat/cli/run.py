@@ -15,7 +15,6 @@ from passhat.cli.shared.configuring import (
     print_configuration,
     store_option,
 )
-from passhat.cli.shared.engines import ray_address, ray_workers
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import full_option, suite_settings, this_command
 from passhat.cli.shared.run_settings import (
@@ -24,6 +23,8 @@ from passhat.cli.shared.run_settings import (
     Money,
     judging_options,
     money_options,
+    ray_address,
+    ray_workers,
 )
 
 if TYPE_CHECKING:
@@ -404,8 +405,7 @@ def command(
         from passhat.runner.revisions import current_revision
 
         spec = replace(spec, revision=current_revision())
-    address = None if on is None else ray_address(on)
-    result = _run(spec, address, baseline, k, verbose=verbose, full=full)
+    result = _run(spec, ray_address(on), baseline, k, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget
     if progress.settled is not None and progress.settled.settled:
         _print_settled(progress)

@@ -51,7 +51,7 @@ from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, PlannedAttempts, RunRecord, Store
-from passhat.store.plans import StoredPlan, load_plan, restore_plan
+from passhat.store.opening import StoredPlan, load_plan, restore_plan
 from passhat.suites.base import Episode, Suite, Task
 from passhat.suites.jsonl import QuestionSuite
 

@@ -1,9 +1,10 @@
-"""Open a store by its name: a path is SQLite, an address belongs to the backend of its scheme."""
+"""Open a store by its name (a path is SQLite, an address has its backend), and plans of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from passhat.errors import InvalidValue
 from passhat.store.base import Store
@@ -12,7 +13,14 @@ from passhat.store.leases import LEASE_SECONDS
 from passhat.store.queries import Reading
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
 
-__all__ = ["is_same_place", "open_reading", "open_store"]
+__all__ = [
+    "StoredPlan",
+    "is_same_place",
+    "load_plan",
+    "open_reading",
+    "open_store",
+    "restore_plan",
+]
 
 
 def open_store(
@@ -70,3 +78,28 @@ def _backend(place: str) -> Callable[..., Store]:
             hint="It names a class derived from passhat.store.Store.",
         )
     return backend
+
+
+class StoredPlan(NamedTuple):
+    """Attempts at every task, in all, and by task where they differ."""
+
+    planned: int
+    total: int | None
+    allocation: str | None
+
+
+def load_plan(store: Store, run: str) -> StoredPlan | None:
+    """The plan of a run; ``None`` where it is not stored."""
+    rows: list[Any] = store.read("SELECT planned, total, allocation FROM runs WHERE id = ?", (run,))
+    return StoredPlan(*rows[0]) if rows else None
+
+
+def restore_plan(store: Store, run: str, plan: StoredPlan) -> None:
+    """Write an earlier plan back, unless an attempt beyond it was made or claimed meanwhile."""
+    with store._transaction():
+        store._db.execute(
+            "UPDATE runs SET planned = ?, total = ?, allocation = ? WHERE id = ? AND NOT EXISTS "
+            "(SELECT 1 FROM attempts WHERE run = runs.key AND number > ?)",
+            (*plan, run, plan.planned),
+        )
+        store._tell(run)

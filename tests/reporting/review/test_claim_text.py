@@ -105,7 +105,7 @@ def test_intervals() -> None:
     assert _passage("the lift is 4 points").lift_interval is None
 
 
-def test_code_tables_and_headings_claim_nothing() -> None:
+def test_code_and_markup_claim_nothing() -> None:
     text = (
         "# pass@1 of 90%\n\n| pass@1 | 90% |\n\n```\npass@1 = 90%\n```\n\n"
         "<p>pass@1 of 90%</p>\n\nThe agent solves\n**62%** of tasks.\n\n"
@@ -113,9 +113,10 @@ def test_code_tables_and_headings_claim_nothing() -> None:
     )
     found = passages(text)
     assert [(passage.line, [value.share for value in passage.values]) for passage in found] == [
+        (1, [0.9]),
         (11, [0.62]),
         (14, [0.4]),
         (15, [0.2]),
     ]
-    assert found[0].text == "The agent solves 62% of tasks."
+    assert found[1].text == "The agent solves 62% of tasks."
     assert passages("") == []

@@ -319,9 +319,9 @@ def test_a_markdown_file(passhat: Passhat, tmp_path: Path) -> None:
     assert ended.code == 1
     found = json.loads(ended.out)
     assert found["schema"] == "passhat.review/1"
-    assert [claim["line"] for claim in found["claims"]] == [5, 9, 17]
-    assert found["claims"][0]["findings"] == []
-    rules = [finding["rule"] for finding in found["claims"][2]["findings"]]
+    assert [claim["line"] for claim in found["claims"]] == [1, 5, 9, 17]
+    assert found["claims"][1]["findings"] == []
+    rules = [finding["rule"] for finding in found["claims"][3]["findings"]]
     assert rules == ["missing-n", "missing-attempts", "missing-interval"]
 
 

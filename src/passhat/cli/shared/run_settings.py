@@ -1,9 +1,11 @@
-"""Settings of ``passhat run`` and ``judge``: models behind an API, and generated programs."""
+"""Settings of ``passhat run`` and ``judge``: models behind an API, programs, and Ray workers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -17,7 +19,10 @@ from passhat.cli.shared.commands import setting
 if TYPE_CHECKING:
     from passhat.agents.prices import PriceTable
     from passhat.judging.bench import JudgingChoice
+    from passhat.runner import RunSpec
     from passhat.runner.budget import Budget
+    from passhat.runner.run import RunPlan, Work
+    from passhat.runner.run_spec import Loaded
     from passhat.runner.spending import Spending
     from passhat.stats.plan import Allocation
 
@@ -270,3 +275,27 @@ def _read_plan(
         return Allocation.from_dict(data["allocation"])
     except InvalidValue as error:
         kind.fail(f"{path}: {error.message}", param, ctx)
+
+
+def ray_address(on: str | None) -> str | None:
+    """The address of the cluster that ``--on`` names; empty for a new one on this machine."""
+    if on is None:
+        return None
+    from passhat.integrations.ray.ray_runner import OnRay
+
+    return OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
+
+
+@contextmanager
+def ray_workers(
+    spec: RunSpec, address: str, plan: RunPlan, loaded: Loaded
+) -> Iterator[Work | None]:
+    """Start workers, and stop them when the run is over."""
+    # Half a minute on a small machine, in which Ray itself prints nothing.
+    where = f"at {address}" if address else "on this machine"
+    click.echo(f"starting Ray workers {where}; the first can take half a minute", err=True)
+    from passhat.integrations.ray.ray_runner import OnRay
+
+    with OnRay(plan, spec, loaded.models, address) as engine:
+        click.echo(f"{engine.workers} Ray workers", err=True)
+        yield engine.work

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-__all__ = ["Claimed", "Mention", "Passage", "passages"]
+from passhat.reporting.review.grammar import BENCHMARK
+from passhat.reporting.review.tables import cells_of, is_rule, table_text, text_lines, without_marks
+
+__all__ = ["Claimed", "Mention", "Passage", "all_passages", "passages"]
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+|\d+"
 _METRIC = re.compile(
@@ -25,12 +28,6 @@ _RANGE = re.compile(
     rf"(\d{{1,3}}(?:\.\d+)?)\s?{_PERCENT}",
     re.IGNORECASE,
 )
-_BENCHMARK = (
-    r"(?:SWE-?bench|HumanEval|MBPP|GSM-?8K|MATH\b|AIME|GPQA|MMLU|HLE|SimpleQA|IFEval|AgentDojo|"
-    r"WebArena|OSWorld|GAIA|BFCL|Aider|BrowseComp|CRUXEval|DS-1000|APPS\b|Spider|BIRD\b|ARC-|"
-    r"[\wτ-]*-?[Bb]ench\b|[A-Z]\w*Eval\b)"
-)
-"""Names of benchmarks: a number beside one is a share of its tasks."""
 # A number without a sign of percent, as tables and papers write them: 71.3, 45, 100.
 _BARE = re.compile(
     r"(?<![\w.@^+\-−±–$#/\[])(\d{1,2}\.\d{1,2}|\d{1,2}|100(?:\.0+)?)"
@@ -42,14 +39,14 @@ _BARE = re.compile(
 _VERSUS = r"\s*(?:vs\.?|versus|against|→|->|compared (?:to|with))\s*"
 _BARE_BEFORE = re.compile(
     r"(?:(?:pass|maj|cons|avg|mean|best|worst)\s?[@^]\s?(?:\d+|k)|scor(?:es?|ed|ing)|accuracy|"
-    rf"{_BENCHMARK}(?: \w+)*\s*[:=]|"
+    rf"{BENCHMARK}(?: \w+)*\s*[:=]|"
     r"(?:success|pass|solve|resolve|resolution|completion) rate)\s*(?:\([^)]*\)\s*)?"
     r"(?:(?:score )?(?:of|is|was|=|:|at|to|reaches|reached|hits|are)\s*)?"
     r"(?:about |roughly |nearly )?$",
     re.IGNORECASE,
 )
 _BARE_AFTER = re.compile(
-    rf"\s*(?:±|\+/-|\(±)|\s+(?:on|in) (?:the )?(?:\w+ )?{_BENCHMARK}|{_VERSUS}\d", re.IGNORECASE
+    rf"\s*(?:±|\+/-|\(±)|\s+(?:on|in) (?:the )?(?:\w+ )?{BENCHMARK}|{_VERSUS}\d", re.IGNORECASE
 )
 _FAILURE_BEFORE = re.compile(
     r"\b(?:fail(?:s|ed|ures?|ing)?|errors?|error rate|wrong)\s+(?:rate )?(?:only )?"
@@ -77,7 +74,8 @@ _POINTS = r"(?:percentage[ -]points?|%-points?|points?|pp|pts|p\.p\.)"
 _GAIN = re.compile(
     rf"(?:\bby|\bof|\+|\bimprov\w+|\bgain\w*|\bdrop\w*|\blift:?|\blead\w*|\brose|\bfell)\s*"
     rf"(?:about |nearly |over |roughly |some )?\+?(\d+(?:\.\d+)?)[\s-]*{_POINTS}"
-    rf"|(\d+(?:\.\d+)?)[\s-]*{_POINTS}\s*(?:better|higher|worse|lower|above|below|ahead|behind|more|"
+    rf"|(\d+(?:\.\d+)?)[\s-]*{_POINTS}\s*(?:better|higher|worse|lower|above|below|ahead|behind|"
+    rf"more|"
     r"gain|improvement|increase|drop|lift)",
     re.IGNORECASE,
 )
@@ -100,7 +98,8 @@ _COUNTED = re.compile(
 _COUNTED_BEFORE = re.compile(rf"\b(?:{_PASSED}|gets?|got|scor(?:es|ed))\s+(?:on )?$", re.IGNORECASE)
 _RATED = re.compile(
     r"\b(solves?|solved|pass(?:es|ed)?|success(?:ful)?|succeeds?|accuracy|correct|tasks?|problems|"
-    r"lift|scores?|gets?|got|scored|achiev(?:es?|ed)|reach(?:es|ed)?|attains?|resolv(?:es|ed)|hits?|"
+    r"lift|scores?|gets?|got|scored|achiev(?:es?|ed)|reach(?:es|ed)?|attains?|resolv(?:es|ed)|"
+    r"hits?|"
     r"agents?|runs?|attempts?|points?|pp|reliab\w+|fail(?:s|ed|ures?)?|complet(?:es|ed|ion)|"
     r"(?:solve|resolve|win|error) rate)\b",
     re.IGNORECASE,
@@ -161,13 +160,8 @@ _ATTEMPTS = re.compile(
 )
 _ENDS = r"([-+−]?\d+(?:\.\d+)?)\s*(?:to|\.\.|–|,|and)\s*([-+−]?\d+(?:\.\d+)?)"
 _LIFT = re.compile(
-    rf"{_ENDS}\s*{_POINTS}|{_POINTS}[^.;]{{0,40}}?(?:interval|CI)\b[^\d.;+−-]{{0,20}}{_ENDS}(?!\s?%|\d)",
-    re.IGNORECASE,
-)
-_VALUE_ENDS = re.compile(
-    r"^[^.;]{0,30}?(?:±|\+/-)\s*(\d+(?:\.\d+)?)\s?%?"
-    r"|^[^;]{0,60}?(?:\[|interval\s|CI:?\s|between\s)\(?\s*(\d*\.?\d+)\s?(%?)\s*(?:,|to|-|–|and)\s*"
-    r"(\d*\.?\d+)\s?(%|percent)?",
+    rf"{_ENDS}\s*{_POINTS}|{_POINTS}[^.;]{{0,40}}?(?:interval|"
+    rf"CI)\b[^\d.;+−-]{{0,20}}{_ENDS}(?!\s?%|\d)",
     re.IGNORECASE,
 )
 _INCONCLUSIVE = re.compile(
@@ -197,8 +191,8 @@ class Mention:
 class Claimed:
     """A share that the text states, with the step of its last digit.
 
-    ``in_range`` marks an end of a range such as 60 to 65%; ``total`` is the 4 of "3 of 4"; ``ends``
-    is the interval that is given for it. A share of failures is turned round.
+    ``in_range`` marks an end of a range such as 60 to 65%; ``total`` is the 4 of "3 of 4". A
+    share of failures is turned round.
     """
 
     share: float
@@ -207,7 +201,6 @@ class Claimed:
     start: int
     in_range: bool = False
     total: int | None = None
-    ends: tuple[float, float] | None = None
 
 
 def _whole(text: str) -> int:
@@ -232,6 +225,8 @@ class Passage:
     whole: str
     names: tuple[str, ...] = ()
     """Names of runs: who is called better or worse."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """The cells, where the passage is a table."""
 
     @cached_property
     def metrics(self) -> tuple[Mention, ...]:
@@ -273,7 +268,7 @@ class Passage:
     def values(self) -> tuple[Claimed, ...]:
         """Shares that are stated, without levels of confidence and the ends of intervals."""
         values = sorted(self._values(), key=lambda value: value.start)
-        return tuple(self._turn_failures(self._with_ends(value)) for value in values)
+        return tuple(self._turn_failures(value) for value in values)
 
     def _values(self) -> Iterator[Claimed]:
         spans: list[tuple[int, int]] = []
@@ -324,25 +319,11 @@ class Passage:
             return True
         return "." in match[1] and bool(re.search(rf"\d\d?\.\d{_VERSUS}$", before, re.IGNORECASE))
 
-    def _with_ends(self, value: Claimed) -> Claimed:
-        """The value with the interval that follows it, before the next value."""
-        start = value.start + len(value.text)
-        match = None if value.in_range else _VALUE_ENDS.match(self.text[start:])
-        if match is None:
-            return value
-        if match[1] is not None:  # as a half-width, in the unit of the value
-            half = float(match[1]) * (1 if value.text.lstrip().startswith((".", "0.")) else 0.01)
-            return replace(value, ends=(value.share - half, value.share + half))
-        is_percent = bool(match[3] or match[5]) or max(float(match[2]), float(match[4])) > 1
-        scale = 0.01 if is_percent else 1.0
-        return replace(value, ends=(float(match[2]) * scale, float(match[4]) * scale))
-
     def _turn_failures(self, value: Claimed) -> Claimed:
         """A share of failures as the share of passes."""
         if not _FAILURE_BEFORE.search(self.text[: value.start]):
             return value
-        ends = None if value.ends is None else (1 - value.ends[1], 1 - value.ends[0])
-        return replace(value, share=1 - value.share, ends=ends)
+        return replace(value, share=1 - value.share)
 
     def _is_rate(self, match: re.Match[str]) -> bool:
         """Whether a number is a share of tasks rather than a level, a setting or a bound."""
@@ -377,7 +358,7 @@ class Passage:
             return False
         is_test = self.equates and self.says(r"overlap|\bp ?[<=>]|significan")
         has_rate = bool(self.metrics) or bool(_RATED.search(self.text)) or is_test
-        has_rate = has_rate or bool(re.search(_BENCHMARK, self.text)) or "±" in self.text
+        has_rate = has_rate or bool(re.search(BENCHMARK, self.text)) or "±" in self.text
         has_rate = has_rate or bool(re.search(rf"\d\.\d{_VERSUS}\d\d?\.\d", self.text))
         has_rate = has_rate or any(
             re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.text) for name in self.names
@@ -434,13 +415,6 @@ class Passage:
         size = float(match[1] or match[2])
         return -size if _DOWNWARD.search(sentence) else size
 
-    @property
-    def gain_step(self) -> float:
-        """The step of the last digit of that lift, in points."""
-        match = _GAIN.search(self.text)
-        digits = "" if match is None else (match[1] or match[2]).partition(".")[2]
-        return 10.0 ** -len(digits)
-
     def sentence_at(self, start: int) -> str:
         """The sentence around a place of the text."""
         first = max(
@@ -459,22 +433,27 @@ class Passage:
 
 
 def passages(text: str, names: Sequence[str] = ()) -> list[Passage]:
-    """Paragraphs, list items and tables that claim something; code and headings are skipped.
+    """Paragraphs, headings, list items and tables that claim something; code is skipped.
 
-    A table of Markdown or LaTeX whose header names a metric is read as sentences, a row each.
-    ``names`` are runs that claims may be about.
+    A table (Markdown, LaTeX, HTML, CSV) whose header or first column names a metric is read as
+    sentences, a row each. ``names`` are runs that claims may be about.
     """
-    parts = [
+    return [passage for passage in all_passages(text, names) if passage.states]
+
+
+def all_passages(text: str, names: Sequence[str] = ()) -> list[Passage]:
+    """Every paragraph, heading, list item and table of a text."""
+    return [
         Passage(
-            _table_text(part.rows) if part.rows else " ".join(part.lines),
+            table_text(part.rows) if part.rows else " ".join(part.lines),
             part.first,
             text,
             tuple(names),
+            tuple(map(tuple, part.rows)),
         )
         for part in _parts(text)
         if part.lines or len(part.rows) > 1
     ]
-    return [passage for passage in parts if passage.states]
 
 
 @dataclass(slots=True)
@@ -489,17 +468,18 @@ class _Part:
 def _parts(text: str) -> Iterator[_Part]:
     part = _Part()
     in_fence = False
-    for number, line in enumerate(text.splitlines(), 1):
-        content = _without_latex(line.strip())
+    for number, line in text_lines(text):
+        content = _without_latex(line)
         is_fence = content.startswith(("```", "~~~"))
         in_fence ^= is_fence
-        cells = [] if in_fence else _cells(content)
-        if part.rows and _RULE.match(content):
+        cells = [] if in_fence else cells_of(content)
+        if part.rows and is_rule(content):
             continue
+        heading = re.match(r"#+\s+", content)
         is_break = in_fence or is_fence or not content
-        is_break = is_break or (content.startswith(("|", "#", "<", "\\")) and not cells)
+        is_break = is_break or (content.startswith(("|", "<", "\\")) and not cells)
         item = _ITEM.match(content)
-        if is_break or item or (part.lines and cells) or (part.rows and not cells):
+        if is_break or item or heading or (part.lines and cells) or (part.rows and not cells):
             yield part
             part = _Part()
         if is_break:
@@ -508,52 +488,15 @@ def _parts(text: str) -> Iterator[_Part]:
         if cells:
             part.rows.append(cells)
         else:
-            part.lines.append(_without_marks(content[item.end() if item else 0 :]))
+            start = item or heading
+            part.lines.append(without_marks(content[start.end() if start else 0 :]))
+        if heading:
+            yield part
+            part = _Part()
     yield part
 
 
-_ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+")
-
-
-def _without_marks(text: str) -> str:
-    """The text without the marks of Markdown around words."""
-    return re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}", "", text)
-
-
-_RULE = re.compile(r"^\|?[\s:|-]+\|?$|^\\(?:hline|toprule|midrule|bottomrule|cline\S*)")
-_MEASURED = re.compile(
-    r"(?:pass|maj|cons|avg|mean|best|worst)\s?[@^]|accuracy|success|resolved?|pass rate|score|"
-    rf"solved|%|{_BENCHMARK}",
-    re.IGNORECASE,
-)
-
-
-def _cells(content: str) -> list[str]:
-    """The cells of a row of a table, where the line is one."""
-    if content.startswith("|") and content.endswith("|") and not _RULE.match(content):
-        cells = content[1:-1].split("|")
-    elif "&" in content and content.endswith("\\\\"):
-        cells = content[:-2].split("&")
-    else:
-        return []
-    return [_without_marks(cell.strip()) for cell in cells]
-
-
-def _table_text(rows: list[list[str]]) -> str:
-    """A table as sentences; only columns whose heading names something measured are numbers."""
-    header, *body = rows
-    sentences = []
-    for row in body:
-        claims = [
-            f"{column} = {cell}"
-            for column, cell in zip(header[1:], row[1:], strict=False)
-            if _MEASURED.search(column) and re.search(r"\d", cell)
-        ]
-        if not claims and len(row) == 2 and _MEASURED.search(row[0]):
-            claims = [row[1]]  # a metric and its value
-        if claims:
-            sentences.append(f"{row[0]}: {', '.join(claims)}")
-    return "; ".join(sentences)
+_ITEM = re.compile(r"(?:[-*+>]|\d+[.)])\s+")
 
 
 def _without_latex(line: str) -> str:
@@ -561,7 +504,14 @@ def _without_latex(line: str) -> str:
     if "\\" not in line and "$" not in line:
         return line
     line = re.sub(r"\$([^$]*[\\^_][^$]*)\$", r"\1", line)
-    line = line.replace(r"\pm", "±").replace(r"\,", " ").replace("~", " ")
+    line = re.sub(r"\$\s*([\d.,±\s%\\-]+)\$", r"\1", line)
+    line = (
+        line.replace(r"\^{}", "^")
+        .replace("\\ ", " ")
+        .replace(r"\pm", "±")
+        .replace(r"\,", " ")
+        .replace("~", " ")
+    )
     line = re.sub(
         r"\\(?:text(?:bf|it|tt|sc|rm)?|mathrm|mathbf|emph|underline)\{([^{}]*)\}", r"\1", line
     )
