@@ -156,7 +156,7 @@ def test_a_guess_inside_a_record_is_proposed_and_not_used(tmp_path: Path, passha
     with pytest.raises(UnknownFormat, match="valid JSON, but not of a format") as caught:
         read(path)
     assert "top keys are 'meta', 'results'" in str(caught.value)
-    assert "--records 'results[*]' --map task=instance_id" in str(caught.value)
+    assert "--map 'records=results[*],task=instance_id," in str(caught.value)
     assert "truncated" not in str(caught.value)
     ended = passhat("read", path, "--guess")
     assert ended.code == 0

@@ -107,7 +107,7 @@ def test_ids_that_repeat_over_datasets_are_different_tasks(tmp_path: Path) -> No
     [
         (
             "task,first,second\nt1,1,1\nt2,1,0\n",
-            "--map trial=@column",
+            "trial=@column",
             {"columns": {"trial": "@column"}},
         ),
         (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from passhat import read
+from passhat.cli.shared.options import column_map
 from passhat.errors import PasshatError
 from passhat.readers import conversions
 
@@ -308,7 +310,13 @@ def test_the_hint_of_a_refusal_gives_the_right_number(tmp_path: Path, name: str)
     path.write_text(text)
     with pytest.raises(PasshatError) as caught:
         read(path)
-    assert _counts(path, **_options(str(caught.value.hint), choice)) == expected
+    hint = str(caught.value.hint)
+    commands = re.findall(r"(?m): passhat report \S+ (--map .+)$", hint)
+    if hint.startswith("Say how to read it"):
+        maps = [column_map(None, None, shlex.split(command)[1:]) for command in commands]  # type: ignore[arg-type]
+        assert expected in [_counts(path, columns=columns) for columns in maps]
+    else:
+        assert _counts(path, **_options(hint, choice)) == expected
 
 
 def _options(hint: str, choice: int) -> dict[str, Any]:
@@ -446,8 +454,9 @@ def test_a_zip_of_answers_is_read_by_the_hint(tmp_path: Path) -> None:
         archive.writestr("mine.json", json.dumps(rows))
     with pytest.raises(PasshatError) as caught:
         read(path)
-    options = _options(str(caught.value.hint), 0) | {"columns": {"task": "question_id"}}
-    (run,) = read(path, **options)
+    columns = {"task": "question_id", "success": "pred == @answer"}
+    assert ",".join(f"{word}={rule}" for word, rule in columns.items()) in str(caught.value.hint)
+    (run,) = read(path, columns=columns)
     assert (run.outcomes.passes, run.outcomes.scored, run.outcomes.total_missing) == (1, 2, 1)
 
 

@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PasshatError as error:
         click.echo(f"passhat: {visible(error.message)}", err=True)
         hint = correct_second_command(cli, words) or hint_text(error)
-        for line in filter(None, (hint, *complete_hint(cli, words, hint))):
+        for line in filter(None, (*hint.splitlines(), *complete_hint(cli, words, hint))):
             click.echo(f"  {visible(line)}", err=True)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):

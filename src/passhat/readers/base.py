@@ -143,9 +143,8 @@ class ReadOptions:
         The parts of the data that are needed.
     agent : str, optional
         The agent of all runs; overrides the name in a source or in its file name.
-    records, trials, passes : str, optional
-        Where the records of a file are, which fields hold one attempt each, and what passes; see
-        :class:`passhat.readers.mapping.RecordMap`.
+    records, trials, passes, where : str, optional
+        Where the records are, which fields hold one attempt each, what passes, which records count.
     mapping : path, optional
         A mapping as TOML.
     score_range : ScoreRange, optional
@@ -163,6 +162,7 @@ class ReadOptions:
     passes: str | None = None
     mapping: str | None = None
     score_range: ScoreRange | None = None
+    where: str | None = None
 
     @property
     def threshold(self) -> float:
@@ -186,7 +186,7 @@ class ReadOptions:
     @property
     def is_mapped(self) -> bool:
         """Whether the user states how the records of a file are to be read."""
-        options = (self.records, self.trials, self.passes, self.mapping)
+        options = (self.records, self.trials, self.passes, self.mapping, self.where)
         return any(option is not None for option in options)
 
 

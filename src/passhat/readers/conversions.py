@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -25,11 +22,10 @@ from passhat.readers.nested_records import find_verdict, read_object
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
-from passhat.readers.zip_members import NO_HEADER, name_without_header
+from passhat.readers.zip_members import NO_HEADER, from_sqlite, name_without_header, write_lines
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.rewards import RewardWords
-from passhat.store.schema import APPLICATION_ID
 
 __all__ = ["convert", "is_dataset", "is_path_pattern", "read_paths", "suggest_pattern"]
 
@@ -212,7 +208,7 @@ def convert(source: Source) -> Source | None:
         return _from_arrow(source, _find_shards(source)) if is_dataset(source) else None
     head = source.head
     if head.startswith(_SQLITE):
-        return _from_sqlite(source)
+        return from_sqlite(source)
     if head.startswith((_ARROW_FILE, _ARROW_STREAM)):
         return _from_arrow(source, [source.path])
     if source.path.suffix.lower() == ".toml":
@@ -234,45 +230,6 @@ def is_dataset(source: Source) -> bool:
 
 def _find_shards(source: Source) -> list[Path]:
     return sorted(source.path.glob("*.arrow"))
-
-
-def _from_sqlite(source: Source) -> Source | None:
-    """A folder with a file of JSON lines for every table.
-
-    ``None`` for a store of passhat, and for a file without tables: a store that was copied without
-    its write-ahead log is one.
-    """
-    folder = make_folder()
-    uri = f"{source.path.resolve().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as database:
-            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
-                return None
-            tables = database.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            ).fetchall()
-            if not tables:
-                return None
-            for number, (table,) in enumerate(tables):
-                identifier = table.replace('"', '""')
-                rows = database.execute(f'SELECT * FROM "{identifier}"')
-                names = [column[0] for column in rows.description]
-                # A name may hold anything, also what leads out of a folder.
-                name = re.sub(r"[^\w-]", "_", table)
-                name = f"{name}-{number}" if (folder / f"{name}.jsonl").exists() else name
-                dicts = (dict(zip(names, row, strict=True)) for row in rows)
-                _write_lines(folder / f"{name}.jsonl", dicts)
-    except sqlite3.Error as error:
-        raise ReadError(
-            f"is a database that cannot be read ({error}).", source=source.name
-        ) from None
-    return replace(source, path=folder)
-
-
-def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        for row in rows:
-            stream.write(json.dumps(row, default=str) + "\n")
 
 
 def _from_arrow(source: Source, files: list[Path]) -> Source:
@@ -511,7 +468,7 @@ def _from_blocks(source: Source) -> Source | None:
 
 def _as_lines(source: Source, rows: Iterable[dict[str, object]], decision: str) -> Source:
     path = make_folder() / f"{source.stem}.jsonl"
-    _write_lines(path, rows)
+    write_lines(path, rows)
     return Source(source.name, path, found=source.found, conversion=decision)
 
 

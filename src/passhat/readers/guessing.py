@@ -4,59 +4,55 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from typing import Any
+
+import numpy as np
 
 from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
-from passhat.readers.parsing import number_or_none, outline
+from passhat.readers.parsing import is_verdict_list, number_or_none, outline
 from passhat.readers.record_map import (
-    PREDICTION,
     RecordMap,
-    is_code,
-    likely_pass,
-    map_option,
-    suggest_rule,
 )
-from passhat.readers.records import RecordFile, content_kind, elements, plain_log
+from passhat.readers.records import (
+    Record,
+    RecordFile,
+    content_kind,
+    elements,
+    plain_log,
+    records_below,
+    steps_of,
+)
 from passhat.readers.sources import Source
+from passhat.readers.summary_rows import is_total
 from passhat.readers.wide_tables import (
-    distinct_cells,
-    find_answers,
-    is_judge_name,
-    is_model_name,
-    list_unused,
+    FRACTION,
+    MEASURES,
     parse_number,
     reward_or_none,
-    verdict_columns,
 )
+from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.columns import (
     ALIASES,
-    EVERY_COLUMN,
-    JOIN_SIGN,
-    ColumnMap,
     fold_name,
-    is_negative,
 )
-from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = [
     "describe_structure",
     "find_facts",
     "guess_mapping",
-    "suggest_columns",
     "unknown_format",
 ]
 
 _SAMPLE_ROWS = 200
-_VERDICT_LIKE = re.compile(r"success|reward|correct|pass|solved|resolved|score|exact|acc", re.I)
-_YES_NO = frozenset({"0", "1", "0.0", "1.0", "True", "False", "None"})
-_DECIDING = ("model", "suite", "task", "trial", "success", "n", "c", "temperature")
-"""Fields that a hint names: without the others the numbers are the same."""
+_MOST_CONTAINERS = 12
+"""Places that are looked at: each takes decoding the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ def guess_mapping(source: Source, options: ReadOptions) -> tuple[RecordMap, bool
     names that mean nothing else. Fields further inside are proposed, not used.
     """
     best: tuple[RecordMap, bool] | None = None
-    for path in _containers(source, options):
+    for path in _containers(source, options)[:_MOST_CONTAINERS]:
         examples = _fields(source, path)
         mapping, certain = _guess_fields(path, examples, options)
         if certain:
@@ -124,226 +120,15 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
         )
     keys = sorted(source.outline.keys)
     top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
-    mapping, _ = guess_mapping(source, options)
     fields = [s for path in _containers(source, options)[:1] for s in _fields(source, path)]
     shown_fields = some([f"{shorten(s.path, 40)[1:-1]} ({s.kind})" for s in fields], 8)
     has = f"; a record has {shown_fields}" if fields else ""
-    lacking = [w for w in ("task", "success") if w not in mapping.fields]
-    place, success = mapping.records, ""
-    if "success" in lacking:
-        place, success = _suggest_verdict(source, mapping, fields)
-    records = f" --records {place!r}" if place else ""
-    up = "" if place == mapping.records else "^"
-    pairs = [
-        f"{word}={up}{paths[0]}" for word, paths in mapping.fields.items() if word in _DECIDING
-    ]
-    # Records with a verdict and no name are tasks of their own, by their place.
-    inner_task = "@index" if "success" in mapping.fields and place.endswith("[*]") else "FIELD"
-    if up and "task" in lacking:
-        inner, _ = _guess_fields(place, _fields(source, place), options)
-        inner_task = inner.fields.get("task", ("FIELD",))[0]
-    pairs += [f"{word}={success if word == 'success' else inner_task}" for word in lacking]
-    rule = suggest_rule([s.path for s in fields], _sample_rows(source, mapping.records))
-    if rule and "success" not in mapping.fields:
-        pairs = [pair for pair in pairs if not pair.startswith("success=")]
-        records += f" --pass '{rule}'"
-    lists = [s for s in fields if s.kind == "list"]
-    if len(lists) > 1 and place in ("", "[*]") and all(_is_verdict_word(s.path) for s in lists):
-        # {"passed": ["task-1"], "failed": ["task-2"]}, or a list of such runs
-        around = [w for w in ("model", "trial") if w in mapping.fields and place]
-        records = f" --records '{place}{'.' if place else ''}*[*]'"
-        pairs = ["task=@value", "success=^@key"]
-        pairs += [f"{word}=^^{mapping.fields[word][0]}" for word in around]
-    verdicts = ("list", "list of verdicts", "true or false", "number")
-    if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
-        # {"task-1": [true, false], "task-2": [true, true]}
-        depth = max(s.path.count(".") for s in fields)
-        records = f" --records {'.'.join('*' * (depth + 1))!r}"
-        pairs = ["task=@key", "success=@value"]
-        if depth:  # {"model-1": {"task-1": [true, false]}}
-            pairs.insert(0, "model=^@key")
     return UnknownFormat(
         f"is valid {kind}, but not of a format passhat knows{top}{has}.",
         source=source.name,
-        hint=f"State what is what:{records} {map_option(','.join(pairs))} ; or start from: "
+        hint="State what is what: --map records=PATH,task=FIELD,success=FIELD ; or start from: "
         f"passhat read {shlex.quote(source.name)} --guess > mapping.toml",
     )
-
-
-_VERDICT_NAME = re.compile(
-    r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
-    r"completed?|em|exact(_match)?|won|achieved|fixed|compliant|valid|ok|verdict|outcome)"
-)
-_MOST_WORDS = 6
-_LONGEST_NAME = 200
-
-
-def suggest_columns(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOptions) -> str:
-    """The options that would read a table whose columns are not recognized."""
-    verdicts = verdict_columns(columns, chunk)
-    varying = [name for name in verdicts if len(distinct_cells(chunk[name])) > 1]
-    likely = [name for name in varying if _VERDICT_NAME.fullmatch(fold_name(name))]
-    # parsed_ok says less about an attempt than oracle_pass.
-    weak_names = [name for name in likely if fold_name(name).endswith(("ok", "valid", "complete"))]
-    likely = [name for name in likely if name not in weak_names] or likely
-    # part1_correct and part2_correct, or old_success and new_success, are of one kind.
-    families = {kind for name in likely for kind in _name_kinds(name)}
-    likely += [n for n in verdicts if n not in likely and families & _name_kinds(n)]
-    column = columns.meaning.get("task") or _likely_task(columns, chunk)
-    task_pair = "" if fold_name(column) in ALIASES["task"] else f"task={column}"
-    task = f" {map_option(task_pair)}" if task_pair else ""
-    # A number of failures is no verdict, nor is the text of an error.
-    names = [n for n in chunk if not is_negative(n) or _holds_flags(chunk[n]) or is_code(n)]
-    rule = suggest_rule(names, _rows_of_chunk(chunk))
-    indirect = _suggest_reasons(columns, chunk, varying) or _suggest_judges(
-        varying, chunk, task_pair
-    )
-    if not indirect and rule and "@" in rule and len(likely) != 1:
-        indirect = _suggest_answers(rule, columns, chunk, task_pair)
-    if indirect:
-        return indirect if "task=" in indirect else indirect + task
-    if "task" in columns.meaning and len(verdicts) > 1:
-        verdict = (*likely, *varying, *verdicts)[0]
-        choice = map_option(f"success={verdict}")
-        if len(likely) == 1:
-            return f"If {verdict!r} is the verdict: {choice}"
-        return (
-            f"If each of {some(verdicts, 4)} is a model: --map model=@column ; if each is an "
-            f"attempt: --map trial=@column ; if one of them is the verdict: {choice} ; if each is "
-            f"a task of its own: {map_option(f'task={column}{JOIN_SIGN}{EVERY_COLUMN}')}"
-        )
-    words = _word_columns(columns, chunk)
-    if rule and not varying and not words:
-        case = "0 means a pass" if rule.endswith("== 0") else "true means a failure"
-        return f"If {case}: --pass '{rule}'{task}"
-    verdicts = varying or ([] if words else verdicts)
-    mapping, _ = guess_mapping(source, options)
-    fields = {word: paths[0] for word, paths in mapping.fields.items()}
-    if not any("." in path for path in fields.values()):
-        # The columns as they were recognized; a document may need fields inside a record.
-        fields = {w: c for w, c in columns.meaning.items() if w in ("task", "model", "trial")}
-    fields.setdefault("task", column)
-    if "success" not in columns.meaning:
-        inner = _find_numbers(source, mapping.records)
-        if rule and not verdicts and not inner:
-            return f"If true means a failure: --pass '{rule}'{task}"
-        if not likely and not inner and words:
-            name, word = words[0]
-            hint = f"If a word in {name!r} means a pass: --pass '{name} == {word}'{task}"
-            others = [
-                f" ; if {v!r} is the verdict: {map_option(f'success={v}')}{task}"
-                for v in verdicts[:1]
-            ]
-            return hint + "".join(others)
-        numbers = [name for name in list_unused(columns, chunk) if _holds_numbers(chunk[name])]
-        used = (column, *fields.values())
-        numbers = [name for name in numbers if name not in used]
-        others = [name for name in (*verdicts, *inner) if name not in used]
-        others += numbers if len(numbers) == 1 else []
-        fields.setdefault("success", (*others, "COLUMN")[0])
-    pairs = ",".join(f"{word}={path}" for word, path in fields.items())
-    return (
-        f"Say which column is which: {map_option(pairs)} ; if several columns hold an attempt "
-        "each: --trials PATTERN, as in 'run_*'"
-    )
-
-
-def _suggest_reasons(columns: ColumnMap, chunk: Chunk, verdicts: Sequence[str]) -> str:
-    """The rule for a table that says why attempts failed, and nothing where they passed."""
-    failure = columns.meaning.get("failure")
-    reasons = [name for name in chunk if is_negative(name) or name == failure]
-    empty = [name for name in reasons if _holds_reasons(chunk[name])]
-    if not empty or verdicts or "success" in columns.meaning:
-        return ""
-    return f"If an empty {empty[0]!r} means a pass: --pass '{empty[0]} == \"\"'"
-
-
-def _suggest_answers(rule: str, columns: ColumnMap, chunk: Chunk, task_pair: str) -> str:
-    """Options for a table of answers beside the right ones, of one model or of several."""
-    key = rule.partition(" == @")[2]
-    answers = find_answers(columns, chunk, key) if key in chunk else []
-    answers = [n for n in answers if PREDICTION.fullmatch(fold_name(n)) or is_model_name(n)]
-    if len(answers) > 1:
-        pairs = filter(None, (f"model={EVERY_COLUMN}", f"expected={key}", task_pair))
-        return (
-            f"If each of {some(answers, 4)} is a model, and an answer that equals {key!r} passes: "
-            f"{map_option(','.join(pairs))}"
-        )
-    case = "an equal answer passes"
-    if ">=" in rule:
-        is_limit = re.search(r"threshold|cutoff", rule, re.IGNORECASE) is not None
-        case = "a score from the threshold on passes" if is_limit else "all tests must pass"
-    case = "an answer that ends with the right one passes" if "ends with" in rule else case
-    return f"If {case}: --pass '{rule}'"
-
-
-def _suggest_judges(names: Sequence[str], chunk: Chunk, task_pair: str) -> str:
-    """Options for a table with the verdicts of several judges, with the passes by each."""
-    judges = [name for name in names if is_judge_name(name)]
-    counts = {name: sum(_is_verdict_word(str(c), 1.0) for c in chunk[name]) for name in judges}
-    pairs = [",".join(filter(None, (f"success={name}", task_pair))) for name in judges[:4]]
-    choices = [
-        f"{map_option(pair)} ({counts[name]} pass)"
-        for name, pair in zip(judges, pairs, strict=False)
-    ]
-    return f"Say whose verdict counts: {', or '.join(choices)}" if len(judges) > 1 else ""
-
-
-def _name_kinds(name: str) -> set[str]:
-    """A name without its numbers, and without its first word."""
-    return {re.sub(r"\d+", "", name), re.sub(r"^[A-Za-z0-9]+(?=[_ -])", "", name)}
-
-
-def _rows_of_chunk(chunk: Chunk) -> list[dict[str, object]]:
-    cells = zip(*(islice(column, _SAMPLE_ROWS) for column in chunk.values()), strict=True)
-    return [dict(zip(chunk, row, strict=True)) for row in cells]
-
-
-def _sample_rows(source: Source, path: str) -> list[Mapping[str, object]]:
-    records = RecordFile(source, plain_log(source), path).records()
-    return [r.data for r in islice(records, _SAMPLE_ROWS) if isinstance(r.data, dict)]
-
-
-def _likely_task(columns: ColumnMap, chunk: Chunk) -> str:
-    """The first column of texts that differ from row to row, or of any texts."""
-    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
-    texts = [n for n in names if any(parse_number(c) is None for c in distinct_cells(chunk[n]))]
-    texts.sort(key=lambda name: len(distinct_cells(chunk[name])) < len(chunk[name]))
-    ids = [n for n in names if re.fullmatch(r"(.*_)?(id|index|idx|no|number|key)", fold_name(n))]
-    ids = [name for name in ids if len(distinct_cells(chunk[name])) == len(chunk[name])]
-    # A subject may be named as the reason of a failure is.
-    labels = [columns.meaning[word] for word in ("failure",) if word in columns.meaning]
-    return (*ids, *texts, *names, *labels, "COLUMN")[0]
-
-
-def _holds_numbers(cells: Sequence[object]) -> bool:
-    numbers = [parse_number(cell) for cell in distinct_cells(cells)]
-    return bool(numbers) and None not in numbers
-
-
-def _holds_flags(cells: Sequence[object]) -> bool:
-    words = RewardWords()
-    rewards = [reward_or_none(words, cell) for cell in distinct_cells(cells)]
-    return bool(rewards) and all(r is not None and not r > 1 for r in rewards)
-
-
-def _holds_reasons(cells: Sequence[object]) -> bool:
-    """Whether some cells say why an attempt failed, and the others are empty."""
-    texts = distinct_cells(cells)
-    has_empty = any(cell is None or not str(cell).strip() for cell in cells)
-    return has_empty and bool(texts) and not _holds_numbers(cells) and not _holds_flags(cells)
-
-
-def _word_columns(columns: ColumnMap, chunk: Chunk) -> list[tuple[str, str]]:
-    """Columns with a few words that repeat, as grades do, and the word that may mean a pass."""
-    found = []
-    for name in list_unused(columns, chunk):
-        words = [str(cell) for cell in distinct_cells(chunk[name])]
-        if any(parse_number(word) is not None for word in words):
-            continue
-        if 2 <= len(words) <= _MOST_WORDS and len(words) < len(chunk[name]):
-            found.append((name, likely_pass(words)))
-    return found
 
 
 def _containers(source: Source, options: ReadOptions) -> list[str]:
@@ -383,44 +168,6 @@ def _json_containers(data: object) -> list[str]:
             ) == len(data):
                 return [f"*{sign}", *paths]
     return paths or [""]
-
-
-def _find_numbers(source: Source, path: str) -> list[str]:
-    """Fields inside the records that may hold the verdict, as ``scores.exact``."""
-    kinds = ("number", "true or false")
-    fields = [s for s in _fields(source, path) if "." in s.path and s.kind in kinds]
-    paths = [s.path for s in fields if _is_verdict_like(s.path) or _YES_NO.issuperset(s.examples)]
-    return sorted(paths, key=lambda path: not _is_verdict_like(path))
-
-
-def _suggest_verdict(
-    source: Source, mapping: RecordMap, fields: Sequence[_FieldExamples]
-) -> tuple[str, str]:
-    """Where the verdicts may be: the path of the records, and the field."""
-    records = mapping.records
-    lists = [s.path for s in fields if s.kind == "list of verdicts"]
-    inner = [path for path in _find_numbers(source, records) if _is_verdict_like(path)]
-    if lists or inner:
-        return records, (inner or lists)[0]
-    for holder in (s.path for s in fields if s.kind == "list of objects"):
-        place = f"{records}.{holder}[*]" if records else f"{holder}[*]"
-        names = [
-            s.path
-            for s in _fields(source, place)
-            if _YES_NO.issuperset(s.examples) or s.kind == "list of verdicts"
-        ]
-        likely = [name for name in names if _is_verdict_like(name)] or names
-        if len(likely) == 1:
-            return place, likely[0]
-    return records, "FIELD"
-
-
-def _is_verdict_word(text: str, *rewards: float) -> bool:
-    return reward_or_none(RewardWords(), text) in (rewards or (0.0, 1.0))
-
-
-def _is_verdict_like(path: str) -> bool:
-    return _VERDICT_LIKE.search(path.rpartition(".")[2]) is not None
 
 
 def find_facts(source: Source) -> tuple[str | None, float | None]:
@@ -499,9 +246,11 @@ def _fields(source: Source, path: str) -> list[_FieldExamples]:
     ]
 
 
-def _flat(data: Mapping[str, Any], path: str, depth: int = 0) -> Iterator[tuple[str, object]]:
+def _flat(
+    data: Mapping[str, Any], path: str, depth: int = 0, *, is_table: bool = False
+) -> Iterator[tuple[str, object]]:
     for key, value in data.items():
-        name = str(key) if re.fullmatch(r"[^.\[\]\"*]+", str(key)) else f'"{key}"'
+        name = str(key) if is_table and not path else _step(key)
         here = f"{path}.{name}" if path else name
         if isinstance(value, dict) and depth < 3:
             yield from _flat(value, here, depth + 1)
@@ -558,6 +307,7 @@ def _guess_fields(
         fields=fields_of,
         trials=options.trials or "",
         passes=options.passes or "",
+        where=options.where or "",
     )
     has_verdict = bool(options.passes or options.trials) or (verdict and certain.get(verdict))
     return mapping, bool(certain.get("task") and has_verdict)
@@ -578,3 +328,224 @@ def _find_field(
             if name not in used and plain_names[name] == alias:
                 return name, False
     return None
+
+
+# -- samples of the rows of a file, for the search over readings ------------------------------
+
+_TIME = re.compile(
+    r"(\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{2,4})([ T].*)?|\d\d?:\d\d(:\d\d.*)?|"
+    r"1[67]\d{8}(\d{3})?(\.\d+)?"
+)
+_NOT_RECORDS = re.compile(
+    r"(config|metadata|meta|info|params|parameters|settings|usage|summary|stats|totals?|aggregates?|"
+    r"overall|by_\w+|messages|history|trajectory|events|args|tool_calls|turns|steps|logs?|versions?)"
+)
+_ROWS_LOOKED_AT = 1_000
+_MOST_PLACES = 10
+_MOST_COLUMNS = 40
+_NODES = 50
+_LONGEST_TEXT = 400
+_DEEPEST = 4
+
+
+def _short_text(cell: object) -> str:
+    """The begin of a cell: a verdict is short, and a conversation may have megabytes."""
+    if isinstance(cell, dict | list):
+        return "[]" if cell else ""
+    return "" if cell is None else str(cell)[:_LONGEST_TEXT].strip()
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The cells of a column or a field, and what they look like."""
+
+    name: str
+    cells: Sequence[object]
+
+    @cached_property
+    def fold(self) -> str:
+        return fold_name(self.name.rpartition(".")[2].strip('"^/'))
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [_short_text(cell) for cell in self.cells]
+
+    @cached_property
+    def words(self) -> dict[str, int]:
+        """The different texts that are not empty, with their counts."""
+        counts: dict[str, int] = {}
+        for text in self.texts:
+            if text:
+                counts[text] = counts.get(text, 0) + 1
+        return counts
+
+    @cached_property
+    def codes(self) -> IntArray:
+        places: dict[str, int] = {}
+        return np.array([places.setdefault(text, len(places)) for text in self.texts], np.int64)
+
+    @cached_property
+    def is_inner(self) -> bool:
+        return any(isinstance(cell, dict | list) for cell in self.cells)
+
+    @cached_property
+    def has_empty(self) -> bool:
+        return "" in self.texts
+
+    @cached_property
+    def rewards(self) -> list[float | None]:
+        """The rewards behind the different words."""
+        words = RewardWords()
+        return [reward_or_none(words, word) for word in self.words]
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """The different numbers; empty where some cell is none."""
+        values = [parse_number(word) for word in self.words]
+        return [] if None in values else [value for value in values if value is not None]
+
+    @cached_property
+    def is_whole(self) -> bool:
+        return bool(self.numbers) and all(n.is_integer() and n >= 0 for n in self.numbers)
+
+    @cached_property
+    def is_verdict(self) -> bool:
+        rewards = [r for r in self.rewards if r is not None and r == r]
+        return bool(rewards) and None not in self.rewards and set(rewards) <= {0.0, 1.0}
+
+    @cached_property
+    def is_mostly_verdict(self) -> bool:
+        """Whether at least half of the cells are verdicts, and no number is another one."""
+        pairs = list(zip(self.words.values(), self.rewards, strict=True))
+        verdicts = sum(count for count, reward in pairs if reward in (0.0, 1.0))
+        others = [r for r in self.rewards if r is not None and r == r and r not in (0.0, 1.0)]
+        return 2 * verdicts >= sum(self.words.values()) and not others
+
+    @cached_property
+    def is_time(self) -> bool:
+        return bool(self.words) and all(map(_TIME.fullmatch, islice(self.words, 20)))
+
+    @cached_property
+    def is_fraction(self) -> bool:
+        return bool(self.words) and all(map(FRACTION.fullmatch, self.words))
+
+    @cached_property
+    def is_list(self) -> bool:
+        cells = [cell for cell in self.cells if cell not in (None, "", [])]
+        return bool(cells) and all(map(is_verdict_list, cells))
+
+    def named(self, *words: str) -> bool:
+        """Whether the name is one that tables use for this."""
+        return any(self.fold in ALIASES[word] for word in words)
+
+    @cached_property
+    def is_measure(self) -> bool:
+        measures = ("duration", "steps", "tokens", "cost", "temperature")
+        return self.named(*measures) or MEASURES.fullmatch(self.fold) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTable:
+    """Columns of equal length, and the place of the records that they are from."""
+
+    records: str
+    columns: Mapping[str, Column]
+    size: int
+    weight: float
+    where: str = ""
+    """The rows that count, where others are something else."""
+
+
+def sample_tables(source: Source) -> Iterator[SampleTable]:
+    """The first rows of a file as tables, one for each place where its records may be."""
+    kind = content_kind(source)
+    log = plain_log(source)
+    if kind not in ("JSON", "JSON lines"):
+        if kind != "XML":
+            yield _table("", islice(RecordFile(source, log).records(), _ROWS_LOOKED_AT))
+        return
+    roots = list(islice(RecordFile(source, log).records(), _ROWS_LOOKED_AT))
+    if kind == "JSON lines":
+        yield _table("", roots)
+    paths = _find_places([root.data for root in roots], "", 0)
+    for path in islice(dict.fromkeys(paths), _MOST_PLACES):
+        steps = steps_of(path)
+        records = chain.from_iterable(records_below(root, steps) for root in roots)
+        yield _table(path, islice(records, _ROWS_LOOKED_AT))
+
+
+def _find_places(nodes: Sequence[Any], path: str, depth: int) -> Iterator[str]:
+    """Paths of lists and of objects of like things, the outer ones first."""
+    lists = [node for node in nodes if isinstance(node, list)]
+    objects = [node for node in nodes if isinstance(node, dict)]
+    if depth > _DEEPEST:
+        return
+    if len(lists) * 2 > len(nodes):
+        inner = [element for node in lists for element in node[:_NODES]]
+        if inner:
+            yield f"{path}[*]"
+            yield from _find_places(inner, f"{path}[*]", depth + 1)
+    elif len(objects) * 2 > len(nodes):
+        if _are_alike(objects):
+            star = f"{path}.*" if path else "*"
+            yield star
+            inner = [value for node in objects for value in islice(node.values(), _NODES)]
+            yield from _find_places(inner, star, depth + 1)
+        names = dict.fromkeys(name for node in objects for name in node)
+        words = RewardWords()
+        if {0.0, 1.0} <= {reward_or_none(words, name) for name in names}:
+            yield f"{path}.*[*]" if path else "*[*]"  # {"passed": ["a"], "failed": ["b"]}
+        for name in islice(names, _NODES):
+            values = [node[name] for node in objects if name in node]
+            if any(isinstance(value, dict | list) for value in values):
+                step = _step(name)
+                yield from _find_places(values, f"{path}.{step}" if path else step, depth + 1)
+
+
+def _step(name: object) -> str:
+    return str(name) if re.fullmatch(r"[^.\[\]\"*+]+", str(name)) else f'"{name}"'
+
+
+def _are_alike(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether objects hold like things by their names, rather than the fields of one thing."""
+    values = [value for node in objects[:_NODES] for value in islice(node.values(), _NODES)]
+    if len(values) < 2:
+        return False
+    if all(isinstance(value, dict) for value in values):
+        shared = set.intersection(*(set(value) for value in values))
+        return bool(shared) or (len(values) > 1 and all(_are_alike([value]) for value in values))
+    if all(isinstance(value, list) for value in values):
+        return True
+    words = RewardWords()
+    plain = not any(isinstance(value, dict | list) for value in values)
+    return plain and all(reward_or_none(words, value) in (0.0, 1.0) for value in values)
+
+
+def _table(path: str, records: Iterable[Record]) -> SampleTable:
+    rows = [_fields_of(record, is_table=not path) for record in records]
+    rows = [row for row in rows if not (row and is_total(next(iter(row.values()))))]
+    names = list(dict.fromkeys(name for row in rows for name in row))[:_MOST_COLUMNS]
+    columns = {name: Column(name, [row.get(name) for row in rows]) for name in names}
+    odd = any(_NOT_RECORDS.fullmatch(fold_name(step)) for step in re.split(r"[.\[\]*]+", path))
+    weight = min(np.log2(len(rows) + 1) * 0.15, 1.0) - 2.0 * odd - 0.1 * path.count("*")
+    return SampleTable(path, columns, len(rows), float(weight))
+
+
+def _fields_of(record: Record, *, is_table: bool) -> dict[str, object]:
+    """The fields of a record by their paths, with the keys and plain fields around it."""
+    data = record.data
+    fields: dict[str, object] = {"@value": data}
+    if isinstance(data, dict):
+        fields = dict(_flat(data, "", is_table=is_table))
+        for name, value in [*fields.items()]:  # the first of several right answers
+            if isinstance(value, list) and value and not isinstance(value[0], dict | list):
+                fields[f"{name}[0]"] = value[0]
+    keys = (*record.parent_keys, record.key)
+    for level, key in enumerate(reversed(keys)):
+        if key:
+            fields[f"{'^' * level}@key"] = key
+    for level, parent in enumerate(reversed(record.parents), 1):
+        for name, value in parent.items() if isinstance(parent, dict) else ():
+            if not isinstance(value, dict | list):
+                fields[f"{'^' * level}{_step(name)}"] = value
+    return fields

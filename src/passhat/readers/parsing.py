@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from passhat.readers.wide_tables import reward_or_none
+from passhat.stats.outcomes.rewards import RewardWords
 from passhat.suites.base import EXPECTED, GOT
 from passhat.suites.tool_calls import TOOL_ERROR, Unreadable, read_call, write_call
 
@@ -29,11 +31,13 @@ __all__ = [
     "Outline",
     "Part",
     "action_entries",
+    "are_bits",
     "as_dict",
     "container_end",
     "conversation_text",
     "error_message",
     "find_container",
+    "is_verdict_list",
     "message_text",
     "number_or_none",
     "numbers_in",
@@ -42,6 +46,7 @@ __all__ = [
     "read_conversation",
     "scalars",
     "seconds_between",
+    "split_list",
     "sum_numbers",
     "transcript_entries",
     "why_missing",
@@ -425,3 +430,58 @@ def _text(quoted: bytes) -> str:
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass
     return quoted[1:-1].decode("utf-8", "replace")
+
+
+# -- several verdicts in a cell ------------------------------------------------------------
+
+_LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
+_SIGNS = re.compile(r"[✓✔✅✗✘✖❌🟢🔴🟩🟥👍👎]\ufe0f?")
+_LETTERS = re.compile(r"[PF]{2,}|[TF]{2,}|[YN]{2,}|[CI]{2,}")
+_LONGEST_LETTERS = 500
+_LETTER_WORDS = {"P": "pass", "T": "true", "Y": "yes", "C": "correct"}
+
+
+def split_list(cell: object) -> list[object] | None:
+    """The verdicts in a cell such as [1, 0, 1], 1;0;1, PFP or ✅❌; ``None`` for any other."""
+    if isinstance(cell, list):
+        return None if any(isinstance(part, dict | list) for part in cell) else cell
+    if not isinstance(cell, str):
+        return None
+    text = cell.strip()
+    if _LIST.fullmatch(text):
+        parts = text[1:-1].split(",")
+        return [word.strip(" \t\"'") for word in parts if word.strip()]
+    letters = re.sub(r"[\s,;|/]", "", text) if len(text) <= _LONGEST_LETTERS else ""
+    if _LETTERS.fullmatch(letters):
+        return [_LETTER_WORDS.get(letter, "fail") for letter in letters]
+    signs = _SIGNS.findall(text)
+    if len(signs) > 1 and not re.sub(r"[\s,;|]", "", _SIGNS.sub("", text)):
+        return list(signs)
+    words = RewardWords()
+    tokens = text.split()
+    if reward_or_none(words, text) is not None and len(set(tokens)) == len(tokens):
+        return None  # one verdict: ❌ FAIL
+    for sign in (";", "|", ",", " ", "/"):
+        parts = [part.strip() for part in text.split(sign)]
+        if len(parts) > 1 and not (sign in ",/" and len(parts) == 2):
+            rewards = [reward_or_none(words, part) for part in parts]
+            if all(reward is not None and reward in (0, 1) for reward in rewards):
+                return list(parts)
+    return None
+
+
+def are_bits(cells: Sequence[object]) -> bool:
+    """Whether cells are texts such as 0110, of one length: one that begins with 0 is no number."""
+    texts = [cell for cell in cells if isinstance(cell, str) and re.fullmatch("[01]{2,}", cell)]
+    return (
+        len(texts) == len(cells) > 1
+        and len(set(map(len, texts))) == 1
+        and any(text.startswith("0") for text in texts)
+    )
+
+
+def is_verdict_list(cell: object) -> bool:
+    """Whether a cell holds several verdicts."""
+    words = RewardWords()
+    rewards = [reward_or_none(words, part) for part in split_list(cell) or ()]
+    return bool(rewards) and all(r is not None and (r != r or 0 <= r <= 1) for r in rewards)

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -28,8 +29,10 @@ from passhat.readers.conversions import (
 )
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.nested_records import gather_documents
+from passhat.readers.record_map import split_map
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside, unknown_file
+from passhat.readers.table import TableReader
 from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.rewards import check_threshold
@@ -38,7 +41,7 @@ from passhat.store import DEFAULT_PATH, is_same_place
 __all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-
+_FILES_INTERPRETED = 3  # of a folder that nothing is read from
 JOIN_BY = ("agent", "folder", "column")
 
 
@@ -220,19 +223,21 @@ def _options(how: ReadKeywords, *, joining: bool) -> ReadOptions:
     needs, mapping = how.get("needs") or Needs(), how.get("mapping")
     bounds = ScoreRange.parse(text) if (text := how.get("score_range")) else None
     check_threshold(how.get("pass_at"), bounds)
+    stated = split_map(how.get("columns") or {})
     return ReadOptions(
-        dict(how.get("columns") or {}),
+        stated["columns"],
         how.get("pass_at"),
         how.get("scorer"),
         tuple(how.get("labels") or ()),
         # Only attempts can be joined, not their counts.
         replace(needs, attempts=needs.attempts or joining),
         how.get("agent"),
-        how.get("records"),
+        how.get("records") or stated["records"],
         how.get("trials"),
-        how.get("passes"),
+        how.get("passes") or stated["passes"],
         None if mapping is None else str(mapping),
         bounds,
+        stated["where"],
     )
 
 
@@ -418,24 +423,17 @@ class _Collected:
         if table is not None:
             self.read.append(_ReadSource(folder, self._table, self._read_one(table).runs))
             return
-        only = not_logs if not self.read and len(not_logs) == len(skipped) == 1 else []
-        if not read and (errors or only):
-            raise (errors or only)[0]  # the only file in a folder says best what is wrong
+        if not read:
+            self._add_readings(folder, others, [] if errors or folder.found else not_logs)
+            is_only = not self.read and len(not_logs) == len(skipped) == 1
+            _raise_first([*errors, *(not_logs if is_only else ())])
         self._refused += refused
         if not read and folder.found:
             # A glob also matches folders the user did not mean.
             self._passed_over.append((folder.name, "a folder without any log"))
             return
         if not read and not (self.read and not skipped):
-            pattern = suggest_pattern(folder)
-            raise ReadError(
-                "is a folder without any log or table that passhat can read"
-                + (f" ({counted(len(skipped), 'file')} looked at)." if skipped else "."),
-                source=folder.name,
-                hint=f"If each file is an attempt: --records '{pattern}'"
-                if pattern
-                else _common_hint(not_logs) or f"Name the files: '{folder.name}/*.csv'",
-            )
+            raise _no_logs(folder, not_logs, len(skipped))
         if skipped:
             names = [name for name, _ in skipped]
             note = f"passed over in {folder.name}: {some(names)}"
@@ -447,6 +445,17 @@ class _Collected:
             ]
         self.read += read
         self._passed_over += skipped
+
+    def _add_readings(
+        self, folder: Source, files: Sequence[Source], errors: Sequence[PasshatError]
+    ) -> None:
+        """Add the likeliest readings of the first file in a folder that has any to its refusal."""
+        assert isinstance(self._table, TableReader)
+        for source, error in islice(zip(files, errors, strict=False), _FILES_INTERPRETED):
+            hint = error.hint
+            self._table.add_readings(error, source, self._options, folder.name)
+            if error.hint != hint:
+                return
 
     def _is_known(self, source: Source) -> bool:
         """Whether the same file was read before, under this name, a link, or a second hard link."""
@@ -522,8 +531,30 @@ def _file_of(name: str) -> str:
     return next((str(p) for p in path.parents if p.is_file()), name)
 
 
+def _raise_first(errors: Sequence[PasshatError]) -> None:
+    """Raise the error of the only file in a folder: it says best what is wrong."""
+    if errors:
+        raise errors[0]
+
+
+def _no_logs(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
+    """The refusal of a folder that nothing could be read from."""
+    pattern, common = suggest_pattern(folder), _common_hint(errors)
+    hints = [f"If each file is an attempt: --records '{pattern}'"] if pattern else []
+    hints += [common] if common and (not pattern or "passhat report" in common) else []
+    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
+    return ReadError(
+        f"is a folder without any log or table that passhat can read{files}.",
+        source=folder.name,
+        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
+    )
+
+
 def _common_hint(errors: Sequence[PasshatError]) -> str | None:
     """The options that would read most of the tables that were passed over."""
+    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
+    if commands:
+        return commands[0]
     hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
     hint, count = hints.most_common(1)[0] if hints else ("", 0)
     return hint if count > 1 or len(hints) == 1 else None

@@ -27,7 +27,6 @@ from passhat.stats.outcomes.columns import (
     JOIN_SIGN,
     SLICE_PREFIX,
     fold_name,
-    is_negative,
     split_joined,
 )
 from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
@@ -35,7 +34,6 @@ from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 __all__ = [
     "ABOUT_WORDS",
     "EXTRA_WORDS",
-    "PREDICTION",
     "REWARD_WORDS",
     "SCORER",
     "RecordMap",
@@ -47,7 +45,7 @@ __all__ = [
     "parse_rule",
     "parse_stated_metric",
     "scorer_names",
-    "suggest_rule",
+    "split_map",
     "value_of",
 ]
 
@@ -477,76 +475,12 @@ def parse_stated_metric(root: object, paths: tuple[str, ...]) -> float | None:
     return stated_numbers[0] / sum(stated_numbers) if sum(stated_numbers) else None
 
 
-# -- rules by the names of fields --------------------------------------------------------
-
-PREDICTION = re.compile(
-    r"(?:final_|model_|parsed_|extracted_)?(?:pred(?:ict(?:ion|ed))?(?:_\w+)?|guess)|"
-    r"(?:model|extracted|parsed|predicted|final|generated)_(?:answer|label|choice)|extracted|parsed|"
-    r"\w+_pred(?:iction)?"
-)
-_TEXT = re.compile(r"(model_)?(output|response|answer|completion|generation)|actual")
-"""Columns of answers, as long as some of them agree with the right ones."""
-_KEYS = (
-    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected", "gt"),
-    *("correct_answer", "gold_answer", "expected_answer", "truth", "y_true", "reference_answer"),
-    *("expected_output", "gold_label", "true_label", "true_class", "answer_key", "solution"),
-    "correct",
-)
-_TESTS = (
-    *(("passed_tests", "total_tests"), ("tests_passed", "tests_total")),
-    *(("tests_passed", "total_tests"), ("num_tests_passed", "num_tests"), ("score", "max_score")),
-    ("points", "max_points"),
-)
-"""Passed and all tests of an attempt: it passes with all of them."""
-
-
-def suggest_rule(names: Sequence[str], rows: Sequence[Mapping[str, object]] = ()) -> str | None:
-    """A rule for files with an answer and the right one, or with a column that is true on failure.
-
-    Without a verdict by another name such a column decides, but true in it is no pass. Of several
-    columns of answers the one that agrees most often in ``rows`` is named.
-    """
-    answers = [name for name in names if PREDICTION.fullmatch(fold_name(name))]
-    texts = [name for name in names if _TEXT.fullmatch(fold_name(name))]
-    keys = [name for word in _KEYS for name in names if fold_name(name) == word]
-    pairs = [(answer, key) for key in keys[:4] for answer in answers if answer != key]
-    rules = [f"{answer} {sign} @{key}" for answer, key in pairs for sign in ("==", "ends with")]
-    rules += [f"{a} == @{k}[0]" for a, k in pairs if any(isinstance(r.get(k), list) for r in rows)]
-    pairs = [(text, key) for text in texts for key in keys[:4] if text != key]
-    others = [f"{text} {sign} @{key}" for text, key in pairs for sign in ("==", "ends with")]
-    rules += [rule for rule in others if _count_passes(rule, rows) > 0]
-    if rules:
-        return max(rules, key=lambda rule: _count_passes(rule, rows))
-    tests = {fold_name(name): name for name in names}
-    scores = [name for fold, name in tests.items() if re.fullmatch(r"(.*_)?(score|reward)", fold)]
-    limits = [tests[word] for word in ("threshold", "pass_threshold", "cutoff") if word in tests]
-    if len(scores) == 1 and limits:
-        return f"{scores[0]} >= @{limits[0]}"
-    for passed, total in _TESTS:
-        if passed in tests and total in tests:
-            return f"{tests[passed]} >= @{tests[total]}"
-    negatives = [name for name in names if is_negative(name)]
-    # An error may be another's fault: a column about failures says more.
-    negatives.sort(key=lambda name: "error" in fold_name(name))
-    if not negatives:
-        return None
-    is_number = is_code(negatives[0]) or fold_name(negatives[0]).endswith("rate")
-    return f"{negatives[0]} == {0 if is_number else 'false'}"
+_STATED_RULE = re.compile(r"\S\s+(>=|<=|==|!=|>|<|ends with)\s+\S")
 
 
 def is_code(name: str) -> bool:
     """Whether a field holds the exit code of a program, where 0 is a pass."""
     return fold_name(name).endswith(("exit_code", "exitcode", "return_code", "returncode", "rc"))
-
-
-def _count_passes(text: str, rows: Sequence[Mapping[str, object]]) -> int:
-    """How many rows pass by a rule; an equal answer is worth more than one at the end of a text."""
-    try:
-        rule = parse_rule(text, "")
-    except (ValueError, InvalidValue):
-        return -1
-    passes = sum(rule.holds(Record("", dict(row)), {}) is True for row in rows)
-    return passes * (5 if rule.sign == "==" else 4)
 
 
 _GOOD = re.compile(
@@ -566,6 +500,18 @@ def _is_pass(word: str) -> bool:
         return REWARD_WORDS[word] == 1
     except ValueError:
         return False
+
+
+def split_map(columns: Mapping[str, str]) -> dict[str, Any]:
+    """The options that ``--map`` states: fields, the place of records, rules for them.
+
+    ``records=results[*]`` is the place, ``where=event == end`` says which of them count, and
+    ``success=status == green`` is a rule for a pass.
+    """
+    fields = dict(columns)
+    options: dict[str, Any] = {word: fields.pop(word, None) for word in ("records", "where")}
+    is_rule = _STATED_RULE.search(fields.get("success", "")) is not None
+    return {**options, "passes": fields.pop("success") if is_rule else None, "columns": fields}
 
 
 def map_option(pairs: str) -> str:

@@ -42,6 +42,8 @@ __all__ = [
     "Step",
     "content_kind",
     "elements",
+    "plain_log",
+    "records_below",
     "steps_of",
     "text_records",
     "value_at",
@@ -184,7 +186,7 @@ class RecordFile:
             # The elements of a list are the lines here: a mapping for a JSON list fits both.
             steps = steps_of(self.path.removeprefix("[*]").removeprefix("."))
             for line, row in json_lines(self.source, self.log, Any):
-                yield from _records_below(Record(f"line {line}", row, "", line - 1), steps)
+                yield from records_below(Record(f"line {line}", row, "", line - 1), steps)
         elif kind == "XML":
             yield from self._from_xml()
         elif self.path.removeprefix("[*]") and kind != "Excel":
@@ -238,7 +240,7 @@ class RecordFile:
             except BROKEN as error:
                 self.log.lose(where, f"cannot be read ({error})")
                 continue
-            yield from _records_below(Record(where, value, key, number - 1), rest)
+            yield from records_below(Record(where, value, key, number - 1), rest)
 
     def _elements(self, data: bytes, keys: list[str]) -> Iterator[tuple[str, bytes]]:
         """The raw elements of the container at a path of keys; cut out by hand if it is broken."""
@@ -294,7 +296,7 @@ class RecordFile:
                 element.clear()
 
 
-def _records_below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
+def records_below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
     """The records at the rest of a path inside one element."""
     every = next((i for i, step in enumerate(steps) if step.every), None)
     if every is None:
@@ -317,7 +319,7 @@ def _records_below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
             (*record.parents, record.data),
             (*record.parent_keys, record.key),
         )
-        yield from _records_below(inner, steps[every + 1 :])
+        yield from records_below(inner, steps[every + 1 :])
 
 
 def content_kind(source: Source) -> str:

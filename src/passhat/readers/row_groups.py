@@ -9,20 +9,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from passhat._display import counted, some
 from passhat.errors import ReadError
-from passhat.readers.wide_tables import parse_number
+from passhat.readers.parsing import is_verdict_list, number_or_none
+from passhat.readers.wide_tables import (
+    distinct_cells,
+    find_wide,
+    list_unused,
+    parse_number,
+    reward_or_none,
+)
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.cells import TextColumn
-from passhat.stats.outcomes.columns import ALIASES, EVERY_PART, JOIN_SIGN, fold_name, split_joined
+from passhat.stats.outcomes.cells import CellCodes, TextColumn
+from passhat.stats.outcomes.columns import (
+    ALIASES,
+    EVERY_PART,
+    JOIN_SIGN,
+    ColumnMap,
+    fold_name,
+    split_joined,
+)
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
 __all__ = [
+    "RUN_PARTS",
+    "TASK_PARTS",
     "Regrouping",
     "RivalVerdicts",
     "RowGroups",
@@ -30,10 +47,11 @@ __all__ = [
     "ScorerFilter",
     "is_scorer_name",
     "join_columns",
+    "name_columns",
     "named_parts",
 ]
 
-_TASK_PARTS = frozenset(
+TASK_PARTS = frozenset(
     {
         *("subject", "category", "domain", "topic", "section", "chapter", "split", "subset"),
         *("subcategory", "subdomain", "repo", "repository", "project", "language", "lang"),
@@ -41,7 +59,7 @@ _TASK_PARTS = frozenset(
         *("question_type", "task_type", "type", "source", "config_name", "task_set", "year"),
     }
 )
-_RUN_PARTS = frozenset(
+RUN_PARTS = frozenset(
     {
         *("model_version", "agent_version", "version", "revision", "checkpoint", "ckpt", "commit"),
         *("prompt", "prompt_id", "prompt_name", "prompt_template", "prompt_version", "template"),
@@ -165,7 +183,7 @@ class RowGroups:
         runs = [
             name
             for name in (within if is_open else varying)
-            if self._folds[name] in _RUN_PARTS
+            if self._folds[name] in RUN_PARTS
             and (is_open or "version" in self._folds[name])
             and not self._is_unique(name)
         ]
@@ -229,7 +247,7 @@ class RowGroups:
     def _is_task_part(self, name: str) -> bool:
         fold = self._folds[name]
         is_other_id = fold in ALIASES["task"] and fold not in _SAMPLES
-        return (fold in _TASK_PARTS or is_other_id) and not self._is_unique(name)
+        return (fold in TASK_PARTS or is_other_id) and not self._is_unique(name)
 
     def _is_unique(self, name: str) -> bool:
         """Whether every row has its own value, as an id of the row or a text has."""
@@ -270,7 +288,7 @@ class ScorerChoice:
 
 def named_parts(names: Iterable[str]) -> list[str]:
     """Columns that tell rows apart by their names: part of a task, of a run, or a judge."""
-    folds = _TASK_PARTS | _RUN_PARTS | _SCORERS | set(ALIASES["task"])
+    folds = TASK_PARTS | RUN_PARTS | _SCORERS | set(ALIASES["task"])
     return [name for name in names if fold_name(name) in folds]
 
 
@@ -323,6 +341,8 @@ def join_columns(chunk: Chunk, columns: Mapping[str, str]) -> Chunk:
     """The chunk with a column for each that is stated as several, as in ``subject+question_id``."""
     joined: dict[str, Sequence[object]] = {}
     for word, column in columns.items():
+        if word == "n" and column.isdigit() and column not in chunk:
+            joined[column] = [int(column)] * len(next(iter(chunk.values())))
         column = column.removesuffix(EVERY_PART)
         parts = split_joined(column)
         if column in chunk or len(parts) < 2 or not all(part in chunk for part in parts):
@@ -423,3 +443,121 @@ class RivalVerdicts:
                 hint=f"Choose: --map success={self.chosen}, or --map success={rival}",
             )
         return tuple(lines)
+
+
+# -- the column that names the task ----------------------------------------------------------
+
+_WEAK_TASKS = (
+    *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
+    *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
+    *("use_case", "usecase", "flow", "workflow"),
+    *("sample", "nodeid", "q", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
+    *("pregunta", "tâche", "tache", "domanda", "задача"),
+    *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
+)
+"""Names that may mean something else: taken as the task where no better one is there, and said."""
+_NUMBERED_TASK = re.compile(
+    r"(task|item|question|problem|instance|example|test|test_?case|case|scenario|prompt|query|"
+    r"exercise|puzzle|challenge|ticket|issue|bug|story|q)_?(id|no|nr|num(ber)?|idx|index|key|name|"
+    r"title|code|text|uuid|slug)"
+)
+_LABEL_WORDS = ("category", "reason")
+"""Names of columns that hold the reason of a failure in some tables, and a subject in others."""
+_LONGEST_NAME = 200
+_SAMPLE = 200
+_ID = re.compile(r"(.*_)?(id|qid|uid|idx|index|no|number|key)|.*\did")
+
+
+def name_columns(
+    columns: ColumnMap, chunk: Chunk, *, is_prose: bool = False
+) -> tuple[ColumnMap, tuple[str, ...]]:
+    """The columns with a task by a weaker name, and the decisions that it took.
+
+    A column ``category`` that is filled where attempts passed is no reason of a failure. In a text
+    that lies beside others (``is_prose``) only certain names make a table.
+    """
+    objects = [
+        word
+        for word in ("task", "success", "trial", "score")
+        if (name := columns.meaning.get(word)) in chunk
+        and (_holds_objects(chunk[name or ""]) or _holds_answers(chunk[name or ""]))
+    ]
+    measures = [
+        word
+        for word in ("duration", "steps", "tokens", "cost", "temperature")
+        if (name := columns.meaning.get(word)) in chunk
+        and word not in columns.stated
+        and not _holds_numbers(chunk[name or ""])
+    ]
+    columns = columns.without(*objects, *measures)
+    columns = _without_constant_task(columns, chunk)
+    meaning = columns.meaning
+    failure, success = meaning.get("failure"), meaning.get("success")
+    if failure is not None and "failure" not in columns.stated and success in chunk:
+        words = RewardWords()
+        pairs = zip(chunk[failure], chunk[success or ""], strict=True)
+        if fold_name(failure) in _LABEL_WORDS and any(
+            str(cell or "").strip() and reward_or_none(words, verdict) == 1
+            for cell, verdict in pairs
+        ):
+            columns = columns.without("failure")
+    if "task" in meaning or is_prose or find_wide(columns, chunk) is not None:
+        return columns, ()
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
+    task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
+    task = task or next((n for n in names if _NUMBERED_TASK.fullmatch(fold_name(n))), None)
+    if task is None:
+        # In a league of several days, or a game of several levels, a row is one of them.
+        numbered = [n for n in names if fold_name(n) in ("day", "level", "stage", "week")]
+        task = next((n for n in numbered if _is_key(columns, chunk, n)), None)
+    if task is None and names and names[0] == next(iter(chunk)):
+        task = names[0] if _may_be_task(columns, chunk, names[0]) else None
+    if task is None:
+        return columns, ()
+    ignored = tuple(name for name in columns.ignored if name != task)
+    columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
+    return columns, (f"column {task!r} is taken as the task",)
+
+
+def _holds_numbers(cells: Sequence[object]) -> bool:
+    """Whether some cell is a number, or too few are none to tell: "49.7 s" is a text."""
+    values = distinct_cells(cells)[:_SAMPLE]
+    return len(values) < 3 or any(number_or_none(value) is not None for value in values)
+
+
+def _without_constant_task(columns: ColumnMap, chunk: Chunk) -> ColumnMap:
+    """Without a task that is the same in every row, where an id differs from row to row."""
+    task = columns.meaning.get("task")
+    if task is None or task not in chunk or "task" in columns.stated:
+        return columns
+    if len(chunk[task]) < 3 or len(distinct_cells(chunk[task])) > 1:
+        return columns
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
+    ids = [n for n in names if _ID.fullmatch(fold_name(n)) and _is_key(columns, chunk, n)]
+    return columns.without("task") if ids else columns
+
+
+def _holds_objects(cells: Sequence[object]) -> bool:
+    return not isinstance(cells, CellCodes) and any(isinstance(cell, dict) for cell in cells)
+
+
+def _holds_answers(cells: Sequence[object]) -> bool:
+    """Whether a column holds lists that are no lists of verdicts, as those of right answers are."""
+    lists = [] if isinstance(cells, CellCodes) else [c for c in cells if isinstance(c, list)]
+    return bool(lists) and 2 * sum(map(is_verdict_list, lists)) < len(lists)
+
+
+def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
+    """Whether a column may name tasks: every row its own, for each model."""
+    cells = [str(cell).strip() for cell in chunk[name]]
+    is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
+    return is_text and _is_key(columns, chunk, name)
+
+
+def _is_key(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
+    """Whether every row of a model has a value of its own."""
+    model = columns.meaning.get("model")
+    models = chunk[model] if model is not None and model in chunk else [""] * len(chunk[name])
+    cells = [str(cell).strip() for cell in chunk[name]]
+    pairs = set(zip(map(str, models), cells, strict=True))
+    return len(pairs) == len(cells) > 1 and "" not in cells

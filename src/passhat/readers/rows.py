@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Protocol
 
-from passhat._display import counted
+from passhat._display import counted, some
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import (
     cut_block,
@@ -22,6 +22,7 @@ from passhat.readers.csv_blocks import (
     names_without_header,
 )
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
+from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import NO_HEADER
 from passhat.stats.outcomes import Loss
@@ -278,6 +279,14 @@ class CsvRows:
                 hint="Leave such lines out: grep -v '^#' FILE | passhat read -",
             )
         twice = [name for name, count in Counter(header).items() if count > 1]
+        if (
+            twice
+            and header[0] not in twice
+            and not any(number_or_none(name) is not None or not name for name in twice)
+        ):
+            named = some(twice, 4)
+            self.decisions += (f"columns of the same name are numbered, as {twice[0]}.1: {named}",)
+            return number_names(header)
         if twice:
             raise ReadError(
                 f"column {shorten(twice[0])} is in the header twice.",
@@ -287,6 +296,16 @@ class CsvRows:
                 "table or a bare matrix has to be written as CSV with such a line.",
             )
         return header
+
+
+def number_names(names: Sequence[str]) -> list[str]:
+    """The names of columns with a number behind the second and further ones that are equal."""
+    counts: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        numbered.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return numbered
 
 
 class _LineGuard(io.RawIOBase):
@@ -427,7 +446,8 @@ class MarkdownRows:
 
     def chunks(self) -> Iterator[Chunk]:
         with self._source.open() as stream:
-            texts = stream.read(_LONGEST_LINE).decode("utf-8", "replace").splitlines()
+            text = stream.read(_LONGEST_LINE).decode("utf-8", "replace")
+        texts = text.translate(_BOX_SIGNS).splitlines()
         starts = [
             number
             for number in range(1, len(texts))
@@ -449,6 +469,8 @@ class MarkdownRows:
         rows, lines = [], []
         for place in places:
             for number in range(starts[place] + 1, len(texts)):
+                if _GRID_RULE.fullmatch(texts[number]):
+                    continue
                 if "|" not in texts[number]:
                     break
                 cells = _markdown_cells(texts[number])
@@ -511,12 +533,17 @@ def _markdown_cells(line: str) -> list[str]:
 
 def is_markdown(head: bytes) -> bool:
     """Whether a text holds a Markdown table: a line with bars above a line of dashes."""
-    return _MARKDOWN_TABLE.search(head) is not None
+    return _MARKDOWN_TABLE.search(head.decode("utf-8", "replace").translate(_BOX_SIGNS)) is not None
 
 
 _MODEL_HEADING = re.compile(r"#+\s*(?:model|agent)\s*:\s*[`*]*([^`*]+?)[`*]*\s*", re.IGNORECASE)
 _EMPHASIS = re.compile(r"^(\*\*|\*|`)(.+)\1$")
 """Not the underscore: names of tasks begin and end with it."""
-# Org tables have + between the dashes.
-_MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*([|+]\s*:?-+:?\s*)*\|?\s*")
-_MARKDOWN_TABLE = re.compile(rb"(?m)^[^\n]*\|[^\n]*\n\s*\|?\s*:?-+:?\s*[|+][\s:|+-]*$")
+# Org tables have + between the dashes, and grids around them, too.
+_MARKDOWN_RULE = re.compile(r"\s*[|+]?\s*:?[-=]+:?\s*([|+]\s*:?[-=]+:?\s*)*[|+]?\s*")
+_MARKDOWN_TABLE = re.compile(r"(?m)^[^\n]*\|[^\n]*\n\s*[|+]?\s*:?[-=]+:?\s*[|+][\s:|+=-]*$")
+_GRID_RULE = re.compile(r"\s*\+[-=]+(\+[-=]+)*\+\s*")
+_BOX_SIGNS = str.maketrans(
+    {**dict.fromkeys("│┃║", "|"), **dict.fromkeys("─━═", "-"), **dict.fromkeys("┼╋╬┿╪┬┳╦┴┻╩", "+")}
+    | dict.fromkeys("├┝┠┣╞╠┤┥┨┫╡╣┌┍┎┏╒╔┐┑┒┓╕╗└┕┖┗╘╚┘┙┚┛╛╝", "+")
+)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
+from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import likely_pass, map_option
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
@@ -20,15 +21,12 @@ from passhat.readers.wide_tables import (
     N_CELL,
     PASSES_CELL,
     Shape,
-    are_bits,
     distinct_cells,
     find_wide,
     is_judge_name,
-    is_verdict_list,
     list_unused,
     parse_number,
     reward_or_none,
-    split_list,
     unpivot_all,
     verdict_columns,
 )
@@ -40,10 +38,10 @@ from passhat.stats.outcomes.columns import (
     ColumnMap,
     fold_name,
 )
-from passhat.stats.outcomes.gathering import Chunk
+from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["find_shape"]
+__all__ = ["UnknownWords", "find_shape"]
 
 _COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
@@ -51,7 +49,7 @@ _FINAL = re.compile(
     r"(final|consensus|majority|agreed|adjudicated)(_(vote|verdict|label|result|decision|pass(ed)?))?"
 )
 """The column that decides beside those of single judges."""
-_PLAIN_WORDS = frozenset({*("true", "false", "yes", "no", "y", "n", "t", "f"), *("0", "1")})
+_PLAIN_WORDS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1"})
 
 
 def find_shape(columns: ColumnMap, chunk: Chunk, source: str, *, is_named: bool = True) -> Shape:
@@ -68,8 +66,8 @@ def find_shape(columns: ColumnMap, chunk: Chunk, source: str, *, is_named: bool 
         columns = replace(columns, meaning=MappingProxyType({**meaning, "model": SHEET_COLUMN}))
         shape = find_shape(columns, chunk, source, is_named=is_named)
         return replace(shape, decisions=("each sheet is a model", *shape.decisions))
-    for word in ("model", "trial"):
-        if meaning.get(word) == EVERY_COLUMN:
+    for word in ("model", "trial", "task"):
+        if meaning.get(word, "").startswith(EVERY_COLUMN):
             return unpivot_all(columns, chunk, word)
     if meaning["task"].endswith(EVERY_PART):
         task = meaning["task"].removesuffix(EVERY_PART)
@@ -151,7 +149,7 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
     if are_bits(cells) or (cells and all(split_list(cell) is not None for cell in cells)):
         return _list_cells(columns, cells)
     _refuse_other_words(columns, chunk, cells)
-    return _with_odd_endings(_run_names(columns, chunk), cells)
+    return _with_odd_endings(_run_names(columns, chunk), cells, chunk)
 
 
 _ODD_ENDINGS = frozenset(
@@ -169,6 +167,10 @@ def _is_odd_ending(text: str) -> bool:
 
 
 _MOST_WORDS = 6
+
+
+class UnknownWords(InvalidValue):
+    """The words of a column are no verdicts."""
 
 
 def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]) -> None:
@@ -190,17 +192,20 @@ def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object
     word = likely_pass(passes)
     name = columns.meaning.get("task", "")
     task = "" if fold_name(name) in ALIASES["task"] else f" {map_option(f'task={name}')}"
-    raise InvalidValue(
+    raise UnknownWords(
         f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
         hint=f"If {word!r} is the only pass: --pass '{success} == {word}'{task}",
     )
 
 
-def _with_odd_endings(shape: Shape, cells: Sequence[object]) -> Shape:
+def _with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Shape:
     """Words about how an attempt ended that are no verdict, beside verdicts: missing, and said."""
     words = RewardWords()
     success = shape.columns.meaning["success"]
-    odd = {cell for cell in cells if _is_odd_ending(str(cell))}
+    others = [cell for cell in cells if reward_or_none(words, cell) is None]
+    is_few = len(cells) <= _MOST_WORDS and not any(re.search(r"\d", str(c)) for c in others)
+    column = list(chunk[success]) if is_few and others else []  # one alone may be a mistake
+    odd = {c for c in others if column.count(c) > 1 or _is_odd_ending(str(c))}
     good = [cell for cell in cells if reward_or_none(words, cell) == 1]
     if not odd or not good:
         return shape
@@ -453,7 +458,8 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     numbers = [number for cell in cells if (number := parse_number(cell)) is not None]
     if len(numbers) < len(cells) or not numbers:
         return None  # words are verdicts
-    tasks = list(chunk[meaning["task"]])
+    names = [meaning[word] for word in ("task", *RUN_COLUMNS) if meaning.get(word) in chunk]
+    tasks = list(zip(*(map(str, chunk[name]) for name in names), strict=True))
     if len(set(tasks)) < len(tasks):
         return None  # a task has several rows: they are its attempts
     is_stated = {"n", "success"} <= columns.stated
@@ -487,14 +493,10 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     )
 
 
-_ANSWERS = frozenset(
-    {
-        *("answer", "completion", "response", "output", "code", "solution", "patch", "diff"),
-        *("generated_code", "model_output", "model_answer", "generation", "prediction", "program"),
-    }
+_ANSWERS = (
+    *("answer", "completion", "response", "output", "code", "solution", "patch", "diff"),
+    *("generated_code", "model_output", "model_answer", "generation", "prediction", "program"),
 )
-
-
 _UNCLEAR_TOTALS = ("total", "n_total", "num_total", "count")
 """Other names of n, such as attempts, say what is counted."""
 
@@ -508,8 +510,7 @@ def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) ->
     if not texts or not all(isinstance(c, str) and split_list(c) is None for c in texts):
         return
     total = columns.meaning["n"]
-    cells = zip(chunk[passes], chunk[total], strict=True)
-    pairs = [(parse_number(passed), parse_number(count)) for passed, count in cells]
+    pairs = [tuple(map(parse_number, row)) for row in zip(chunk[passes], chunk[total], strict=True)]
     numbers = [(p, n) for p, n in pairs if p is not None and n is not None]
     whole = sum(p >= n for p, n in numbers)
     name = columns.meaning["task"]

@@ -228,7 +228,14 @@ MODEL_HINT = (
     "Fill in the model of these rows; in Excel, unmerge the cells and fill them down. If the "
     "column is not the model, name another: --map model=COLUMN"
 )
-_TOTALS = frozenset({"total", "totals", "grand total", "subtotal", "overall", "average", "avg"})
+_TOTALS = frozenset(
+    {
+        *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "summary"),
+        *("pass rate", "pass_rate", "success rate", "solve rate", "accuracy", "pass %", "% passed"),
+        *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "итого", "合计"),
+        *("平均", "合計"),
+    }
+)
 _LAST_TOTALS = frozenset({"mean", "sum", "all"})
 """Also names of real tasks: a total only below all other rows."""
 _NOTE = re.compile(

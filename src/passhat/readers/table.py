@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -10,16 +9,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import InvalidValue, PasshatError, ReadError
+from passhat.errors import Hint, InvalidValue, NoRows, PasshatError, ReadError, UnknownFormat
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
-from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
+from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.guessing import (
     find_facts,
     guess_mapping,
-    suggest_columns,
     unknown_format,
 )
+from passhat.readers.interpretations import interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import guess_nested
 from passhat.readers.parquet import CountedParquet
@@ -31,20 +30,20 @@ from passhat.readers.row_groups import (
     ScorerChoice,
     ScorerFilter,
     join_columns,
+    name_columns,
     named_parts,
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
-from passhat.readers.shapes import find_shape
+from passhat.readers.shapes import UnknownWords, find_shape
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
-from passhat.readers.wide_tables import find_wide, is_verdict_list, list_unused, reward_or_none
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
-from passhat.stats.outcomes.cells import CellCodes, RowError, TextColumn
-from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, ColumnMap, fold_name
+from passhat.stats.outcomes.cells import RowError, TextColumn
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
-from passhat.stats.outcomes.rewards import REWARD_NAMES, RewardWords
+from passhat.stats.outcomes.rewards import REWARD_NAMES
 
 __all__ = ["TableReader"]
 
@@ -53,25 +52,6 @@ _PROSE_ENDINGS = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
 """Files that hold anything: in a folder one of them is a table by certain names only."""
 _MOST_REGROUPINGS = 3
 _MOST_SCORERS = 4
-
-
-_WEAK_TASKS = (
-    *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
-    *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
-    *("use_case", "usecase", "flow", "workflow"),
-    *("sample", "nodeid", "q", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
-    *("pregunta", "tâche", "tache", "domanda", "задача"),
-    *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
-)
-"""Names that may mean something else: taken as the task where no better one is there, and said."""
-_NUMBERED_TASK = re.compile(
-    r"(task|item|question|problem|instance|example|test|test_?case|case|scenario|prompt|query|"
-    r"exercise|puzzle|challenge|ticket|issue|bug|story|q)_?(id|no|nr|num(ber)?|idx|index|key|name|"
-    r"title|code|text|uuid|slug)"
-)
-_LABEL_WORDS = ("category", "reason")
-"""Names of columns that hold the reason of a failure in some tables, and a subject in others."""
-_LONGEST_NAME = 200
 
 
 class TableReader(Reader):
@@ -85,6 +65,30 @@ class TableReader(Reader):
         return head.startswith(_PARQUET_MAGIC) or is_excel(head) or _looks_like_text(head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        try:
+            return self._read(source, options)
+        except (ReadError, InvalidValue) as error:
+            if not source.found:
+                self.add_readings(error, source, options, source.name)
+            raise
+
+    def add_readings(
+        self, error: PasshatError, source: Source, options: ReadOptions, name: str
+    ) -> None:
+        """Add the likeliest readings of a file to its refusal, as commands about ``name``."""
+        # A threshold is the user's to state: its hint names the option alone.
+        is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
+        if is_threshold or isinstance(error, NoRows | NotResults) or _is_stated(options):
+            return
+        readings = interpret(source, options, self._read)
+        if isinstance(error, _RowRefused):  # the rows may be of two kinds
+            readings = [reading for reading in readings if "where" in reading.columns]
+        if readings:
+            is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
+            first = "" if is_unknown or error.hint is None else f"{error.hint}\n"
+            error.hint = first + suggest_commands(name, readings)
+
+    def _read(self, source: Source, options: ReadOptions) -> list[Run]:
         if options.needs.growing and not source.head.startswith(_PARQUET_MAGIC):
             source = source.whole_lines()
         sheet_only = content_kind(source) == "Excel" and replace(options, records=None)
@@ -98,6 +102,16 @@ class TableReader(Reader):
         if content_kind(source) == "JSON lines":
             return _read_lines(source, options)
         return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
+
+
+def _is_stated(options: ReadOptions) -> bool:
+    """Whether the user states anything about columns, fields, judges or scores."""
+    values = (options.pass_at, options.score_range, options.scorer)
+    return bool(options.columns or options.is_mapped or any(v is not None for v in values))
+
+
+class _RowRefused(ReadError):
+    """A row contradicts others."""
 
 
 class _UnknownColumns(ReadError):
@@ -158,7 +172,7 @@ def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: 
     columns = ColumnMap.resolve(first, options.columns, options.labels)
     if not has_records:  # a document of columns is one by their names alone
         return columns.holds_attempts or columns.holds_counts
-    columns, _ = _name_columns(columns, first)
+    columns, _ = name_columns(columns, first)
     columns = find_shape(columns, first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
@@ -166,8 +180,11 @@ def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: 
 def _has_columns(names: Collection[str], options: ReadOptions) -> bool:
     """Whether the columns that the user states are columns of the table."""
     return all(
-        column in names or column.removesuffix(EVERY_PART) in (*names, EVERY_COLUMN)
-        for column in options.columns.values()
+        column in names
+        or column.removesuffix(EVERY_PART) in names
+        or column.startswith(EVERY_COLUMN)
+        or (word == "success" and any(c.startswith(EVERY_COLUMN) for c in options.columns.values()))
+        for word, column in options.columns.items()
     )
 
 
@@ -234,75 +251,6 @@ def _with_trial(error: RowError, table: TableRows, options: ReadOptions) -> RowE
     return RowError(error.row, error.message, other=error.other, hint=hint)
 
 
-def _name_columns(
-    columns: ColumnMap, chunk: Chunk, *, is_prose: bool = False
-) -> tuple[ColumnMap, tuple[str, ...]]:
-    """The columns with a task by a weaker name, and the decisions that it took.
-
-    A column ``category`` that is filled where attempts passed is no reason of a failure. In a text
-    that lies beside others (``is_prose``) only certain names make a table.
-    """
-    objects = [
-        word
-        for word in ("task", "success", "trial", "score")
-        if (name := columns.meaning.get(word)) in chunk
-        and (_holds_objects(chunk[name or ""]) or _holds_answers(chunk[name or ""]))
-    ]
-    columns = columns.without(*objects)
-    meaning = columns.meaning
-    failure, success = meaning.get("failure"), meaning.get("success")
-    if failure is not None and "failure" not in columns.stated and success in chunk:
-        words = RewardWords()
-        pairs = zip(chunk[failure], chunk[success or ""], strict=True)
-        if fold_name(failure) in _LABEL_WORDS and any(
-            str(cell or "").strip() and reward_or_none(words, verdict) == 1
-            for cell, verdict in pairs
-        ):
-            columns = columns.without("failure")
-    if "task" in meaning or is_prose or find_wide(columns, chunk) is not None:
-        return columns, ()
-    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
-    task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
-    task = task or next((n for n in names if _NUMBERED_TASK.fullmatch(fold_name(n))), None)
-    if task is None:
-        # In a league of several days, or a game of several levels, a row is one of them.
-        numbered = [n for n in names if fold_name(n) in ("day", "level", "stage", "week")]
-        task = next((n for n in numbered if _is_key(columns, chunk, n)), None)
-    if task is None and names and names[0] == next(iter(chunk)):
-        task = names[0] if _may_be_task(columns, chunk, names[0]) else None
-    if task is None:
-        return columns, ()
-    ignored = tuple(name for name in columns.ignored if name != task)
-    columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
-    return columns, (f"column {task!r} is taken as the task",)
-
-
-def _holds_objects(cells: Sequence[object]) -> bool:
-    return not isinstance(cells, CellCodes) and any(isinstance(cell, dict) for cell in cells)
-
-
-def _holds_answers(cells: Sequence[object]) -> bool:
-    """Whether a column holds lists that are no lists of verdicts, as those of right answers are."""
-    lists = [] if isinstance(cells, CellCodes) else [c for c in cells if isinstance(c, list)]
-    return bool(lists) and 2 * sum(map(is_verdict_list, lists)) < len(lists)
-
-
-def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
-    """Whether a column may name tasks: every row its own, for each model."""
-    cells = [str(cell).strip() for cell in chunk[name]]
-    is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
-    return is_text and _is_key(columns, chunk, name)
-
-
-def _is_key(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
-    """Whether every row of a model has a value of its own."""
-    model = columns.meaning.get("model")
-    models = chunk[model] if model is not None and model in chunk else [""] * len(chunk[name])
-    cells = [str(cell).strip() for cell in chunk[name]]
-    pairs = set(zip(map(str, models), cells, strict=True))
-    return len(pairs) == len(cells) > 1 and "" not in cells
-
-
 def _gather(
     source: Source,
     options: ReadOptions,
@@ -314,7 +262,7 @@ def _gather(
     """The table with its first rows, by which its shape is found."""
     columns = ColumnMap.resolve(first, options.columns, options.labels)
     is_prose = source.found and source.path.suffix.lower() in _PROSE_ENDINGS
-    columns, task_notes = _name_columns(columns, first, is_prose=is_prose)
+    columns, task_notes = name_columns(columns, first, is_prose=is_prose)
     verdicts = [columns.meaning[word] for word in ("success", "n") if word in columns.meaning]
     verdicts += [name for name in reversed(list(first)) if name != columns.meaning.get("task")]
     table_filter = TableFilter(columns.meaning.get("task"), (*verdicts, None)[0])
@@ -337,7 +285,8 @@ def _placing(source: Source, rows: Rows) -> Iterator[None]:
     except ReadError:
         raise
     except PasshatError as error:
-        raise ReadError(error.message, source=source.name, hint=error.hint) from None
+        kind = _UnknownColumns if isinstance(error, UnknownWords) else ReadError
+        raise kind(error.message, source=source.name, hint=error.hint) from None
 
 
 def _select(
@@ -397,6 +346,7 @@ def _mapping(source: Source, options: ReadOptions) -> RecordMap:
             records=options.records if options.records is not None else mapping.records,
             trials=options.trials or mapping.trials,
             passes=options.passes or mapping.passes,
+            where=options.where or mapping.where,
             fields={**mapping.fields, **{w: (p,) for w, p in options.columns.items()}},
         )
     mapping, certain = guess_mapping(source, options)
@@ -496,13 +446,14 @@ def _gatherer(
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
         line=1,
-        hint=suggest_columns(columns, chunk, source, options),
+        hint="Say which column is which: --map task=COLUMN,success=COLUMN ; if several columns "
+        "hold an attempt each: --map trial=@column",
     )
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
     other = "" if error.other is None else f" (see {rows.place} {rows.line_of(error.other)})"
-    return ReadError(
+    return _RowRefused(
         error.message.removesuffix(".") + f"{other}.",
         source=source.name,
         line=rows.line_of(error.row),

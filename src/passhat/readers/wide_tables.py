@@ -17,20 +17,19 @@ from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = [
     "FRACTION",
+    "MEASURES",
     "N_CELL",
     "PASSES_CELL",
+    "SUMMARIES",
     "Shape",
-    "are_bits",
     "distinct_cells",
     "find_answers",
     "find_wide",
     "is_judge_name",
     "is_model_name",
-    "is_verdict_list",
     "list_unused",
     "parse_number",
     "reward_or_none",
-    "split_list",
     "unpivot_all",
     "verdict_columns",
 ]
@@ -43,11 +42,6 @@ FRACTION = re.compile(
 )
 """Passes of attempts: 3/4, 3 of 4, 3/4 (75%), 3 out of 4 passed."""
 N_CELL, PASSES_CELL = "passhat:n", "passhat:c"
-_LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
-_SIGNS = re.compile(r"[✓✔✅✗✘✖❌🟢🔴🟩🟥👍👎]\ufe0f?")
-_LETTERS = re.compile(r"[PF]{2,}|[TF]{2,}|[YN]{2,}|[CI]{2,}")
-_LONGEST_LETTERS = 500
-_LETTER_WORDS = {"P": "pass", "T": "true", "Y": "yes", "C": "correct"}
 _THOUSANDS = re.compile(r"\d{1,3}(?:[,' \u202f\u00a0]\d{3})+")
 
 
@@ -113,51 +107,6 @@ def reward_or_none(words: RewardWords, cell: object) -> float | None:
         return None
 
 
-def split_list(cell: object) -> list[object] | None:
-    """The verdicts in a cell such as [1, 0, 1], 1;0;1, PFP or ✅❌; ``None`` for any other."""
-    if isinstance(cell, list):
-        return None if any(isinstance(part, dict | list) for part in cell) else cell
-    if not isinstance(cell, str):
-        return None
-    text = cell.strip()
-    if _LIST.fullmatch(text):
-        parts = text[1:-1].split(",")
-        return [word.strip(" \t\"'") for word in parts if word.strip()]
-    letters = re.sub(r"[\s,;|/]", "", text) if len(text) <= _LONGEST_LETTERS else ""
-    if _LETTERS.fullmatch(letters):
-        return [_LETTER_WORDS.get(letter, "fail") for letter in letters]
-    signs = _SIGNS.findall(text)
-    if len(signs) > 1 and not re.sub(r"[\s,;|]", "", _SIGNS.sub("", text)):
-        return list(signs)
-    words = RewardWords()
-    tokens = text.split()
-    if reward_or_none(words, text) is not None and len(set(tokens)) == len(tokens):
-        return None  # one verdict: ❌ FAIL
-    for sign in (";", "|", ",", " ", "/"):
-        parts = [part.strip() for part in text.split(sign)]
-        if len(parts) > 1 and not (sign in ",/" and len(parts) == 2):
-            rewards = [reward_or_none(words, part) for part in parts]
-            if all(reward is not None and reward in (0, 1) for reward in rewards):
-                return list(parts)
-    return None
-
-
-def are_bits(cells: Sequence[object]) -> bool:
-    """Whether cells are texts such as 0110, of one length: one that begins with 0 is no number."""
-    texts = [cell for cell in cells if isinstance(cell, str) and re.fullmatch("[01]{2,}", cell)]
-    return (
-        len(texts) == len(cells) > 1
-        and len(set(map(len, texts))) == 1
-        and any(text.startswith("0") for text in texts)
-    )
-
-
-def is_verdict_list(cell: object) -> bool:
-    words = RewardWords()
-    rewards = [reward_or_none(words, part) for part in split_list(cell) or ()]
-    return bool(rewards) and all(r is not None and (r != r or 0 <= r <= 1) for r in rewards)
-
-
 _MODEL = re.compile(
     r"(model|agent|system|llm|bot)(\b|_|[A-Z]$)|.*(gpt|claude|sonnet|opus|haiku|llama|gemini|"
     r"gemma|qwen|mistral|mixtral|deepseek|grok|phi-?\d|command-r|kimi|glm|nova|o[134]\b)",
@@ -184,17 +133,17 @@ _TRIAL_WORDS = {
 }
 """Before a number in the heading of a column: the column is an attempt."""
 _VERDICT_WORDS = {*ALIASES["success"], "ok", "points", "grade", "is_ok"}
-_MEASURES = re.compile(
+MEASURES = re.compile(
     r".*(time|seconds|secs?|ms|cost|usd|tokens|latency|duration|steps|notes?|comments?|length)",
     re.IGNORECASE,
 )
-_SUMMARIES = re.compile(
+SUMMARIES = re.compile(
     r"(any|all|both|best|worst|majority|agree.*|tie|mean|avg|average|total|sum|std|max|min|"
     r"delta|diff.*|overall|flaky|stable|unanimous|consensus)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
     re.IGNORECASE,
 )
 """Columns that are made from others."""
-_LABELS = re.compile(rf"{_MEASURES.pattern}|.*(date|day|stamp|error|message|status)", re.I)
+_LABELS = re.compile(rf"{MEASURES.pattern}|.*(date|day|stamp|error|message|status)", re.I)
 """Columns that differ from attempt to attempt."""
 _TRIAL_FIRST = re.compile(r"((?:run|trial|attempt|seed|rep)[\s_#-]*\d+)[\s_./|:-]+(.+)", re.I)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -257,18 +206,46 @@ def is_judge_name(name: str) -> bool:
 
 def unpivot_all(columns: ColumnMap, chunk: Chunk, word: str) -> Shape:
     """Every column of verdicts is a model, or an attempt, as the user states."""
+    stated = columns.meaning[word].partition(":")[2] if word in columns.meaning else ""
     names = _without_measures(verdict_columns(columns, chunk, fractions=True))
-    names = [name for name in names if not _SUMMARIES.fullmatch(name.strip())] or names
+    names = [name for name in names if not SUMMARIES.fullmatch(name.strip())] or names
     expected = columns.meaning.get("expected")
+    good = columns.meaning.get("success", "")
     if expected is not None:
         names = find_answers(columns, chunk, expected)
+    elif good:
+        columns = columns.without("success")
+        names = _columns_with(good, columns, chunk)
+    names = [name for name in stated.split("|") if name in chunk] if stated else names
     if not names:
         return Shape(columns.without(word))
     trials = range(1, len(names) + 1)
     labels: Sequence[object] = trials if word == "trial" else [name.strip() for name in names]
     pairs = zip(names, labels, strict=True)
     wide = [_WideColumn(name, ((word, label),)) for name, label in pairs]
-    return _unpivot(columns, wide, chunk, expected)
+    shape = _unpivot(columns, wide, chunk, expected)
+    if not good or expected is not None:
+        return shape
+
+    def rearrange(part: Chunk) -> tuple[Chunk, list[int] | None]:
+        cells = {name: _mark_cells(part[name], good) for name in names if name in part}
+        return shape.rearrange({**part, **cells})
+
+    return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, f"{good!r} passes"))
+
+
+def _columns_with(word: str, columns: ColumnMap, chunk: Chunk) -> list[str]:
+    """Columns without a meaning that hold a word among few others."""
+    cells = {
+        name: set(map(str, distinct_cells(chunk[name]))) for name in list_unused(columns, chunk)
+    }
+    start = {text for texts in cells.values() if word in texts and len(texts) < 9 for text in texts}
+    return [name for name, texts in cells.items() if texts and texts <= start]
+
+
+def _mark_cells(cells: Sequence[object], word: str) -> list[object]:
+    texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    return [int(text == word) if text else None for text in texts]
 
 
 def find_answers(columns: ColumnMap, chunk: Chunk, expected: str) -> list[str]:
@@ -421,7 +398,7 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
             if match is None:
                 continue
             verdict, model = (match[2], match[1]) if pattern.startswith("(.") else match.groups()
-            if fold_name(verdict) in _VERDICT_WORDS and not _SUMMARIES.fullmatch(model):
+            if fold_name(verdict) in _VERDICT_WORDS and not SUMMARIES.fullmatch(model):
                 column = _WideColumn(name, (("model", model.strip()),))
                 by_suffix.setdefault(fold_name(verdict), []).append(column)
                 break
@@ -437,7 +414,7 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     if any(map(is_judge_name, names)):
         return []  # verdicts of judges on one model
     plain = _without_measures(names)
-    plain = [name for name in plain if not _SUMMARIES.fullmatch(name.strip())]
+    plain = [name for name in plain if not SUMMARIES.fullmatch(name.strip())]
     by_name = [name for name in plain if _MODEL.match(name.strip())]
     verdicts = [name for name in plain if _holds_verdicts(chunk[name])]
     if len(by_name) < len([name for name in plain if distinct_cells(chunk[name])]):
@@ -469,7 +446,7 @@ def _without_measures(names: Sequence[str]) -> list[str]:
         name
         for name in names
         if not (
-            _MEASURES.fullmatch(name)
+            MEASURES.fullmatch(name)
             and any(name != other and name.startswith(other) for other in names)
         )
     ]
@@ -481,7 +458,7 @@ def _task_columns(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     names = verdict_columns(columns, chunk)
     if not row_words or len(names) < 2 or "success" in columns.meaning:
         return None
-    names = [name for name in names if not _SUMMARIES.fullmatch(name.strip())]
+    names = [name for name in names if not SUMMARIES.fullmatch(name.strip())]
     if all(re.match(r"(?i)(sub)?(part|step|stage|phase)[\s_-]?\d", name.strip()) for name in names):
         return None  # parts of the task that the row is about
     rest = [n for n in list_unused(columns, chunk) if n not in names and _holds_verdicts(chunk[n])]

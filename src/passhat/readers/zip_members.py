@@ -2,18 +2,21 @@
 
 Python's zipfile does not support method 93 (zstd) before 3.14, so members are unpacked here. A zip
 file ends with its table of contents: when that is gone, the members are found by walking from one
-local header to the next.
+local header to the next. The tables of a database are unpacked likewise.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
 import struct
 import xml.etree.ElementTree as ET
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -22,12 +25,14 @@ from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, ma
 from passhat.readers.wide_tables import reward_or_none
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
+from passhat.store.schema import APPLICATION_ID
 
 __all__ = [
     "NO_HEADER",
     "BrokenMember",
     "Members",
     "Sheet",
+    "from_sqlite",
     "is_excel",
     "is_value",
     "is_zip",
@@ -35,6 +40,7 @@ __all__ = [
     "name_without_header",
     "read_sheets",
     "unpack",
+    "write_lines",
 ]
 
 
@@ -466,3 +472,80 @@ def _unpack(packed: bytes, method: int, limit: int) -> bytes:
             return reader.read(limit + 1)
     except zstandard.ZstdError as error:
         raise BrokenMember(f"cannot be unpacked ({error})") from None
+
+
+# -- databases --------------------------------------------------------------------------------
+
+
+def from_sqlite(source: Source) -> Source | None:
+    """A folder with a file of JSON lines for every table.
+
+    ``None`` for a store of passhat, and for a file without tables: a store that was copied without
+    its write-ahead log is one.
+    """
+    folder = make_folder()
+    uri = f"{source.path.resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as database:
+            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
+                return None
+            tables = database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall()
+            if not tables:
+                return None
+            for number, (table,) in enumerate(tables):
+                rows = database.execute(
+                    _select_joined(database, table, [name for (name,) in tables])
+                )
+                names = [column[0] for column in rows.description]
+                # A name may hold anything, also what leads out of a folder.
+                name = re.sub(r"[^\w-]", "_", table)
+                name = f"{name}-{number}" if (folder / f"{name}.jsonl").exists() else name
+                dicts = (dict(zip(names, row, strict=True)) for row in rows)
+                write_lines(folder / f"{name}.jsonl", dicts)
+    except sqlite3.Error as error:
+        raise ReadError(
+            f"is a database that cannot be read ({error}).", source=source.name
+        ) from None
+    return replace(source, path=folder)
+
+
+def _select_joined(database: sqlite3.Connection, table: str, tables: list[str]) -> str:
+    """A query for a table with the columns of the rows that it refers to, as by ``run_id``."""
+
+    def columns_of(name: str) -> list[str]:
+        return [row[1] for row in database.execute(f"PRAGMA table_info({_quote_sql(name)})")]
+
+    stated = database.execute(f"PRAGMA foreign_key_list({_quote_sql(table)})").fetchall()
+    keys = {str(row[3]): (str(row[2]), str(row[4] or "id")) for row in stated}
+    own_names = columns_of(table)
+    others = {name.lower(): name for name in tables if name != table}
+    for column in own_names:
+        stem = re.sub(r"_?id$", "", column.lower())
+        other = others.get(stem) or others.get(f"{stem}s")
+        if stem != column.lower() and other and "id" in columns_of(other):
+            keys.setdefault(column, (other, "id"))
+    selected = [f"t.{_quote_sql(name)}" for name in own_names]
+    joins, names = "", set(own_names)
+    for place, (column, (other, key)) in enumerate(keys.items()):
+        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
+        on = f"j{place}.{_quote_sql(key)} = t.{_quote_sql(column)}"
+        joins += f" LEFT JOIN {_quote_sql(other)} AS j{place} ON {on}"
+        for name in columns_of(other):
+            alias = f"{stem}_{name}" if name in names or name == "name" else name
+            if name != key and alias not in names:
+                names.add(alias)
+                selected.append(f"j{place}.{_quote_sql(name)} AS {_quote_sql(alias)}")
+    return f"SELECT {', '.join(selected)} FROM {_quote_sql(table)} AS t{joins}"
+
+
+def _quote_sql(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    """Write rows as JSON lines."""
+    with path.open("w", encoding="utf-8") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, default=str) + "\n")

@@ -87,14 +87,17 @@ def column_map(
     ]
     if len(files) > 1:
         raise click.BadParameter(f"{' and '.join(files)}: only one file can be used.", param=param)
-    for pair in (pair for value in values if value not in files for pair in value.split(",")):
+    words = (value for value in values if value not in files)
+    for pair in (pair for word in words for pair in re.findall(r'(?:[^,"]|"[^"]*"|")+', word)):
         word, sign, column = pair.partition("=")
         if not sign or not word.strip() or not column.strip():
             raise click.BadParameter(
                 f"{pair!r} should read NAME=COLUMN, as in model=llm, or name a .toml file.",
                 param=param,
             )
-        columns[word.strip()] = column.strip()
+        name = column.strip()
+        is_quoted = "," in name and re.fullmatch(r'"[^"]*"', name) is not None
+        columns[word.strip()] = name[1:-1] if is_quoted else name
     return columns, next(iter(files), None)
 
 

@@ -86,7 +86,7 @@ def interval(level: float = 0.95) -> Metric:
     Needs reduced scores between 0 and 1, as pass_hat, pass_at and mean give them. Unscored
     samples are excluded; ``samples`` is the number of those included.
     """
-    from passhat.stats.digits import round_outward
+    from passhat.stats.arrays import round_outward
     from passhat.stats.estimate.intervals.new_tasks import gaffke
 
     _check_level(level)

@@ -30,8 +30,7 @@ import numpy as np
 from passhat._display import number
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
-from passhat.stats.arrays import FloatArray, special
-from passhat.stats.digits import round_outward
+from passhat.stats.arrays import FloatArray, round_outward, special
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
 
 __all__ = [

@@ -37,11 +37,10 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray, log_binomial, special
+from passhat.stats.arrays import DECIMALS, STEP, FloatArray, IntArray, log_binomial, special
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import pair_drop_p_value, pair_rise_p_value
-from passhat.stats.digits import DECIMALS, STEP
 from passhat.stats.estimate.intervals.frontier import Calibration, thin
 from passhat.stats.estimate.intervals.score_levels import cells_at, choose_thresholds
 from passhat.stats.estimate.metrics import CountMetric, Metric, ScoreMetric

@@ -10,8 +10,8 @@ from typing import Unpack
 
 from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
+from passhat.stats.arrays import DECIMALS
 from passhat.stats.clusters import task_clusters
-from passhat.stats.digits import DECIMALS
 from passhat.stats.estimate.exchangeability import position_warnings
 from passhat.stats.estimate.metrics import CountMetric, Metric, Rate
 from passhat.stats.estimate.task_values import TaskValues

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import special
+from passhat.stats.arrays import round_outward, special
 from passhat.stats.clusters import task_clusters
-from passhat.stats.digits import round_outward
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import (
     BestOf,

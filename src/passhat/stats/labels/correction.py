@@ -11,8 +11,7 @@ import numpy as np
 from passhat._display import counted, percent
 from passhat._serialize import Plain
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray, IntArray, on_one_thread
-from passhat.stats.digits import round_outward
+from passhat.stats.arrays import FloatArray, IntArray, on_one_thread, round_outward
 from passhat.stats.estimate import Estimate, estimate
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.intervals.frontier import Calibration, frontier

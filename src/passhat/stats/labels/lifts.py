@@ -14,8 +14,7 @@ import numpy as np
 from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.arrays import FloatArray
-from passhat.stats.digits import round_outward
+from passhat.stats.arrays import FloatArray, round_outward
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.intervals.new_tasks import UNSEEN, gaffke, gaffke_clusters
 from passhat.stats.estimate.metrics import CountMetric, Metric

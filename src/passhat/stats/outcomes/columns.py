@@ -282,8 +282,10 @@ def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
                 f"{word}={column}: {word!r} is not a column passhat knows.{guess}",
                 hint=f"Known columns: {', '.join(ALIASES)}, and columns named slice:NAME.",
             )
-        if column == EVERY_COLUMN and word in ("model", "trial"):
+        if column.startswith(EVERY_COLUMN) and word in ("model", "trial", "task"):
             continue
+        if word == "success" and any(path.startswith(EVERY_COLUMN) for path in overrides.values()):
+            continue  # the word in those columns that means a pass
         if word == "task":
             column = column.removesuffix(EVERY_PART)
         if column not in columns:

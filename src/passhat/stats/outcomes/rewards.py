@@ -240,6 +240,10 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
     binary = _is_verdict(rewards)
     if binary.all():
         marks = rewards == -1
+        if marks.any() and not (rewards == 0).any() and (rewards == 1).any():
+            # The two ends of a reward: without a 0 nothing else would be a failure.
+            notes.append(f"-1 beside 1 was read as failed ({counted(int(marks.sum()), 'attempt')})")
+            rewards, marks = np.where(marks, 0.0, rewards), np.zeros(len(rewards), bool)
         if marks.any():
             notes.append(f"-1 was read as missing ({counted(int(marks.sum()), 'attempt')})")
         rewards = np.where(marks, np.nan, rewards)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from passhat._display import counted
-from passhat.stats.arrays import LazyModule
-from passhat.stats.digits import STEP, round_outward
+from passhat.stats.arrays import STEP, LazyModule, round_outward
 from passhat.stats.estimate.intervals.new_tasks import Intervals, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import (
     SEED,

@@ -1,0 +1,335 @@
+"""The possible readings of a file that no reader is sure of, weighed by its values and tried.
+
+A reading says which columns or fields name the task, the run and the attempt, and what passes. Each
+is a set of options that a user can type, so what a refusal prints was read once with the number
+that it shows. Names are one piece of evidence; the others are values: what repeats, what is a key,
+what varies within a task, which columns share their words.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from typing import NamedTuple
+
+import numpy as np
+
+from passhat._display import counted
+from passhat.errors import PasshatError
+from passhat.readers.base import ReadOptions
+from passhat.readers.guessing import Column, SampleTable, sample_tables
+from passhat.readers.outcome_candidates import MOST_WORDS, Outcome, find_outcomes, verdict_likeness
+from passhat.readers.record_map import map_option, split_map
+from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
+from passhat.readers.sources import Source
+from passhat.readers.wide_tables import (
+    is_model_name,
+)
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes import Run
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN
+
+__all__ = ["Interpretation", "interpret", "suggest_commands"]
+
+_MOST_TRIED = 9
+_SHOWN = 4
+_MOST_OUTCOMES = 14
+_LEAST = -0.9
+"""A weaker outcome is not worth a line."""
+
+_TRIAL = re.compile(
+    r"(.*_)?(trial|attempt|epoch|run|seed|repeat|repetition|rep|iteration|iter|try|round|rollout|"
+    r"sample|replicate|versuch|durchlauf|lauf|essai|intento|tentativa)(_.*)?"
+)
+_NUMBERED = re.compile(r"(?:[a-z]+[\s_#-]*)?#?\d+", re.IGNORECASE)
+_MODEL = re.compile(
+    r"(.*_)?(model|agent|assistant|system|llm|bot|engine|solver|player|checkpoint|ckpt|runner|"
+    r"candidate|modelo|modell|submission)(_.*)?"
+)
+_TASK = re.compile(
+    r"(.*_)?(task|item|question|problem|instance|example|test|case|scenario|prompt|query|exercise|"
+    r"puzzle|challenge|ticket|issue|bug|story|q|id|name|key|title|goal|input|nodeid|uid|qid|game|"
+    r"level|env|environment|aufgabe|frage|tarea|pregunta|tâche|domanda|задача|任务|问题|题目|問題|"
+    r"タスク|문제|zadanie|tarefa|sample|doc|document|file|filename|url|site|page|intent)(_.*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """A way to read a file: the options, what speaks for it, and what it gives."""
+
+    columns: Mapping[str, str]
+    weight: float
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def signature(self) -> object:
+        """The numbers that it gives: two readings with equal ones do not differ."""
+        return sorted(
+            (run.name, sorted(zip(run.outcomes.n.tolist(), run.outcomes.c.tolist(), strict=True)))
+            for run in self.runs
+        )
+
+    def options(self, options: ReadOptions) -> ReadOptions:
+        """The options of the user with those of this reading."""
+        return replace(options, **split_map(self.columns))
+
+    def command(self, source: str) -> str:
+        """The command line that reads the file so."""
+        pairs = [f"{word}={_quote(path)}" for word, path in self.columns.items()]
+        return f"passhat report {shlex.quote(source)} {map_option(','.join(pairs))}"
+
+    def describe(self) -> str:
+        """The number of attempts, tasks and runs, and the share that passed."""
+        passes, scored = (
+            sum(getattr(run.outcomes, word) for run in self.runs) for word in ("passes", "scored")
+        )
+        tasks = len({task for run in self.runs for task in run.outcomes.tasks})
+        share = f"{passes / scored:.0%} of " if scored else ""
+        runs = f", {counted(len(self.runs), 'run')}" if len(self.runs) > 1 else ""
+        return f"{share}{counted(scored, 'attempt')} at {counted(tasks, 'task')}{runs}"
+
+
+def _quote(path: str) -> str:
+    return f'"{path}"' if "," in path else path
+
+
+def interpret(
+    source: Source, options: ReadOptions, read: Callable[[Source, ReadOptions], list[Run]]
+) -> list[Interpretation]:
+    """The readings of a file with different numbers, the likeliest first, each of them tried."""
+    candidates: list[Interpretation] = []
+    with suppress(PasshatError):
+        for table in sample_tables(source):
+            candidates += _weigh_table(table)
+    ranked = sorted(candidates, key=lambda one: -one.weight)
+    results: list[Interpretation] = []
+    tried: set[str] = set()
+    for candidate in ranked:
+        key = repr(sorted(candidate.columns.items()))
+        if not all(map(str.isprintable, candidate.columns.values())):
+            continue  # a command of several lines
+        if key in tried or len(tried) >= _MOST_TRIED or len(results) > _SHOWN:
+            continue
+        tried.add(key)
+        with suppress(PasshatError):
+            runs = read(source, candidate.options(options))
+            one = replace(candidate, runs=tuple(runs))
+            if runs and all(one.signature != other.signature for other in results):
+                results.append(one)
+    return results
+
+
+def suggest_commands(source: str, readings: Sequence[Interpretation]) -> str:
+    """The command lines for the likeliest readings, with the number that each gives."""
+    lines = [f"{one.describe()}: {one.command(source)}" for one in readings[:_SHOWN]]
+    return "\n  ".join(("Say how to read it, the likeliest first:", *lines))
+
+
+# -- what a row is about ---------------------------------------------------------------------
+
+
+def _weigh_table(table: SampleTable) -> list[Interpretation]:
+    """The readings of a table with their weights."""
+    if table.size < 2:
+        return []
+    readings = [one for part in (table, *_selections(table)) for one in _weigh_rows(part)]
+    return sorted(readings, key=lambda one: -one.weight)[:_MOST_TRIED]
+
+
+def _selections(table: SampleTable) -> Iterator[SampleTable]:
+    """The rows of one kind, where only they have a verdict: an event at the end of an attempt."""
+    verdicts = [c for c in table.columns.values() if c.has_empty and c.is_verdict]
+    verdicts = [c for c in verdicts if verdict_likeness(c) >= 2][:2]
+    kinds = [c for c in table.columns.values() if 1 < len(c.words) <= MOST_WORDS]
+    for verdict in verdicts:
+        filled = np.array([text != "" for text in verdict.texts])
+        for kind in kinds:
+            words = {text for text, full in zip(kind.texts, filled, strict=True) if full}
+            (word,) = words if len(words) == 1 else ("",)
+            places = [row for row, text in enumerate(kind.texts) if text == word]
+            if word and kind is not verdict and len(places) == filled.sum():
+                columns = {
+                    name: Column(name, [c.cells[row] for row in places])
+                    for name, c in table.columns.items()
+                }
+                where = f"{kind.name} == {word}"
+                yield replace(
+                    table, columns=columns, size=len(places), where=where, weight=table.weight + 1.5
+                )
+
+
+def _weigh_rows(table: SampleTable) -> list[Interpretation]:
+    """The readings of a table whose rows are all alike."""
+    outcomes = [outcome for outcome in find_outcomes(table) if outcome.weight > _LEAST]
+    outcomes = sorted(outcomes, key=lambda outcome: -outcome.weight)[:_MOST_OUTCOMES]
+    readings = [one for outcome in outcomes for one in _group_rows(table, outcome)]
+    return sorted(readings, key=lambda one: -one.weight)[:_MOST_TRIED]
+
+
+class _Choice(NamedTuple):
+    """A column, or several together, for the task, the run or the attempt of a row."""
+
+    weight: float
+    name: str
+    codes: IntArray
+    inner: IntArray | None = None
+    """The task alone, where this is a task within a group."""
+
+
+def _group_rows(table: SampleTable, outcome: Outcome) -> Iterator[Interpretation]:
+    """What the rows may be about, given what passes: ways to name task, run and attempt."""
+    columns = [
+        c
+        for c in table.columns.values()
+        if c.name not in outcome.used and c.words and not c.is_inner and not c.is_measure
+    ]
+    size, nothing = table.size, _Choice(0.0, "", np.zeros(table.size, np.int64))
+    is_count = not {"n", "c"}.isdisjoint(outcome.pairs)
+    models, trials = [nothing], [nothing]
+    if "model" not in outcome.pairs:
+        models += _best(_Choice(_weigh_model(c, size), c.name, c.codes) for c in columns)
+    if "trial" not in outcome.pairs and not is_count:
+        trials += _best(_Choice(_weigh_trial(c), c.name, c.codes) for c in columns)
+    tasks = _task_choices(table, outcome, columns)
+    # A column that names the model, or the attempt, speaks against a column for each of them.
+    rivals = [0.0]
+    if EVERY_COLUMN in outcome.pairs.get("model", ""):
+        rivals += [_weigh_model(c, size) for c in columns]
+    if EVERY_COLUMN in outcome.pairs.get("trial", ""):
+        rivals += [_weigh_trial(c) for c in columns]
+    penalty = 2.0 if max(rivals) >= 2.0 else 0.0
+    start = {
+        word: text for word, text in (("records", table.records), ("where", table.where)) if text
+    }
+    for task, model, trial in product(tasks, models, trials):
+        names = [name for each in (task, model, trial) for name in each.name.split(JOIN_SIGN)]
+        names = [name for name in names if name]
+        if len(set(names)) < len(names) or _names_alone(task, model, trial):
+            continue
+        weight = table.weight + outcome.weight + task.weight + model.weight + trial.weight
+        weight -= penalty
+        weight += _weigh_groups(task.codes, model, trial, is_count=is_count)
+        if outcome.values is not None:
+            weight -= _weigh_constancy(task.codes, outcome.values)
+        pairs = {"task": task.name, "model": model.name, "trial": trial.name}
+        pairs = {word: name for word, name in pairs.items() if name}
+        pairs = {**start, **pairs, **outcome.pairs}
+        if outcome.pairs.get("task") == EVERY_PART:
+            pairs["task"] = task.name + EVERY_PART
+        yield Interpretation(pairs, weight)
+
+
+def _task_choices(table: SampleTable, outcome: Outcome, columns: Sequence[Column]) -> list[_Choice]:
+    """The likeliest columns for the task, alone and within a group; the place of a row at last."""
+    size, first = table.size, next(iter(table.columns))
+    if outcome.pairs.get("task") == EVERY_COLUMN:
+        return [_Choice(0.0, "", np.zeros(size, np.int64))]
+    tasks = _best((_Choice(_weigh_task(c, size, first), c.name, c.codes) for c in columns), 4)
+    if not any(EVERY_COLUMN in path for path in outcome.pairs.values()):
+        tasks.append(_Choice(-1.5, "@index", np.arange(size)))
+    groups = [c for c in columns if c.fold in TASK_PARTS or c.named("task", "suite")][:3]
+    for task, group in product(tasks[:4], groups):
+        joint = _combine(group.codes, task.codes)
+        if group.name != task.name and _count(joint) > _count(task.codes) and "@" not in task.name:
+            name = f"{group.name}{JOIN_SIGN}{task.name}"
+            tasks.append(_Choice(task.weight - 0.2, name, joint, task.codes))
+    return tasks
+
+
+def _best(choices: Iterable[_Choice], count: int = 3) -> list[_Choice]:
+    return sorted(choices, key=lambda choice: -choice.weight)[:count]
+
+
+def _names_alone(task: _Choice, model: _Choice, trial: _Choice) -> bool:
+    """Whether the task alone tells the rows apart, so that its group need not."""
+    if task.inner is None:
+        return False
+    return _count(_combine(_combine(task.inner, model.codes), trial.codes)) == len(task.codes)
+
+
+def _weigh_task(column: Column, size: int, first: str) -> float:
+    distinct = len(column.words)
+    weight = 3.0 if column.named("task") else 1.8 if _TASK.fullmatch(column.fold) else 0.0
+    if column.name.endswith("@key"):
+        weight = 1.5 - 0.3 * column.name.count("^")
+    weight -= 0.5 * column.name.startswith("^")
+    if column.named("model", "trial", "success", "n", "c", "suite"):
+        weight -= 2.5
+    weight -= 1.0 if column.fold in TASK_PARTS else 1.5 if column.fold in RUN_PARTS else 0.0
+    weight += 0.4 if column.name == first else 0.0
+    weight += float(np.log(distinct) / np.log(size)) if size > 1 else 0.0
+    if distinct < 2:
+        return weight - 3.0
+    if column.numbers and not column.is_whole:
+        return weight - 4.0
+    weight -= 3.0 * column.is_time + 2.0 * column.is_verdict + 1.5 * column.has_empty
+    return weight
+
+
+def _weigh_model(column: Column, size: int) -> float:
+    distinct = len(column.words)
+    named = sum(map(is_model_name, column.words)) * 2 > distinct
+    if column.named("model"):
+        weight = 3.0
+    else:
+        named = named or _MODEL.fullmatch(column.fold) is not None
+        weight = 2.0 if named else 1.2 if column.fold in RUN_PARTS else -1.0
+        weight -= 2.0 * bool(column.numbers) + 2.0 * (distinct < 2) + 3.0 * column.is_time
+        weight -= 2.0 * (distinct > max(20, size / 3)) + 2.0 * column.is_verdict
+    weight -= 1.5 if column.fold in TASK_PARTS else 0.0
+    return weight - (2.0 if column.named("task", "trial") else 0.0) - 1.5 * column.has_empty
+
+
+def _weigh_trial(column: Column) -> float:
+    named = column.named("trial") or _TRIAL.fullmatch(column.fold) is not None
+    numbered = column.is_whole or all(map(_NUMBERED.fullmatch, islice(column.words, 50)))
+    weight = 2.0 if named else -0.8
+    weight += 0.5 if numbered else 0.2 if column.is_time else -1.0
+    return weight - 3.0 * column.named("model") - 2.0 * column.named("task")
+
+
+def _weigh_groups(task: IntArray, model: _Choice, trial: _Choice, *, is_count: bool) -> float:
+    """How well task, run and attempt tell the rows apart."""
+    size = len(task)
+    rows = _combine(task, model.codes)
+    groups, tasks, models = _count(rows), _count(task), _count(model.codes)
+    weight = 0.0
+    if model.name:
+        if groups >= 0.8 * tasks * models:
+            weight += 1.0
+        elif groups == tasks and models > 1:
+            weight -= 2.5  # a label of the tasks
+    if is_count:
+        return weight + (1.5 if groups == size else -3.0)
+    if not trial.name:
+        return weight + (1.5 if groups == size else 0.0)
+    if _count(_combine(rows, trial.codes)) < size:
+        return weight - 4.0
+    largest = int(np.bincount(rows).max())
+    trials = _count(trial.codes)
+    if groups == size:  # nothing to tell apart
+        return weight - (0.5 if trials == 1 else 2.5)
+    return weight + (1.5 if trials <= 2 * largest else -0.5)
+
+
+def _weigh_constancy(task: IntArray, values: IntArray) -> float:
+    """What speaks against a verdict that is the same in all rows of each task: a label of it."""
+    tasks, repeated = _count(task), int((np.bincount(task) > 1).sum())
+    if tasks == len(task) or _count(values) < 2 or _count(_combine(task, values)) > tasks:
+        return 0.0
+    return 2.5 if repeated >= 4 else 1.0
+
+
+def _combine(first: IntArray, second: IntArray) -> IntArray:
+    pairs = first * (int(second.max()) + 1) + second
+    combined: IntArray = np.unique(pairs, return_inverse=True)[1]
+    return combined
+
+
+def _count(codes: IntArray) -> int:
+    return len(np.unique(codes))

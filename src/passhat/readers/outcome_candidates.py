@@ -1,0 +1,422 @@
+"""What may pass in a table: verdicts, words, answers that are right, counts, a column per attempt.
+
+Each candidate has a weight: what its name and its values say for it. Names are one piece of
+evidence; the others are values: which words they are, whether two columns share them, whether one
+sums up others, whether shares are those of whole passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+
+import numpy as np
+
+from passhat.readers.guessing import Column, SampleTable
+from passhat.readers.record_map import is_code
+from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
+from passhat.readers.wide_tables import (
+    SUMMARIES,
+    is_judge_name,
+    is_model_name,
+    parse_number,
+    reward_or_none,
+)
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, is_negative
+from passhat.stats.outcomes.rewards import RewardWords
+
+__all__ = ["MOST_WORDS", "Outcome", "find_outcomes", "verdict_likeness"]
+
+MOST_WORDS = 8
+_VERDICT = re.compile(
+    r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
+    r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match|"
+    r"met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
+)
+_GRADED = re.compile(
+    r"(.*_)?(score|reward|acc|accuracy|rate|f1|similarity|rating|grade|points|percent|pct|share|"
+    r"fraction|mean|avg|average|quality|pass.*)(_.*)?"
+)
+_REASON = re.compile(
+    r"(.*_)?(errors?|exceptions?|failures?|fail|fails|failed|wrong|incorrect|unresolved|violations?|reason|bug|issue|traceback|stderr|problem|"
+    r"fehler|erreur|fallo|diff|mismatch)(_.*)?"
+)
+_PARTS = re.compile(
+    r"(.*_)?(tests?|checks?|steps?|asserts?|assertions|subtasks?|points?|criteria)(_.*)?"
+)
+_GOOD = re.compile(
+    r"(pass|correct|good|complet|success|succe|win|won|full|safe|solv|resolv|fixed|right|green|done|"
+    r"accept|approv|valid|match|yes|ok|not[_ -]?(fail|mis|hijack|leak)|c$|a$|p$|1$)",
+    re.IGNORECASE,
+)
+_BAD = re.compile(
+    r"(fail|wrong|incorrect|bad|partial|incomplet|error|lose|lost|loss|unsafe|unsolv|unresolv|red|"
+    r"timeout|timed|crash|abort|reject|invalid|no$|none|mis|i$|f$|0$|"
+    r"not(?![_ -]?(fail|mis|hijack|leak|error)))",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(
+    r"(.*_)?(pred(ict(ion|ed))?|guess|actual|got|answer|answered|output|response|completion|chosen|"
+    r"choice|generated|extracted|parsed)(_.*)?|model_(?!name|id|version)\w+"
+)
+_KEY = re.compile(
+    r"(.*_)?(gold|target|label|reference|ground_truth|expected|gt|correct|truth|y_true|solution|"
+    r"right|answer_key|true_\w+)(_.*)?|answer"
+)
+_PASS_MARK = re.compile(
+    r"(.*_)?(threshold|cutoff|cut_off|pass_mark|required|min_score|needed)(_.*)?"
+)
+_PLAIN = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "0.0", "1.0"})
+_FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
+_DATED = re.compile(
+    r"(solved|passed|completed?|finished|done|fixed|resolved|succe\w+|captured|flag|merged)"
+    r"_?(at|on|time|date|ts)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What passes: the options for it, the columns that it uses, and the evidence."""
+
+    pairs: Mapping[str, str]
+    weight: float
+    used: frozenset[str]
+    values: IntArray | None = None
+    """A code of each row's verdict, where a row is an attempt."""
+
+
+def find_outcomes(table: SampleTable) -> Iterator[Outcome]:
+    """Everything that may say which rows passed, with its weight."""
+    columns = [c for c in table.columns.values() if c.words]
+    verdicts = [c for c in columns if c.is_verdict and not is_negative(c.name)]
+    plain = [c for c in verdicts if verdict_likeness(c) <= 0]
+    folds = [set(re.split(r"[_\W]+", c.fold)) for c in verdicts]
+    for column in columns:
+        bonus = 0.0
+        if column in verdicts:
+            bonus += 3.0 * _is_conjunction(column, verdicts)
+            mine = folds[verdicts.index(column)]
+            bonus -= 1.0 * (
+                (column in plain and len(plain) > 1) or sum(bool(mine & f) for f in folds) > 1
+            )
+        for outcome in _single_outcomes(column, table.size):
+            yield replace(outcome, weight=outcome.weight + bonus)
+    yield from _equal_pairs([c for c in columns if not c.is_inner])
+    yield from _counts([c for c in columns if c.numbers])
+    yield from _pivots(columns)
+
+
+def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
+    """Whether a verdict holds exactly where all of several others do, so that it sums them up."""
+    words = RewardWords()
+    parts = [
+        np.array([words[text] == 1 for text in other.texts])
+        for other in others
+        if other is not column and other.words.keys() == column.words.keys()
+    ]
+    mine = np.array([words[text] == 1 for text in column.texts])
+    parts = [part for part in parts if not (mine & ~part).any() and (part != mine).any()]
+    return len(parts) > 1 and bool((np.logical_and.reduce(parts) == mine).all())
+
+
+def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
+    """Verdicts, grades, reasons of failures and fractions in one column."""
+    name, used, likeness = column.name, frozenset({column.name}), verdict_likeness(column)
+    if column.is_list or column.is_fraction:
+        yield Outcome({"success": name}, 2.5 + likeness, used)
+    elif column.is_verdict:
+        yield from _verdict_outcomes(column, likeness)
+    elif not column.is_inner:
+        if set(column.words) <= {"1", "-1", "1.0", "-1.0"}:
+            yield Outcome({"success": f"{name} == 1"}, 0.8 + likeness, used, column.codes)
+        elif column.numbers:
+            yield from _graded(column, likeness)
+        elif len(column.words) <= MOST_WORDS and len(column.words) * 2 <= max(size, 4):
+            yield from _word_outcomes(column, likeness)
+        yield from _absence_outcomes(column)
+    if column.has_empty and not column.is_inner:
+        yield from _empty_outcomes(column, likeness)
+
+
+def _absence_outcomes(column: Column) -> Iterator[Outcome]:
+    """No error: an exit code or a number of failures of 0, or a word such as none."""
+    used, is_bad = frozenset({column.name}), _counts_failures(column)
+    if column.is_whole and "0" in column.words and (is_code(column.name) or is_bad):
+        values = np.array([text == "0" for text in column.texts], np.int64)
+        yield Outcome({"success": f"{column.name} == 0"}, 3.5, used, values)
+    if not column.numbers and _REASON.fullmatch(column.fold):
+        for word in column.words:
+            reward = reward_or_none(RewardWords(), word)
+            if (reward is not None and reward != 0) or re.match(
+                r"no(t|ne)?\b", word, re.IGNORECASE
+            ):
+                values = np.array([text == word for text in column.texts], np.int64)
+                yield Outcome({"success": f"{column.name} == {word}"}, 3.0, used, values)
+
+
+def _counts_failures(column: Column) -> bool:
+    return (
+        is_negative(column.name)
+        or column.named("fails", "missing")
+        or bool(_REASON.fullmatch(column.fold))
+    )
+
+
+def _verdict_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
+    """A column of verdicts; in one called failed, true is a failure."""
+    name, used = column.name, frozenset({column.name})
+    plain = _PLAIN.issuperset(map(str.lower, column.words))
+    base = (1.0 if column.numbers else 1.5) if plain else 3.0
+    base -= 1.5 if len(column.words) < 2 else 0.0
+    is_flag = is_negative(name.rpartition(".")[2])
+    if is_flag:
+        rule = f"{name} == {0 if column.numbers else 'false'}"
+        weight = base + (2.0 if _REASON.fullmatch(column.fold) else 0.5)
+        yield Outcome({"success": rule}, weight, used, column.codes)
+    yield Outcome({"success": name}, base + (-2.5 if is_flag else likeness), used, column.codes)
+
+
+def _empty_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
+    """A reason of a failure that is empty where it passed, or the time of a pass."""
+    name, used = column.name, frozenset({column.name})
+    values = np.array([text == "" for text in column.texts], np.int64)
+    reason, dated = _REASON.fullmatch(column.fold), _DATED.fullmatch(column.fold)
+    if reason or not (column.numbers or column.is_verdict or likeness < -2):
+        yield Outcome({"success": f'{name} == ""'}, 2.5 if reason else -1.0, used, values)
+    if dated or len(column.words) == 1:
+        weight = 2.5 if dated else 0.5 + likeness
+        yield Outcome({"success": f'{name} != ""'}, weight, used, values)
+
+
+def verdict_likeness(column: Column) -> float:
+    """How much a name speaks for a column of verdicts."""
+    if column.named("success"):
+        return 3.0
+    if column.is_measure or column.named("model", "task", "trial") or column.fold == "id":
+        return -2.5
+    if column.fold in TASK_PARTS or column.fold in RUN_PARTS:
+        return -2.5
+    if column.name.startswith("^") and column.name != "^@key":
+        return -3.0  # a fact about the record around it
+    is_verdict = _VERDICT.fullmatch(column.fold) is not None
+    if SUMMARIES.fullmatch(column.fold):
+        return 1.0 if is_verdict else -0.5
+    if _is_key(column):
+        return -1.0
+    return 2.0 if is_verdict else 1.0 if is_judge_name(column.name) else 0.0
+
+
+def _word_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
+    """A word that means a pass, for each that may; the others are failures."""
+    words = RewardWords()
+    rewards = {word: reward_or_none(words, word) for word in column.words}
+    if sum(r == 1 for r in rewards.values()) == 1 or any(r == 0 for r in rewards.values()):
+        likeness += 1.0  # some of them are verdicts
+    likeness -= 2.0 if _REASON.fullmatch(column.fold) else 0.0
+    for word, reward in rewards.items():
+        good = bool(_GOOD.match(word)) and not _BAD.match(word)
+        known = 2.0 if reward == 1 else -2.0 if reward == 0 else 0.0
+        weight = 0.3 + likeness + known + (1.0 if good else -0.7 if _BAD.match(word) else 0.0)
+        values = np.array([text == word for text in column.texts], np.int64)
+        rule = f"{column.name} == {word}"
+        yield Outcome({"success": rule}, weight, frozenset({column.name}), values)
+
+
+def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
+    """Scores up to 1, 5, 10 or 100: passed from the top on, or from the middle on."""
+    top = next((t for t in (1, 5, 10, 100) if max(column.numbers) <= t), None)
+    if top is None or min(column.numbers) < 0 or (column.is_whole and top == 1):
+        return
+    weight = likeness if _GRADED.fullmatch(column.fold) or likeness > 0 else -2.5
+    weight -= 1.5 if _PARTS.fullmatch(column.fold) else 0.0  # of a number of tests
+    numbers = np.array([parse_number(text) or 0.0 for text in column.texts])
+    for cut, loss in ((top, 0.5), (top / 2, 1.0)):
+        rule = f"{column.name} >= {cut:g}"
+        values = (numbers >= cut).astype(np.int64)
+        yield Outcome({"success": rule}, weight - loss, frozenset({column.name}), values)
+
+
+def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
+    """Answers beside the right ones: two columns with the same words that agree in some rows."""
+    texts = [c for c in columns if not c.is_measure and not c.is_time][:25]
+    answers: dict[str, list[str]] = {}
+    for first, second in combinations(texts, 2):
+        if first.is_verdict and second.is_verdict and not (_is_key(first) or _is_key(second)):
+            continue
+        answer, key = (second, first) if _is_key(first) and not _is_key(second) else (first, second)
+        if _is_answer(key) and not _is_answer(answer):
+            answer, key = key, answer
+        if _is_key(key) and _is_answer(answer) and answer.words.keys() & key.words.keys():
+            answers.setdefault(key.name, []).append(answer.name)
+        yield from _equal_outcomes(answer, key)
+    for name, others in answers.items():
+        if len(others) > 1:
+            used = frozenset({name, *others})
+            yield Outcome({"model": EVERY_COLUMN, "expected": name}, 5.0, used)
+
+
+def _equal_outcomes(answer: Column, key: Column) -> Iterator[Outcome]:
+    hits = np.array([a == b != "" for a, b in _text_pairs(answer, key)])
+    shared = len(answer.words.keys() & key.words.keys())
+    overlap = shared / min(len(answer.words), len(key.words))
+    names = 1.2 * _is_key(key) + 1.2 * _is_answer(answer)
+    if not names and (shared < 3 or answer.numbers or key.numbers):
+        return  # two models' words or two counts may agree as well
+    rules = [("==", 1.5 * overlap + names - (0 if 0 < hits.mean() < 1 else 1.5), hits)]
+    if names > 2 and overlap < 1:
+        ends = np.array([_ends_with(a, b) for a, b in _text_pairs(answer, key)])
+        rules.append(("ends with", names + (0.5 if ends.sum() > 1.2 * hits.sum() else -1), ends))
+    for sign, weight, values in rules:
+        if weight > 1 and values.any():
+            rule = f"{answer.name} {sign} @{key.name}"
+            used = frozenset({answer.name, key.name})
+            yield Outcome({"success": rule}, weight, used, values.astype(np.int64))
+
+
+def _ends_with(text: str, ending: str) -> bool:
+    return bool(ending) and text.rstrip(".*\"'` ").casefold().endswith(ending.casefold())
+
+
+def _is_key(column: Column) -> bool:
+    return _KEY.fullmatch(column.fold) is not None
+
+
+def _is_answer(column: Column) -> bool:
+    return _ANSWER.fullmatch(column.fold) is not None and column.fold != "answer"
+
+
+def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
+    """Numbers of attempts and passes, of passes and failures, or a share of a number."""
+    whole = [c for c in columns if c.is_whole and not c.is_measure and not c.named("task", "trial")]
+    for n, c in permutations(whole[:10], 2):
+        if _is_below(c, n) and max(n.numbers) > 1 and not _counts_failures(c):
+            yield from _parts_of(n, c)
+        yield from _passes_and_failures(c, n)
+    for score, limit in permutations(columns[:12], 2):
+        if _PASS_MARK.fullmatch(limit.fold) and _GRADED.fullmatch(score.fold):
+            pairs = [(parse_number(a), parse_number(b)) for a, b in _text_pairs(score, limit)]
+            values = np.array([(a or 0) >= (b or 0) for a, b in pairs], np.int64)
+            rule = f"{score.name} >= @{limit.name}"
+            yield Outcome({"success": rule}, 4.0, frozenset({score.name, limit.name}), values)
+        if score in whole and _GRADED.fullmatch(limit.fold) and _is_share(limit, score):
+            weight = 2.0 * score.named("n") + 1.0 + limit.named("rate")
+            used = frozenset({score.name, limit.name})
+            yield Outcome({"n": score.name, "success": limit.name}, weight, used)
+    for c in whole:
+        stated = re.search(r"(?:of|/|max\.?)\s*(\d+)\s*[)\]]?$", c.name)
+        if stated and max(c.numbers) <= int(stated[1]) and int(stated[1]) > 1:
+            yield Outcome({"n": stated[1], "c": c.name}, 3.5, frozenset({c.name}))
+        elif c.named("c") and max(c.numbers) > 1:
+            yield Outcome({"n": f"{max(c.numbers):g}", "c": c.name}, 0.5, frozenset({c.name}))
+
+
+def _parts_of(n: Column, c: Column) -> Iterator[Outcome]:
+    """Passes of attempts at a task, or passed tests of one attempt, which has to pass them all."""
+    weight = 2.0 * n.named("n") + 2.0 * c.named("c")
+    weight += 1.5 if not c.named("c") and verdict_likeness(c) > 0 else 0.0
+    weight += 1.0 if len(n.words) == 1 else 0.0
+    weight -= 2.0 if not (n.named("n") or c.named("c")) else 0.0
+    parts = bool(_PARTS.fullmatch(n.fold) or _PARTS.fullmatch(c.fold))
+    used = frozenset({n.name, c.name})
+    yield Outcome({"n": n.name, "c": c.name}, weight - 1.5 * parts, used)
+    passed = np.array([a == b for a, b in _text_pairs(n, c)], np.int64)
+    rule = f"{c.name} >= @{n.name}"
+    yield Outcome({"success": rule}, weight - 2.0 + 3.0 * parts, used, passed)
+
+
+def _passes_and_failures(c: Column, fails: Column) -> Iterator[Outcome]:
+    """Two numbers by their names, or because their sum is the same in every row."""
+    names = int(c.named("c") or verdict_likeness(c) > 1) - 2 * _counts_failures(c)
+    names += _counts_failures(fails) or _BAD.match(fails.name) is not None
+    if names < 0:
+        return
+    pairs = [(parse_number(a), parse_number(b)) for a, b in _text_pairs(c, fails)]
+    sums = {(a or 0) + (b or 0) for a, b in pairs}
+    if names == 2 or (len(sums) == 1 and max(sums) > 1):
+        used = frozenset({c.name, fails.name})
+        yield Outcome({"c": c.name, "fails": fails.name}, 1.0 + names + (len(sums) == 1), used)
+
+
+def _text_pairs(first: Column, second: Column) -> list[tuple[str, str]]:
+    return list(zip(first.texts, second.texts, strict=True))
+
+
+def _is_below(low: Column, high: Column) -> bool:
+    pairs = [(parse_number(a), parse_number(b)) for a, b in _text_pairs(low, high)]
+    numbers = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return len(numbers) == len(pairs) and all(a <= b for a, b in numbers) and len(low.words) > 1
+
+
+def _is_share(rate: Column, total: Column) -> bool:
+    """Whether every share is one that whole passes of so many attempts give."""
+    scale = 100 if max(rate.numbers) > 1 else 1
+    if min(rate.numbers) < 0 or max(rate.numbers) > scale or max(total.numbers) < 2:
+        return False
+    for share, n in _text_pairs(rate, total):
+        number, size = parse_number(share), parse_number(n)
+        if number is None or size is None or not size:
+            continue
+        passes = number / scale * size
+        if abs(passes - round(passes)) > 0.02 * size:
+            return False
+    return any(not number.is_integer() for number in rate.numbers) or scale == 100
+
+
+def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
+    """A column of verdicts, fractions or words for each attempt, model or task."""
+    plain = [
+        c
+        for c in columns
+        if not c.named("task", "model", "trial")
+        and not c.name.startswith(("@", "^"))
+        and not SUMMARIES.fullmatch(c.fold)
+        and not is_negative(c.name)
+    ]
+    for kind in ([c for c in plain if c.is_mostly_verdict], [c for c in plain if c.is_fraction]):
+        families = [[c for c in kind if _is_alike(c, first)] for first in kind]
+        for family in {
+            frozenset(c.name for c in members): members for members in families
+        }.values():
+            yield from _pivot(family, {}, is_all=len(family) == len(kind))
+    texts = [c for c in plain if not (c.numbers or c.is_mostly_verdict or c.is_inner)]
+    texts = [c for c in texts if len(c.words) <= MOST_WORDS and c.fold not in TASK_PARTS]
+    for column in texts[:1] + texts[-1:]:
+        family = [c for c in texts if c.words.keys() & column.words.keys()]
+        vocabulary = {word for c in family for word in c.words}
+        if len(vocabulary) <= MOST_WORDS and not any(map(_is_key, family)):
+            good = [w for w in vocabulary if _GOOD.match(w) and not _BAD.match(w)]
+            for word in good or vocabulary:
+                yield from _pivot(family, {"success": word})
+
+
+def _is_alike(first: Column, second: Column) -> bool:
+    """Whether two columns share their words: yes and no, or 0 and 1."""
+    words = [{word.lower().removesuffix(".0") for word in c.words} for c in (first, second)]
+    return first.is_fraction or bool(words[0] & words[1])
+
+
+def _pivot(
+    family: Sequence[Column], pairs: Mapping[str, str], *, is_all: bool = True
+) -> Iterator[Outcome]:
+    if len(family) < 2:
+        return
+    every = EVERY_COLUMN if is_all else f"{EVERY_COLUMN}:{'|'.join(c.name for c in family)}"
+    used = frozenset(c.name for c in family)
+    words = [set(re.split(r"[_\W]+", c.fold)) for c in family]
+    shared = {word for word in set.intersection(*words) if not word.isdigit()}
+    strong = sum(verdict_likeness(c) >= 2 for c in family)
+    is_series = bool(shared) and len({c.fold for c in family}) == len(family)
+    base = min(1.0 + 0.4 * len(family), 3.0) + (1.0 if is_series else -1.2 * strong)
+    base -= 1.5 * any(_FLAG.match(c.fold) for c in family)
+    base -= 3.0 * any(is_judge_name(c.name) for c in family)  # of the same attempts
+    stems = {re.sub(r"\d+|(?<![a-z])[a-z]$", "", c.fold) for c in family}
+    numbered = len(stems) == 1 and stems != {""}
+    ordinal = all(re.search(r"\d", c.name) for c in family)
+    models = sum(is_model_name(c.name) for c in family) / len(family)
+    yield Outcome({"model": every, **pairs}, base + 0.2 + 2 * models, used)
+    yield Outcome({"trial": every, **pairs}, base + numbered + ordinal, used)
+    yield Outcome({"task": EVERY_COLUMN, **pairs}, base - 0.3 + 0.5 * ordinal, used)
+    yield Outcome({"task": EVERY_PART, **pairs}, base - 0.6 + 0.5 * ordinal, used)

@@ -1,0 +1,270 @@
+"""Readings of files that no reader is sure of: found by values, printed as commands that run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from passhat import read
+from passhat.cli import main
+from passhat.cli.shared.options import column_map
+from passhat.errors import PasshatError
+
+Counts = dict[str, tuple[int, int]]
+
+
+def _lines(*rows: object) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def _table(header: str, *rows: str) -> str:
+    return "\n".join((header, *rows)) + "\n"
+
+
+HINTED: dict[str, tuple[str, Counts]] = {
+    "words of one's own": (
+        _table(
+            "Prüffall,System,Durchgang,Bewertung",
+            "a,A,1,erfüllt",
+            "a,A,2,nicht erfüllt",
+            "b,A,1,erfüllt",
+            "b,A,2,erfüllt",
+            "a,B,1,nicht erfüllt",
+            "a,B,2,nicht erfüllt",
+            "b,B,1,erfüllt",
+            "b,B,2,nicht erfüllt",
+        ),
+        {"A": (3, 4), "B": (1, 4)},
+    ),
+    "a word in a column for each model": (
+        _table("prompt,ours,other", "a,good,bad", "b,bad,bad", "c,good,good", "d,good,bad"),
+        {"ours": (3, 4), "other": (1, 4)},
+    ),
+    "columns with letters": (
+        _table("Test,Owner,Run A,Run B", "a,x,pass,fail", "b,y,pass,pass", "c,x,fail,pass"),
+        {"mine": (4, 6)},
+    ),
+    "a total below them": (
+        _table(
+            "Test,Run A,Run B", "a,pass,fail", "b,pass,pass", "c,fail,pass", "Pass rate,67%,67%"
+        ),
+        {"mine": (4, 6)},
+    ),
+    "models beside a difficulty and a run": (
+        _table("task,difficulty,run,A,B", "a,1,1,1,0", "a,1,2,1,1", "b,3,1,0,0", "b,3,2,1,1"),
+        {"A": (3, 4), "B": (2, 4)},
+    ),
+    "an overall verdict among its parts": (
+        _table(
+            "task,run,format_ok,tests_ok,overall",
+            "a,1,1,1,1",
+            "a,2,0,1,0",
+            "b,1,1,0,0",
+            "b,2,1,1,1",
+            "c,1,0,0,0",
+        ),
+        {"mine": (2, 5)},
+    ),
+    "the time of a pass": (
+        _table(
+            "challenge,attempt,solved_at",
+            "a,1,2026-03-02T09:27:05",
+            "a,2,",
+            "b,1,2026-03-02T10:05:42",
+            "b,2,",
+        ),
+        {"mine": (2, 4)},
+    ),
+    "a number of failures": (
+        _table("project,run,tests,failures", "a,1,20,0", "a,2,20,3", "b,1,20,0", "b,2,20,0"),
+        {"mine": (3, 4)},
+    ),
+    "a word for no error": (
+        _table("job,repeat,error", "a,1,None", "a,2,Timeout", "b,1,None", "b,2,KeyError: x"),
+        {"mine": (2, 4)},
+    ),
+    "passes of a number in the heading": (
+        _table("task,wins (of 5)", "a,4", "b,0", "c,2"),
+        {"mine": (6, 15)},
+    ),
+    "two counts with the same sum": (
+        _table("flow,good,bad", "a,4,2", "b,6,0", "c,1,5"),
+        {"mine": (11, 18)},
+    ),
+    "a share of a number for each model": (
+        _table(
+            "item,config,samples,mean_reward", "a,x,4,0.5", "b,x,4,1.0", "a,y,4,0.25", "b,y,4,0.0"
+        ),
+        {"x": (6, 8), "y": (1, 8)},
+    ),
+    "a verdict beside flags of the task": (
+        _table(
+            "cid,is_hard,attempt_no,used_tool,goal_met",
+            *(
+                f"{t},{t in 'ac'},{i},{i > 1},{g}"
+                for t, i, g in (
+                    ("a", 1, True),
+                    ("a", 2, False),
+                    ("b", 1, True),
+                    ("b", 2, True),
+                    ("c", 1, False),
+                    ("c", 2, True),
+                    ("d", 1, False),
+                    ("d", 2, True),
+                )
+            ),
+        ),
+        {"mine": (5, 8)},
+    ),
+    "options by other names": (
+        _lines(
+            *(
+                {"ref": f"q{i}", "right_option": r, "model_option": m}
+                for i, (r, m) in enumerate(("AA", "BA", "CC", "DD", "AD"))
+            )
+        ),
+        {"mine": (3, 5)},
+    ),
+    "events": (
+        _lines(
+            {"event": "suite_start"},
+            *(
+                {"event": e, "task": t, "attempt": 1, **({"success": s} if e == "end" else {})}
+                for t, s in (("a", True), ("b", False), ("c", True))
+                for e in ("start", "end")
+            ),
+        ),
+        {"mine": (2, 3)},
+    ),
+    "inside records": (
+        _lines(
+            *(
+                {"input": {"id": t}, "run": {"model": m, "idx": 0}, "grading": {"verdict": v}}
+                for t, m, v in (
+                    ("a", "x", "CORRECT"),
+                    ("b", "x", "INCORRECT"),
+                    ("a", "y", "CORRECT"),
+                    ("b", "y", "CORRECT"),
+                )
+            )
+        ),
+        {"x": (1, 2), "y": (2, 2)},
+    ),
+    "a heading with a comma": (
+        _table('"Task, name",Judged', "a,ja-wohl", "b,leider", "c,ja-wohl", "d,ja-wohl"),
+        {"mine": (3, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HINTED)
+def test_a_printed_command_gives_the_right_number(tmp_path: Path, name: str) -> None:
+    text, expected = HINTED[name]
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    found = []
+    lines = str(caught.value.hint).splitlines()
+    for line in [line for line in lines if ": passhat report " in line][:3]:
+        numbers, _, command = line.partition(": passhat report ")
+        words = shlex.split(command)
+        columns = column_map(None, None, words[2:])  # type: ignore[arg-type]
+        runs = read(path, columns=columns)
+        scored = sum(run.outcomes.scored for run in runs)
+        assert f" of {scored} attempt" in numbers
+        found.append({run.name: (run.outcomes.passes, run.outcomes.scored) for run in runs})
+    assert expected in found
+
+
+def test_the_command_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my table.csv").write_text(HINTED["words of one's own"][0], encoding="utf-8")
+    assert main(["report", "my table.csv"]) == 2
+    (line, *_) = re.findall(r"(?m): passhat (report .+)$", capsys.readouterr().err)
+    assert main(shlex.split(line)) == 0
+    assert "A" in capsys.readouterr().out
+
+
+READ: dict[str, tuple[str, Counts]] = {
+    "an ending that is no verdict": (
+        _table("task,judge", "a,CORRECT", "b,INCORRECT", "c,NOT_ATTEMPTED", "d,NOT_ATTEMPTED"),
+        {"mine": (1, 2)},
+    ),
+    "rewards of -1 and 1": (
+        _table("task,trial,reward", "a,1,1", "a,2,-1", "b,1,-1", "b,2,1"),
+        {"mine": (2, 4)},
+    ),
+    "-1 beside 0 and 1": (
+        _table("task,trial,reward", "a,1,1", "a,2,-1", "b,1,0", "b,2,1"),
+        {"mine": (2, 3)},
+    ),
+    "durations with a unit": (
+        _table("task,passed,duration", "a,1,49.7 s", "b,0,3.1 s", "c,1,2.2 s"),
+        {"mine": (2, 3)},
+    ),
+    "two columns of the same name": (
+        _table("task,pass,pass", "a,TRUE,FALSE", "b,TRUE,TRUE"),
+        {"mine": (3, 4)},
+    ),
+    "a grid": (
+        "Results of run 17\n+------+-----+\n| Task | gpt |\n+------+-----+\n| a    | 1/2 |\n"
+        "+------+-----+\n| b    | 2/2 |\n+------+-----+\n",
+        {"gpt": (3, 4)},
+    ),
+    "a grid of lines": (
+        "┌──────┬────────┐\n│ task │ passed │\n├──────┼────────┤\n│ a    │ yes    │\n"
+        "│ b    │ no     │\n└──────┴────────┘\n",
+        {"mine": (1, 2)},
+    ),
+    "a question that is the same in all rows": (
+        _lines(*({"qid": f"m{i}", "question": "A man …", "correct": i > 1} for i in range(4))),
+        {"mine": (2, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_it_is_read_at_first_try(tmp_path: Path, name: str) -> None:
+    text, expected = READ[name]
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8")
+    runs = read(path)
+    assert {run.name: (run.outcomes.passes, run.outcomes.scored) for run in runs} == expected
+    tasks = {"a grid": 2, "a question that is the same in all rows": 4}
+    assert all(len(run.outcomes.tasks) == tasks[name] for run in runs if name in tasks)
+
+
+def test_a_database_is_read_with_the_rows_that_it_refers_to(tmp_path: Path) -> None:
+    path = tmp_path / "evals.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE runs(id INTEGER PRIMARY KEY, model TEXT)")
+        database.execute("CREATE TABLE results(run_id INTEGER, task TEXT, success INTEGER)")
+        database.executemany("INSERT INTO runs VALUES (?, ?)", [(1, "x"), (2, "y")])
+        rows = [(1, "a", 1), (1, "b", 0), (2, "a", 1), (2, "b", 1)]
+        database.executemany("INSERT INTO results VALUES (?, ?, ?)", rows)
+    database.close()
+    counts = {run.name: (run.outcomes.passes, run.outcomes.scored) for run in read(path)}
+    assert counts == {"x": (1, 2), "y": (2, 2)}
+
+
+NOTHING = {
+    "settings": json.dumps({"lr": 0.1, "layers": [1, 2, 3], "names": ["a", "b"]}),
+    "a difficulty": _table("task,difficulty", "a,easy", "b,hard", "c,easy"),
+    "a leaderboard": _table("model,size,price", "x,7,0.1", "y,70,0.9"),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_label_is_no_verdict(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(NOTHING[name], encoding="utf-8")
+    with pytest.raises(PasshatError):
+        read(path)
