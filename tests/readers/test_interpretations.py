@@ -125,7 +125,7 @@ HINTED: dict[str, tuple[str, Counts]] = {
         _lines(
             *(
                 {"ref": f"q{i}", "right_option": r, "model_option": m}
-                for i, (r, m) in enumerate(("AA", "BA", "CC", "DD", "AD"))
+                for i, (r, m) in enumerate(map(tuple, ("AA", "BA", "CC", "DD", "AD")))
             )
         ),
         {"mine": (3, 5)},

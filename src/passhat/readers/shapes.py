@@ -48,7 +48,6 @@ _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", 
 _FINAL = re.compile(
     r"(final|consensus|majority|agreed|adjudicated)(_(vote|verdict|label|result|decision|pass(ed)?))?"
 )
-"""The column that decides beside those of single judges."""
 _PLAIN_WORDS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1"})
 
 
