@@ -36,6 +36,8 @@ from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN
 __all__ = ["Interpretation", "interpret", "suggest_commands"]
 
 _MOST_TRIED = 9
+_LARGE = 4 << 20
+"""Of a file of so many bytes only as many readings are tried as are shown."""
 _SHOWN = 4
 _MOST_OUTCOMES = 14
 _LEAST = -0.9
@@ -109,11 +111,13 @@ def interpret(
     ranked = sorted(candidates, key=lambda one: -one.weight)
     results: list[Interpretation] = []
     tried: set[str] = set()
+    is_large = source.path.is_file() and source.path.stat().st_size > _LARGE
+    most = _SHOWN if is_large else _MOST_TRIED
     for candidate in ranked:
         key = repr(sorted(candidate.columns.items()))
         if not all(map(str.isprintable, candidate.columns.values())):
             continue  # a command of several lines
-        if key in tried or len(tried) >= _MOST_TRIED or len(results) > _SHOWN:
+        if key in tried or len(tried) >= most or len(results) > _SHOWN:
             continue
         tried.add(key)
         with suppress(PasshatError):
@@ -144,7 +148,7 @@ def _weigh_table(table: SampleTable) -> list[Interpretation]:
 def _selections(table: SampleTable) -> Iterator[SampleTable]:
     """The rows of one kind, where only they have a verdict: an event at the end of an attempt."""
     verdicts = [c for c in table.columns.values() if c.has_empty and c.is_verdict]
-    verdicts = [c for c in verdicts if verdict_likeness(c) >= 2][:2]
+    verdicts = [c for c in verdicts if verdict_likeness(c) >= 3][:2]
     kinds = [c for c in table.columns.values() if 1 < len(c.words) <= MOST_WORDS]
     for verdict in verdicts:
         filled = np.array([text != "" for text in verdict.texts])
@@ -206,6 +210,8 @@ def _group_rows(table: SampleTable, outcome: Outcome) -> Iterator[Interpretation
     start = {
         word: text for word, text in (("records", table.records), ("where", table.where)) if text
     }
+    if table.records == "[*]":
+        start.pop("records")  # as a list is read anyway, also with a column for each model
     for task, model, trial in product(tasks, models, trials):
         names = [name for each in (task, model, trial) for name in each.name.split(JOIN_SIGN)]
         names = [name for name in names if name]

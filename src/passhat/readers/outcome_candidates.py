@@ -31,9 +31,10 @@ from passhat.stats.outcomes.rewards import RewardWords
 __all__ = ["MOST_WORDS", "Outcome", "find_outcomes", "verdict_likeness"]
 
 MOST_WORDS = 8
+_MOST_CODES = 4
 _VERDICT = re.compile(
     r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
-    r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match|"
+    r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match(es|ed)?|"
     r"met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
 )
 _GRADED = re.compile(
@@ -263,6 +264,8 @@ def _equal_outcomes(answer: Column, key: Column) -> Iterator[Outcome]:
     shared = len(answer.words.keys() & key.words.keys())
     overlap = shared / min(len(answer.words), len(key.words))
     names = 1.2 * _is_key(key) + 1.2 * _is_answer(answer)
+    if _is_key(answer) and not _is_answer(answer) and _is_key(key):
+        return  # two labels
     if not names and (shared < 3 or answer.numbers or key.numbers):
         return  # two models' words or two counts may agree as well
     rules = [("==", 1.5 * overlap + names - (0 if 0 < hits.mean() < 1 else 1.5), hits)]
@@ -381,6 +384,9 @@ def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
             frozenset(c.name for c in members): members for members in families
         }.values():
             yield from _pivot(family, {}, is_all=len(family) == len(kind))
+    codes = [c for c in plain if c.is_whole and "1" in c.words and len(c.words) <= _MOST_CODES]
+    if not all(c.is_verdict for c in codes):
+        yield from _pivot(codes, {"success": "1"})
     texts = [c for c in plain if not (c.numbers or c.is_mostly_verdict or c.is_inner)]
     texts = [c for c in texts if len(c.words) <= MOST_WORDS and c.fold not in TASK_PARTS]
     for column in texts[:1] + texts[-1:]:

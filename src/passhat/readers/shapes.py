@@ -397,7 +397,8 @@ def _total_and_error_rate(columns: ColumnMap, chunk: Chunk, source: str) -> Shap
     """A number of attempts and the share of them that failed, or a number of errors."""
     total, unused = columns.meaning["n"], list_unused(columns, chunk)
     rate = next((name for name in unused if fold_name(name) in _ERROR_RATES), None)
-    if rate is not None:
+    is_graded = any(re.search(r"correct|score|acc|success|pass", fold_name(n)) for n in unused)
+    if rate is not None and not is_graded:
         cells = [parse_number(cell) for cell in distinct_cells(chunk[rate])]
         if not cells or any(cell is None or cell < 0 for cell in cells):
             return None
@@ -496,8 +497,7 @@ _ANSWERS = (
     *("answer", "completion", "response", "output", "code", "solution", "patch", "diff"),
     *("generated_code", "model_output", "model_answer", "generation", "prediction", "program"),
 )
-_UNCLEAR_TOTALS = ("total", "n_total", "num_total", "count")
-"""Other names of n, such as attempts, say what is counted."""
+_UNCLEAR_TOTALS = ("total", "n_total", "num_total", "count")  # not attempts or runs
 
 
 def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) -> None:

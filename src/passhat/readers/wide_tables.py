@@ -423,6 +423,10 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
         if not by_name or any(fold_name(name) in _KNOWN_NAMES for name in others):
             return []
         by_name = [name for name in plain if name in verdicts or name in by_name]
+    endings = {name.rpartition("_")[2] for name in by_name if "_" in name}
+    rest = [name for name in list_unused(columns, chunk) if name not in by_name]
+    if len(endings) == 1 and any(name.endswith("_" + next(iter(endings))) for name in rest):
+        return []  # other columns of the kind hold other numbers: they are to be read alike
     models = [_WideColumn(name, (("model", name.strip()),)) for name in by_name]
     return models if len(models) > 1 or (len(models) == 1 and len(columns.meaning) == 1) else []
 

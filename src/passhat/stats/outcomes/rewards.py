@@ -78,6 +78,7 @@ _NEGATION = re.compile(
 )
 _REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
 _CACHE_LIMIT = 10_000
+_LONGEST_CELL = 1_000
 
 
 class Unscored(NamedTuple):
@@ -118,7 +119,8 @@ def _parse_reward(cell: object) -> float:
         return _finite(float(cell))
     if not isinstance(cell, str):
         raise ValueError(shorten(cell))
-    word = cell.strip().lower()
+    # A verdict is at the begin of a text; a transcript of megabytes takes long to split.
+    word = cell[:_LONGEST_CELL].strip().lower()
     reward = _word_reward(word)
     if reward is not None:
         return reward
