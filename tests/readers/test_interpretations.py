@@ -174,7 +174,7 @@ def test_a_printed_command_gives_the_right_number(tmp_path: Path, name: str) -> 
     for line in [line for line in lines if ": passhat report " in line][:3]:
         numbers, _, command = line.partition(": passhat report ")
         words = shlex.split(command)
-        columns = column_map(None, None, words[2:])  # type: ignore[arg-type]
+        columns, _ = column_map(None, None, words[2:])  # type: ignore[arg-type]
         runs = read(path, columns=columns)
         scored = sum(run.outcomes.scored for run in runs)
         assert f" of {scored} attempt" in numbers
