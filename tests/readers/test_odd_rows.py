@@ -134,8 +134,8 @@ def test_two_empty_cells_are_no_pass(write: Write) -> None:
     ("text", "rule", "passes"),
     [
         ("task,trial,failed\na,0,False\na,1,True\nb,0,False\nb,1,False\n", "failed == false", 3),
-        ("task,is_wrong\na,1\nb,0\nc,1\n", "is_wrong == false", 1),
-        ("task,error,failed\na,0,0\nb,0,1\nc,1,1\n", "failed == false", 1),
+        ("task,is_wrong\na,1\nb,0\nc,1\n", "is_wrong == 0", 1),
+        ("task,error,failed\na,0,0\nb,0,1\nc,1,1\n", "failed == 0", 1),
     ],
 )
 def test_a_column_of_failures_is_offered_as_a_rule(
@@ -144,8 +144,8 @@ def test_a_column_of_failures_is_offered_as_a_rule(
     path = write(text)
     with pytest.raises(PasshatError) as error:
         read(path)
-    assert f"--pass '{rule}'" in str(error.value.hint)
-    assert "success=" not in str(error.value.hint)
+    assert f"success={rule}" in str(error.value.hint)
+    assert "success=failed," not in str(error.value.hint)
     assert _with_rule(path, rule).outcomes.passes == passes
 
 

@@ -314,7 +314,7 @@ def test_the_hint_of_a_refusal_gives_the_right_number(tmp_path: Path, name: str)
     commands = re.findall(r"(?m): passhat report \S+ (--map .+)$", hint)
     if hint.startswith("Say how to read it"):
         maps = [column_map(None, None, shlex.split(command)[1:]) for command in commands]  # type: ignore[arg-type]
-        assert expected in [_counts(path, columns=columns) for columns in maps]
+        assert expected in [_counts(path, columns=columns) for columns, _ in maps]
     else:
         assert _counts(path, **_options(hint, choice)) == expected
 

@@ -76,15 +76,16 @@ class TableReader(Reader):
         self, error: PasshatError, source: Source, options: ReadOptions, name: str
     ) -> None:
         """Add the likeliest readings of a file to its refusal, as commands about ``name``."""
-        # A threshold is the user's to state: its hint names the option alone.
+        # A hint that names its options is surer than a search; a threshold is the user's to state.
+        is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
         is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
-        if is_threshold or isinstance(error, NoRows | NotResults) or _is_stated(options):
+        is_sure = is_threshold or (not is_unknown and "--" in str(error.hint))
+        if is_sure or isinstance(error, NoRows | NotResults) or _is_stated(options):
             return
         readings = interpret(source, options, self._read)
         if isinstance(error, _RowRefused):  # the rows may be of two kinds
             readings = [reading for reading in readings if "where" in reading.columns]
         if readings:
-            is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
             first = "" if is_unknown or error.hint is None else f"{error.hint}\n"
             error.hint = first + suggest_commands(name, readings)
 
