@@ -51,7 +51,7 @@ from passhat.dashboard.formatting import address
 from passhat.dashboard.guard import Access, Forbidden, Guard, NotFound, read_form
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
-from passhat.dashboard.views.attempts import attempt, attempts, calls
+from passhat.dashboard.views.attempts import attempt, attempts, calls, why
 from passhat.dashboard.views.compare import comparison
 from passhat.dashboard.views.forecast import forecast, plan_page
 from passhat.dashboard.views.grid import grid, override
@@ -60,7 +60,6 @@ from passhat.dashboard.views.labels import draw_labels, label_page, save_label
 from passhat.dashboard.views.run import run
 from passhat.dashboard.views.runs import regrade_command, runs, show_commands, start_command
 from passhat.dashboard.views.task_table import task
-from passhat.dashboard.views.why import why
 from passhat.errors import InvalidValue, PasshatError, StoreUnavailable
 from passhat.store import open_reading
 

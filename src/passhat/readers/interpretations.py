@@ -186,7 +186,7 @@ class _Choice(NamedTuple):
 
 
 def _group_rows(table: SampleTable, outcome: Outcome) -> Iterator[Interpretation]:
-    """What the rows may be about, given what passes: ways to name task, run and attempt."""
+    """Roles of the rows, given what passes: ways to name task, run and attempt."""
     columns = [
         c
         for c in table.columns.values()
@@ -324,7 +324,7 @@ def _weigh_groups(task: IntArray, model: _Choice, trial: _Choice, *, is_count: b
 
 
 def _weigh_constancy(task: IntArray, values: IntArray) -> float:
-    """What speaks against a verdict that is the same in all rows of each task: a label of it."""
+    """The case against a verdict that is the same in all rows of each task: a label of it."""
     tasks, repeated = _count(task), int((np.bincount(task) > 1).sum())
     if tasks == len(task) or _count(values) < 2 or _count(_combine(task, values)) > tasks:
         return 0.0

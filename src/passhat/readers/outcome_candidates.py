@@ -1,4 +1,4 @@
-"""What may pass in a table: verdicts, words, answers that are right, counts, a column per attempt.
+"""Candidates for what passes: verdicts, words, right answers, counts, a column per attempt.
 
 Each candidate has a weight: what its name and its values say for it. Names are one piece of
 evidence; the others are values: which words they are, whether two columns share them, whether one
@@ -80,7 +80,7 @@ _DATED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What passes: the options for it, the columns that it uses, and the evidence."""
+    """A rule for what passes: the options for it, the columns that it uses, and the evidence."""
 
     pairs: Mapping[str, str]
     weight: float

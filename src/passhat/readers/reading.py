@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from passhat._display import counted, some
-from passhat.errors import (
-    InvalidValue,
-    MissingExtra,
-    NoRows,
-    PasshatError,
-    ReadError,
-)
+from passhat.errors import InvalidValue, MissingExtra, NoRows, PasshatError, ReadError
 from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_readers
 from passhat.readers.conversions import (
     convert,

@@ -79,11 +79,11 @@ class TableReader(Reader):
         # A hint that names its options is surer than a search; a threshold is the user's to state.
         is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
         is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
-        is_sure = is_threshold or (not is_unknown and "--" in str(error.hint))
-        if is_sure or isinstance(error, NoRows | NotResults) or _is_stated(options):
+        has_options = not is_unknown and "--" in str(error.hint)
+        if is_threshold or isinstance(error, NoRows | NotResults) or _is_stated(options):
             return
         readings = interpret(source, options, self._read)
-        if isinstance(error, _RowRefused):  # the rows may be of two kinds
+        if has_options or isinstance(error, _RowRefused):  # the rows may be of two kinds
             readings = [reading for reading in readings if "where" in reading.columns]
         if readings:
             first = "" if is_unknown or error.hint is None else f"{error.hint}\n"

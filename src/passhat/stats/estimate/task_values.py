@@ -33,7 +33,7 @@ class TaskValues:
         return float((self.values * self.tasks).sum()) / float(self.tasks.sum())
 
 
-_MOST_ATTEMPTS = 1_000_000
+_MANY = 1_000_000
 """Of more, readers keep only counts."""
 _DIGITS = 12  # the last bits of a sum depend on the order of its terms
 
@@ -74,7 +74,7 @@ class FilledOutcomes:
                 )
                 raise OrderUnknown(
                     "the order of the attempts is not known, and this metric needs it.",
-                    hint=counted if self.attempts > _MOST_ATTEMPTS else hint,
+                    hint=counted if self.outcomes.unscored or self.attempts > _MANY else hint,
                 )
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences
