@@ -111,7 +111,6 @@ SLIPS = {
     "report t.csv --md -": "passhat report t.csv -o md",
     "report t.csv --md notes": "passhat report t.csv -o md:notes",
     "gate t.csv --against u.csv --junit=g.xml": "passhat gate t.csv --against u.csv -o g.xml",
-    "report t.csv --mapping m.toml": "passhat report t.csv --map m.toml",
     "export t.csv --tau2": "passhat export t.csv -o tau2",
     "plan --detect 0.1 --mean 0.5": "passhat plan --detect 0.1 --assume mean=0.5",
     "run -a a --lease 60": "passhat run -a a --set lease=60",

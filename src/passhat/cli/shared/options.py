@@ -306,6 +306,7 @@ _TERM_HELP: Mapping[OptionName, str] = MappingProxyType(
 _READING_OPTIONS = {
     "columns": click.option(
         "--map",
+        "--mapping",
         "columns",
         multiple=True,
         callback=column_map,
