@@ -29,6 +29,7 @@ from passhat.agents.base import ModelCall, Usage
 from passhat.errors import InvalidValue, PasshatError, RunStopped, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.runner.attempt import seed_of
+from passhat.runner.boundary import HIDDEN_TASKS
 from passhat.runner.queues import StoreThread
 from passhat.runner.run import Progress, RunPlan, Stop, _Execution, _work, expire_leases
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
@@ -398,7 +399,8 @@ class Process:
         for connection in self._connections:
             connection.close()
         for _ in range(100):
-            tasks = asyncio.all_tasks(self.loop)
+            hidden = {task for task in HIDDEN_TASKS if task.get_loop() is self.loop}
+            tasks = asyncio.all_tasks(self.loop) | {task for task in hidden if not task.done()}
             if not tasks:
                 break
             for task in tasks:
