@@ -252,6 +252,7 @@ def test_a_path_is_read_wherever_results_are_taken(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"holds 2 runs \(x, y\); one is needed"):
         passhat.estimate(both, "pass^1")
     assert repr(passhat.report(both)) == "<Report on 2 runs: x, y>"
+    assert repr(passhat.report({"x": table, "y": str(table)})) == "<Report on 2 runs: x, y>"
 
 
 OLD, NEW = [[1, 0, 1], [1, 1, 1]], [[1, 1, 1], [0, 1, 1]]
@@ -443,6 +444,8 @@ def test_every_mark_of_a_missing_value_is_a_missing_attempt(data: Any) -> None:
         (pd.DataFrame({"task": ["a", "b"], "reward": [1, -1]}), "reward holds -1"),
         (pd.DataFrame([["a", 1, 1]], columns=["task", "success", "success"]), "several columns"),
         (LONG[:0], "has no rows"),
+        ({1: [1, 0], "1": [1, 1]}, "several tasks named 1"),
+        (pd.Series([[1, 0], [1, 1]], index=["a", "a"]), "several rows named a"),
         (np.array(1), "expected a Run"),
         (np.array([[1j, 0]]), "expected a Run"),
         (pl.Series([1, 0]), "without an index"),

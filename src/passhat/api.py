@@ -95,6 +95,8 @@ def _with_known_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
 def _load(parameter: str, value: Any) -> Any:
     """The runs of a path where a function takes results; every other value as it is."""
+    if parameter == "runs" and isinstance(value, Mapping):  # by name, one run for each
+        return {name: _load("data", side) for name, side in value.items()}
     if parameter == "runs" and isinstance(value, list | tuple):
         return [
             run for item in value for run in (_reading.read(item) if _is_path(item) else [item])

@@ -23,7 +23,6 @@ from collections.abc import (
 )
 from contextlib import suppress
 from typing import Any, TypeVar, cast
-from weakref import WeakSet
 
 from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo
@@ -161,15 +160,10 @@ class _Call:
             return stop.value
 
 
-HIDDEN_TASKS: WeakSet[asyncio.Task[Any]] = WeakSet()
-"""Tasks that ``asyncio.all_tasks()`` does not list, for those who end a loop by hand."""
-
-
 def hide_task(task: asyncio.Task[T] | None) -> asyncio.Task[T]:
     """Take a task of the runner out of ``asyncio.all_tasks()``: agents cancel what they find."""
     assert task is not None
     asyncio._unregister_task(task)
-    HIDDEN_TASKS.add(task)
     return task
 
 

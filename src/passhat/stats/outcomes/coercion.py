@@ -6,6 +6,7 @@ No library of data frames is imported: what they have in common is used.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -143,6 +144,7 @@ def _from_mapping(data: Mapping[Any, Any]) -> Outcomes:
     if not all(_is_row(cells) or hasattr(cells, "to_list") for cells in data.values()):
         raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
     names = [str(name) for name in data]
+    _refuse_repeats(names, "several tasks")
     rows = {str(task): list(map(_as_cell, cells)) for task, cells in data.items()}
     if _has_columns(names):
         return _from_columns(rows)
@@ -157,6 +159,13 @@ def _from_mapping(data: Mapping[Any, Any]) -> Outcomes:
     return _from_ragged(rows)
 
 
+def _refuse_repeats(names: Sequence[str], what: str) -> None:
+    """Refuse two of one name: a dict would keep the last alone."""
+    repeats = [name for name, count in Counter(names).items() if count > 1]
+    if repeats:
+        raise InvalidValue(f"the data have {what} named {repeats[0]}.")
+
+
 def _from_series(series: Any) -> Outcomes:
     """Outcomes of a series whose index names the task of each attempt, and perhaps its number."""
     tasks, cells = list(getattr(series, "index", range(len(series)))), series.to_list()
@@ -166,6 +175,7 @@ def _from_series(series: Any) -> Outcomes:
             hint="Use the tasks as its index, or give a matrix with a row per task.",
         )
     if cells and all(map(_is_row, cells)):
+        _refuse_repeats([str(task) for task in tasks], "several rows")
         return _from_mapping(dict(zip(tasks, cells, strict=True)))
     if getattr(series.index, "nlevels", 1) > 1:
         return _from_frame(series.rename("success").reset_index())
@@ -206,8 +216,7 @@ def _from_frame(frame: Any) -> Outcomes:
         # In pandas the tasks may be the index.
         frame = frame if list(frame.index) == list(range(len(frame))) else frame.reset_index()
         names = [str(name) for name in frame.columns]
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise InvalidValue(f"the frame has several columns named {repeated[0]}.")
+    _refuse_repeats(names, "several columns")
     # Both libraries have to_list; a missing value is None in polars; NaN, NaT or NA in pandas.
     columns = {
         name: _cells(frame[column]) for name, column in zip(names, frame.columns, strict=True)
