@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("first steps")  # the wheel is built once
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 14
 EXTRAS = (

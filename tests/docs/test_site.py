@@ -17,6 +17,7 @@ import pytest
 
 from publish_site import publish
 
+pytestmark = pytest.mark.xdist_group("site")  # it is built once
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 

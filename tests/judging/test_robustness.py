@@ -29,7 +29,7 @@ TASK = CodeTask(
     entry_point="f",
     tests="def check(f):\n    assert [f(i) for i in range(20)] == list(range(20))",
 )
-_KILLS = 20
+_KILLS = 10
 RIGHT, WRONG = "def f(x): return x", "def f(x): return -x"
 
 

@@ -123,6 +123,16 @@ def _random_case(seed: int) -> Case:
 CASES = [*_shapes(), *map(_random_case, range(RANDOM_CASES))]
 
 
+# The documents of a case are built once, by the process that runs all tests of it.
+each_case = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=pytest.mark.xdist_group(f"sentences of {case}"))
+        for case in CASES
+    ],
+)
+
+
 @cache
 def _documents(name: str) -> tuple[tuple[str, Document], ...]:
     case = next(case for case in CASES if case.name == name)
@@ -216,7 +226,7 @@ _PLURAL = re.compile(rf"(?<![\d.,#^@-])1 {_NOUN}s\b")
 _SINGULAR = re.compile(rf"(?<![\d.,#^@])(\d[\d,]*) {_NOUN}\b(?!s)")
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_singular_and_plural(case: Case) -> None:
     for _, text in _all_texts(case):
         assert not _PLURAL.search(text), text
@@ -229,7 +239,7 @@ _ESTIMATE = re.compile(
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_a_value_lies_in_its_interval(case: Case) -> None:
     for _, text in _all_texts(case):
         if found := _ESTIMATE.match(text):
@@ -250,7 +260,7 @@ _OPEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_a_verdict_adds_up(case: Case) -> None:
     """Before, after and the change agree at the digits that are printed."""
     for _, text in _all_texts(case):
@@ -271,7 +281,7 @@ def test_a_verdict_adds_up(case: Case) -> None:
             assert -lower - 1e-9 <= b - a <= higher + 1e-9, text
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_rows_of_a_comparison_add_up(case: Case) -> None:
     """98% against 98% is not +1 points."""
     for command, document in _documents(case.name):
@@ -297,7 +307,7 @@ def test_rows_of_a_comparison_add_up(case: Case) -> None:
                         assert low <= value <= high, (a, b, lift)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_shares_of_attempts_add_up(case: Case) -> None:
     for _, text in _all_texts(case):
         if text.startswith("Attempts") and ": both pass " in text:
@@ -306,7 +316,7 @@ def test_shares_of_attempts_add_up(case: Case) -> None:
                 assert sum(map(int, shares)) == 100, text
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_counts_are_those_of_the_run(case: Case) -> None:
     outcomes = case.b.outcomes
     rows = dict(zip(outcomes.tasks, zip(outcomes.n, outcomes.c, strict=True), strict=True))
@@ -326,7 +336,7 @@ def test_counts_are_those_of_the_run(case: Case) -> None:
                     assert 0 < int(c) < int(n)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_never_and_all_are_true(case: Case) -> None:
     scored = case.b.outcomes.scored
     for command, text in _all_texts(case):
@@ -338,7 +348,7 @@ def test_never_and_all_are_true(case: Case) -> None:
             assert command == "forecast"
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_a_bound_is_never_below_an_interval(case: Case) -> None:
     """No column that is called a bound lies within the interval beside it."""
     for _, document in _documents(case.name):
@@ -360,7 +370,7 @@ assert isinstance(_TEMPERATURE, click.Group)
 COMMANDS["temperature fit"] = _TEMPERATURE.get_command(click.Context(_TEMPERATURE), "fit")
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case
 def test_advice_names_commands_and_options_that_exist(case: Case) -> None:
     own = {"report": "report", "run": "run", "compare": "compare", "gate": "gate"}
     own |= {"forecast": "forecast", "plan": "plan", "review": "review"}

@@ -23,6 +23,7 @@ from passhat.reporting.figures.drawing import round_ticks
 from passhat.reporting.figures.lines import spread_labels
 from passhat.reporting.task_changes import task_changes
 
+pytestmark = pytest.mark.xdist_group("figures")  # their report is built once
 Passhat = Callable[..., Any]
 
 
