@@ -36,6 +36,10 @@ READ: dict[str, tuple[str, Counts]] = {
         "task,model,model_version,passed\na,m,v1,1\nb,m,v1,1\na,m,v2,0\nb,m,v2,0\n",
         {"m v1": (2, 2, 1), "m v2": (2, 0, 1)},
     ),
+    "runs with numbered attempts": (
+        "run,task,attempt,passed\nA,a,0,1\nA,a,1,0\nB,a,0,1\nB,a,1,1\n",
+        {"A": (1, 1, 2), "B": (1, 2, 2)},
+    ),
     "prompts": (
         "task,prompt,passed\na,cot,1\nb,cot,1\na,direct,0\nb,direct,1\n",
         {"cot": (2, 2, 1), "direct": (2, 1, 1)},

@@ -183,7 +183,7 @@ class RowGroups:
         runs = [
             name
             for name in (within if is_open else varying)
-            if self._folds[name] in RUN_PARTS
+            if (self._folds[name] in RUN_PARTS or (has_trial and self._is_named_run(name)))
             and (is_open or "version" in self._folds[name])
             and not self._is_unique(name)
         ]
@@ -248,6 +248,11 @@ class RowGroups:
         fold = self._folds[name]
         is_other_id = fold in ALIASES["task"] and fold not in _SAMPLES
         return (fold in TASK_PARTS or is_other_id) and not self._is_unique(name)
+
+    def _is_named_run(self, name: str) -> bool:
+        """Whether a column ``run`` holds names: beside a column of attempts it names no attempt."""
+        is_run = self._folds[name] in ("run", "runs", "run_name", "run_label")
+        return is_run and not any(_is_number(label) for label in self._labels(name))
 
     def _is_unique(self, name: str) -> bool:
         """Whether every row has its own value, as an id of the row or a text has."""
