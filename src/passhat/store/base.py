@@ -421,12 +421,9 @@ class Store(ABC):
 
         ``priced`` is whether an attempt without a cost counts as one whose use is not known.
         """
-        key = self._find_key(run)
-        return (
-            counting.RunUsage()
-            if key is None
-            else counting.load_usage(self._db, key, priced=priced)
-        )
+        if (key := self._find_key(run)) is None:
+            return counting.RunUsage()
+        return counting.load_usage(self._db, key, priced=priced)
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference leaked), in order."""

@@ -192,12 +192,6 @@ def _names(store: Store, run: int, first: int, last: int) -> dict[int, str]:
     )
 
 
-def columns_of(store: Store, table: str) -> list[str]:
-    """The columns of a table to copy; both stores have the same columns."""
-    description = store._db.execute(f"SELECT * FROM {table} WHERE 1 = 0").description
-    return [str(column[0]) for column in description if column[0] not in _OURS]
-
-
 def mark(row: Row) -> bytes:
     """A short hash of a row."""
     return hashlib.blake2b(repr(row).encode("utf-8", "replace"), digest_size=8).digest()
@@ -211,7 +205,7 @@ def digest_of(
     ``tell`` is called with the number of attempts read.
     """
     digests = dict.fromkeys(PER_ATTEMPT, (0, 0))
-    columns = {table: columns_of(store, table) for table in PER_ATTEMPT}
+    columns = _columns(store)
     for block in blocks(store, run):
         for table in PER_ATTEMPT:
             count, total = digests[table]
@@ -507,7 +501,12 @@ def _lacking(
 
 
 def _columns(store: Store) -> dict[str, list[str]]:
-    return {table: columns_of(store, table) for table in PER_ATTEMPT}
+    """The columns to copy of each table; both stores have the same columns."""
+    heads = {table: f"SELECT * FROM {table} WHERE 1 = 0" for table in PER_ATTEMPT}
+    return {
+        table: [str(name) for name, *_ in store._db.execute(head).description if name not in _OURS]
+        for table, head in heads.items()
+    }
 
 
 def _extra_key(table: str, row: Row) -> tuple[bytes, ...]:

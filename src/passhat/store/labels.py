@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from enum import IntEnum
 from itertools import takewhile
 
-from passhat._serialize import Plain
+from passhat._serialize import Plain, Text
 from passhat.errors import InvalidValue, ReadError
 from passhat.stats.labels.agreement import krippendorff_alpha
 from passhat.stats.labels.drawing import DrawKind, draw_attempts
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-class Label(IntEnum):
+class Label(Text, IntEnum):
     """A person's verdict on an attempt."""
 
     RIGHT = 1
@@ -79,22 +79,14 @@ _WORDS = {
 class StoredLabel(Plain):
     """A label of one person; ``None`` takes an earlier one back."""
 
+    WRITTEN = ("task", ("attempt", "number"), "person", "label", "note", "at")
+
     task: str
     number: int
     person: str
     label: Label | None
     note: str = ""
     at: str = ""
-
-    def _as_dict(self) -> dict[str, object]:
-        return {
-            "task": self.task,
-            "attempt": self.number,
-            "person": self.person,
-            "label": None if self.label is None else str(self.label),
-            "note": self.note,
-            "at": self.at,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +267,10 @@ def save_anchor(
     """Write down how the judge of a later run judges an attempt."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     with store._transaction():
-        store._db.executemany(
+        store._db.execute(
             "INSERT INTO anchors (run, task, number, by_run, verdict, at) "
             "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, task, number, by_run) DO NOTHING",
-            [(store._key(run), store._tasks(run)[task], number, by_run, int(passed), now)],
+            (store._key(run), store._tasks(run)[task], number, by_run, int(passed), now),
         )
 
 

@@ -77,16 +77,9 @@ def clock_now() -> float:
 class Heartbeat:
     """Renews a lease in a thread, from the first claim until it is stopped.
 
-    Parameters
-    ----------
-    renew : callable
-        Writes one renewal, over a connection of its own.
-    end : callable
-        Deletes the lease and closes that connection.
-    interrupt : callable
-        Makes a renewal that does not come back fail: a network may swallow what is sent.
-    seconds : float
-        How long the lease lasts without a renewal.
+    ``renew`` writes one renewal over a connection of its own, ``end`` deletes the lease and closes
+    that connection. ``interrupt`` makes a renewal that does not come back fail: a network may
+    swallow what is sent. ``seconds`` is how long the lease lasts without a renewal.
     """
 
     def __init__(

@@ -77,16 +77,7 @@ _OURS = (
 
 
 class PostgresStore(Store):
-    """Runs and their attempts in a database.
-
-    Parameters
-    ----------
-    address : str
-        ``postgresql://user@host/database``. The tables are created if they are not there, unless
-        ``must_exist``.
-    lease_seconds : float
-        How long claims of this store are kept when it gives no sign of life.
-    """
+    """Runs and their attempts in a database; see :func:`passhat.store.open_store`."""
 
     judged_attempts = JUDGED_BY_JOIN
     _db: PostgresConnection
@@ -149,21 +140,20 @@ class PostgresStore(Store):
         ]
 
     def _beat(self) -> None:
-        lease = (self._token, self._lease_seconds)
+        self._execute_apart(_RENEW, (self._token, self._lease_seconds))
+
+    def _execute_apart(self, statement: str, values: Sequence[Any]) -> None:
+        """Execute a statement about the lease, on the connection that no other statement holds."""
         try:
-            self._beating.execute(_RENEW, lease)
+            self._beating.execute(statement, values)
         except TooManyConnections:
             # One connection is all there is: statements on it wait for each other.
-            self._db.execute(_RENEW, lease)
+            self._db.execute(statement, values)
 
     def _end_lease(self, begun: bool) -> None:
         try:
             if begun:
-                statement = "DELETE FROM leases WHERE token = ?"
-                try:
-                    self._beating.execute(statement, (self._token,))
-                except TooManyConnections:
-                    self._db.execute(statement, (self._token,))
+                self._execute_apart("DELETE FROM leases WHERE token = ?", (self._token,))
         finally:
             self._beating.close()
 

@@ -106,15 +106,7 @@ class _Stream:
 
 
 class PostgresConnection:
-    """A connection that reconnects after it broke.
-
-    Parameters
-    ----------
-    address : str
-        ``postgresql://user@host/database``, as libpq takes it.
-    read_only : bool
-        Whether the server refuses writes.
-    """
+    """A connection that reconnects after it broke; with ``read_only`` the server refuses writes."""
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
         self._address = address

@@ -30,6 +30,19 @@ __all__ = [
 APPLICATION_ID = 0x70617373
 """Marks a file as passhat's, so that another program's database is not written into."""
 
+_JUDGED = """
+    CREATE VIEW judged AS
+        SELECT a.run, a.task, a.number, a.owner,
+            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
+            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
+            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail, {score}
+            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
+        FROM attempts a LEFT JOIN judgements j ON j.key = (
+            SELECT max(n.key) FROM judgements n
+            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
+        );
+    """
+
 _MIGRATIONS = (
     """
     CREATE TABLE runs (
@@ -67,17 +80,8 @@ _MIGRATIONS = (
         at TEXT NOT NULL, source TEXT NOT NULL CHECK (source IN ('regrade', 'human'))
     );
     CREATE INDEX judgements_of ON judgements (run, task, number, key);
-    CREATE VIEW judged AS
-        SELECT a.run, a.task, a.number, a.owner,
-            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
-            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
-            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail,
-            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
-        FROM attempts a LEFT JOIN judgements j ON j.key = (
-            SELECT max(n.key) FROM judgements n
-            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
-        );
-    """,
+    """
+    + _JUDGED.format(score=""),
     # The attempt that finished last, and whether any is open: pages query that for every run.
     """
     CREATE INDEX attempts_finished ON attempts (run, finished) WHERE finished IS NOT NULL;
@@ -129,18 +133,8 @@ _MIGRATIONS = (
     """
     ALTER TABLE attempts ADD COLUMN score REAL;
     DROP VIEW IF EXISTS judged;
-    CREATE VIEW judged AS
-        SELECT a.run, a.task, a.number, a.owner,
-            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
-            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
-            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail,
-            CASE WHEN j.key IS NULL THEN a.score END AS score,
-            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
-        FROM attempts a LEFT JOIN judgements j ON j.key = (
-            SELECT max(n.key) FROM judgements n
-            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
-        );
-    """,
+    """
+    + _JUDGED.format(score="CASE WHEN j.key IS NULL THEN a.score END AS score,"),
     # Which models answered an attempt, as JSON pairs of name and fingerprint, and the id that the
     # agent gave to its conversation; no row where neither is known.
     """
@@ -174,18 +168,8 @@ _MIGRATIONS = (
     CREATE INDEX attempts_ended ON attempts (run, task, verdict, why) WHERE verdict IS NOT NULL;
     CREATE INDEX attempts_open ON attempts (run, finished, owner) WHERE finished IS NULL;
     CREATE INDEX attempts_leaks ON attempts (run, leak) WHERE leak IS NOT NULL;
-    CREATE VIEW judged AS
-        SELECT a.run, a.task, a.number, a.owner,
-            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
-            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
-            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail,
-            CASE WHEN j.key IS NULL THEN a.score END AS score,
-            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
-        FROM attempts a LEFT JOIN judgements j ON j.key = (
-            SELECT max(n.key) FROM judgements n
-            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
-        );
-    """,
+    """
+    + _JUDGED.format(score="CASE WHEN j.key IS NULL THEN a.score END AS score,"),
     # The state of the code that a run was begun with, as a commit of git or an entry of a list.
     """
     ALTER TABLE runs ADD COLUMN revision TEXT;

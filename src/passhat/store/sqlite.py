@@ -68,15 +68,7 @@ _RENEW = (
 
 
 class SqliteStore(Store):
-    """Runs and their attempts in one file.
-
-    Parameters
-    ----------
-    path : str
-        Created if it is not there, unless ``must_exist``.
-    lease_seconds : float
-        How long claims of this store are kept when it gives no sign of life.
-    """
+    """Runs and their attempts in one file; see :func:`passhat.store.open_store`."""
 
     _BEGIN: ClassVar[str] = "BEGIN IMMEDIATE"
     _db: SqliteConnection
