@@ -396,17 +396,8 @@ _TOKEN = re.compile(r"\bref-[0-9a-f]{12}\b")
 class Canary:
     """The references of a run, by which leaks between attempts are detected.
 
-    They are derived from a key, so that a run that is resumed later has the same ones; to an agent
-    they are random.
-
-    Parameters
-    ----------
-    key : str
-        The key that the run's references are derived from: its id and seed.
-    tasks : sequence of str
-        Ids of the tasks.
-    attempts : int
-        Attempts planned for every task.
+    They are derived from ``key``, the run's id and seed, so that a run that is resumed later has
+    the same ones; to an agent they are random. ``attempts`` are planned for every one of ``tasks``.
     """
 
     def __init__(self, key: str, tasks: Sequence[str], attempts: int) -> None:

@@ -90,14 +90,8 @@ class Used:
 class Budget:
     """A cap, and the amounts of it that are spent and reserved.
 
-    Parameters
-    ----------
-    cost, tokens : float, optional
-        The caps; ``None`` is none.
-    first : Sum
-        The amount that an attempt may use, as long as no attempt was seen.
-    before : Used
-        The amount that the run used before, and elsewhere.
+    ``first`` is what an attempt may use as long as none was seen, ``before`` what the run used
+    earlier, and elsewhere.
     """
 
     def __init__(

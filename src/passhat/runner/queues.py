@@ -6,7 +6,7 @@ import asyncio
 import math
 import threading
 import types
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import islice
@@ -36,16 +36,8 @@ __all__ = [
 class StopRule:
     """Decides from the verdicts so far whether a run can stop; without rules, never.
 
-    Parameters
-    ----------
-    rules : sequence of str
-        Such as ``pass^4 >= 0.6``.
-    tasks : sequence of str
-        Ids of all planned tasks.
-    attempts : int
-        Attempts planned for every task.
-    seed : int or str
-        Draws the order of tasks; see :meth:`passhat.runner.run.RunPlan.order_seed`.
+    ``attempts`` are planned at every one of ``tasks``, all of the plan's. ``seed`` draws the order
+    of tasks; see :meth:`passhat.runner.run.RunPlan.order_seed`.
     """
 
     def __init__(
@@ -73,15 +65,10 @@ class StopRule:
     def ask(self) -> bool:
         """Whether the rules are settled, after all verdicts so far."""
         if self._watcher is not None and self._whole and not self.settled:
-            self.look = self._watcher.look(Run("", "", self._outcomes()))
+            tasks = [self._verdicts[task] for task in self._whole]
+            rows = [[int(verdicts[i]) for i in sorted(verdicts)] for verdicts in tasks]
+            self.look = self._watcher.look(Run("", "", Outcomes.from_matrix(rows, self._whole)))
         return self.settled
-
-    def _outcomes(self) -> Outcomes:
-        rows = [[int(verdicts[i]) for i in sorted(verdicts)] for verdicts in self._complete()]
-        return Outcomes.from_matrix(rows, self._whole)
-
-    def _complete(self) -> Iterable[dict[int, Verdict]]:
-        return (self._verdicts[task] for task in self._whole)
 
 
 T = TypeVar("T")
@@ -192,16 +179,8 @@ class StoreThread:
 class StoreRetry:
     """Retries store calls while the database is locked, full, silent or unreachable.
 
-    Parameters
-    ----------
-    seconds : float
-        Give up after so long.
-    tell : callable
-        Called with the reason, once per outage.
-    thread : StoreThread
-        Where calls are made.
-    interrupt : callable
-        Makes a call that does not come back fail.
+    Gives up after ``seconds``. ``tell`` is called with the reason, once per outage; ``interrupt``
+    makes a call that does not come back fail.
     """
 
     def __init__(
@@ -291,22 +270,10 @@ Refill = Callable[[], Awaitable[Iterator[AttemptKey] | None]]
 class Claims:
     """Attempts to be made, claimed in blocks that grow while they are used up quickly.
 
-    Parameters
-    ----------
-    claim : callable
-        Marks attempts as being made, and returns those that no other runner has.
-    todo : iterator
-        Attempts in the order in which they are to be made.
-    jobs : int
-        Attempts at the same time: the smallest block.
-    wanted : callable
-        Whether anything new is still to be started.
-    retry : StoreRetry
-        Makes the calls.
-    refill : callable, optional
-        Attempts that other runners left behind meanwhile.
-    refuse : callable, optional
-        Called with the number of attempts that another runner had claimed before.
+    ``claim`` marks attempts as being made, and returns those that no other runner has; ``refuse``
+    is called with the number of the others. ``todo`` has the order in which to make them, ``jobs``
+    is the smallest block. ``wanted`` is whether anything new is still to be started, and ``refill``
+    returns attempts that other runners left behind meanwhile.
     """
 
     def __init__(
@@ -394,10 +361,7 @@ class Claims:
 class Outbox:
     """Finished attempts on their way to the store.
 
-    Parameters
-    ----------
-    decisive : bool
-        Whether what is written may end the run.
+    ``decisive`` is whether what is written may end the run.
     """
 
     def __init__(self, *, decisive: bool = False) -> None:

@@ -194,10 +194,7 @@ class AccountElsewhere(Account):
 class Gatekeeper:
     """Answers the requests of all workers.
 
-    Parameters
-    ----------
-    models : sequence of Agent
-        All models that may spend. Those behind an API have the rates and pauses that count.
+    ``models`` are all that may spend; those behind an API have the rates and pauses that count.
     """
 
     def __init__(self, models: Sequence[Agent]) -> None:

@@ -85,22 +85,8 @@ def silent(_text: str) -> None:
 class RunPlan:
     """The plan of a run: suite, agent, tasks, attempts and limits.
 
-    Attributes
-    ----------
-    attempts : PlannedAttempts
-        Number of attempts at each task; the only place that has it.
-    stop_when : tuple of str
-        Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
-    give_up_after : int
-        Stop when so many attempts in a row got no answer at all; 0 never stops.
-    wait : bool
-        Stay until other runners of the run have finished; make what they leave.
-    keep_going : bool
-        Go on when the first attempts all end alike, without an answer that could be judged.
-    canary : bool
-        Whether conversations carry a reference by which a leak is found out.
-    tell : callable
-        Called with progress messages.
+    ``attempts``, the number at each task, is the only place that has it. ``tell`` is called with
+    progress messages. Fields that a :class:`~passhat.runner.run_spec.RunSpec` has mean the same.
     """
 
     suite: Suite
@@ -513,14 +499,13 @@ class _Execution:
 
 
 async def expire_leases(
-    store: Store, run: str, stop: Stop, tell: Callable[[str], None], call: Call | None = None
+    store: Store, run: str, stop: Stop, tell: Callable[[str], None], call: Call = asyncio.to_thread
 ) -> None:
     """Wait for claims of runners that were killed, and free them.
 
     A runner that was killed cannot give its claims back; they are free when its lease ends. One
     whose lease is renewed meanwhile lives, and keeps its claims.
     """
-    call = call or _call_here
     beats: dict[str, int | None] = {}
     is_announced = False
     while not stop.asked:
@@ -543,10 +528,6 @@ async def expire_leases(
                 "whether it still runs"
             )
         await asyncio.sleep(min(_LOOK_SECONDS, longest + 0.01))
-
-
-async def _call_here(work: Callable[[], Any]) -> Any:
-    return work()
 
 
 async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:

@@ -10,8 +10,8 @@ import asyncio
 import hashlib
 import math
 import os
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -354,9 +354,8 @@ class RunSpec:
         return self.timeouts_are == "missing"
 
     def _limits(self, suite: Suite) -> AttemptLimits:
-        steps = self.max_steps or suite.max_steps
         return AttemptLimits(
-            steps,
+            self.max_steps or suite.max_steps,
             self.step_seconds or suite.step_seconds,
             self.attempt_seconds or suite.attempt_seconds,
         )
@@ -497,7 +496,9 @@ async def arun(
                 workers = engine(plan, loaded)
         work = stack.enter_context(workers)
         try:
-            counts = await run_attempts(plan, store, stop, progress or _ignore, work)
+            counts = await run_attempts(
+                plan, store, stop, progress or (lambda _record, _progress: None), work
+            )
         finally:
             if telemetry is not None:
                 await telemetry.close()
@@ -535,11 +536,8 @@ def load_result(
         stored = store.find(run)
         missing_count = 0
         if stored.missing:
-            missing_count = (
-                store.load_attempts(run, finished=True).left(tasks, plan.attempts)
-                - unmade
-                - claim_count
-            )
+            unscored = store.load_attempts(run, finished=True).left(tasks, plan.attempts)
+            missing_count = unscored - unmade - claim_count
     return RunResult(
         id=run,
         store=store.path,
@@ -569,32 +567,13 @@ def run(
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
-    return _in_thread(work)
-
-
-def _in_thread(work: Callable[[], RunResult]) -> RunResult:
-    """A second loop cannot run in the thread of the first one."""
-    results: list[RunResult] = []
-    errors: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=target, name="passhat-run")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    # A second loop cannot run in the thread of the first one.
+    pool = ThreadPoolExecutor(1, "passhat-run")
+    result = pool.submit(work)
+    pool.shutdown(wait=False)  # so that Ctrl-C is not held up until the run has ended
+    return result.result()
 
 
 def left_to_make(plan: RunPlan, store: Store) -> int:
     """How many attempts of the plan the store does not have yet."""
     return store.load_attempts(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
-
-
-def _ignore(_record: object, _progress: Progress) -> None:
-    """No-op progress callback."""

@@ -153,19 +153,15 @@ class SpendingWatch:
 
     async def keep(self) -> None:
         """Look until canceled. A look that takes long is made rarely."""
+        load = partial(_load_usage, self._store, self._run, priced=self._priced)
         while self._budget is not None:
             before = time.monotonic()
             with suppress(StoreUnavailable):
-                await self._update(self._budget)
+                async with self.writing:
+                    total = await self._thread(load)
+                    self._budget.learn(total.without(self._own))
             seconds = time.monotonic() - before
             await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * seconds))
-
-    async def _update(self, budget: Budget) -> None:
-        """Read the usage in the store that is not from this runner."""
-        load = partial(_load_usage, self._store, self._run, priced=self._priced)
-        async with self.writing:
-            total = await self._thread(load)
-            budget.learn(total.without(self._own))
 
 
 def _load_usage(store: Store, run: str, *, priced: bool) -> Used:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from passhat._display import counted
 from passhat._plugins import shorten_detail
@@ -43,68 +43,48 @@ _OF_ALL_CAUSES = 6
 """Attempts that end a run if all of them raised or were not judged, each by its own cause."""
 _MOST_HELD = 24
 """Attempts without any answer, of several causes: more of them are stored as they come."""
-_VERBS = {
-    str(FailureCategory.EXCEPTION): "raised",
-    str(FailureCategory.AGENT_ERROR): "could not be started:",
-    str(FailureCategory.FORMAT_ERROR): "gave no usable answer:",
-    str(FailureCategory.COMMUNICATION_ERROR): "could not reach the agent:",
-    str(FailureCategory.REFUSED): "got no answer:",
-    str(FailureCategory.FILTERED): "got no answer:",
-    str(FailureCategory.TRUNCATED): "got no whole answer:",
-    str(FailureCategory.TIMEOUT): "got no answer in time:",
-    str(MissingReason.JUDGE_ERROR): "could not be judged:",
-    str(MissingReason.SANDBOX_ERROR): "could not be judged:",
-    str(MissingReason.USER_ERROR): "had no user to talk to:",
-    str(MissingReason.UNSUPPORTED): "cannot be made:",
-    str(MissingReason.INFRASTRUCTURE): "could not be made:",
+_VERBS: Mapping[str, str] = {
+    FailureCategory.EXCEPTION: "raised",
+    FailureCategory.AGENT_ERROR: "could not be started:",
+    FailureCategory.FORMAT_ERROR: "gave no usable answer:",
+    FailureCategory.COMMUNICATION_ERROR: "could not reach the agent:",
+    FailureCategory.REFUSED: "got no answer:",
+    FailureCategory.FILTERED: "got no answer:",
+    FailureCategory.TRUNCATED: "got no whole answer:",
+    FailureCategory.TIMEOUT: "got no answer in time:",
+    MissingReason.JUDGE_ERROR: "could not be judged:",
+    MissingReason.SANDBOX_ERROR: "could not be judged:",
+    MissingReason.USER_ERROR: "had no user to talk to:",
+    MissingReason.UNSUPPORTED: "cannot be made:",
+    MissingReason.INFRASTRUCTURE: "could not be made:",
 }
 """Ends that may be a set-up mistake, and the words for them. Limits of rate and money are none:
 they pass, and ``give_up_after`` counts them."""
-_BY_PROVIDER = frozenset(
-    map(str, (FailureCategory.REFUSED, FailureCategory.FILTERED, FailureCategory.TRUNCATED))
-)
+_BY_PROVIDER = (FailureCategory.REFUSED, FailureCategory.FILTERED, FailureCategory.TRUNCATED)
 """Answers that a model or its provider ended, whatever the words were."""
 _EMPTY = "empty"
 _SHOWN_BROKEN = 5
-_ABOUT_ANSWERS = frozenset(
-    map(
-        str,
-        (
-            FailureCategory.WRONG_ANSWER,
-            FailureCategory.FORMAT_ERROR,
-            FailureCategory.MISSING_OUTPUTS,
-            FailureCategory.INCOMPLETE_OUTPUTS,
-            FailureCategory.MISSING_ENTRY_POINT,
-            FailureCategory.SYNTAX_ERROR,
-            FailureCategory.UNKNOWN_FAILURE,
-        ),
-    )
+_ABOUT_ANSWERS = (
+    *(FailureCategory.WRONG_ANSWER, FailureCategory.FORMAT_ERROR, FailureCategory.MISSING_OUTPUTS),
+    *(FailureCategory.INCOMPLETE_OUTPUTS, FailureCategory.MISSING_ENTRY_POINT),
+    *(FailureCategory.SYNTAX_ERROR, FailureCategory.UNKNOWN_FAILURE),
 )
 """Verdicts on the answer. Where the state of a world is judged, an agent need not say anything."""
-_UNREACHED = frozenset(
-    map(
-        str,
-        (
-            FailureCategory.COMMUNICATION_ERROR,
-            MissingReason.RATE_LIMIT,
-            MissingReason.ACCOUNT,
-            MissingReason.INFRASTRUCTURE,
-        ),
-    )
+_UNREACHED = (
+    *(FailureCategory.COMMUNICATION_ERROR, MissingReason.RATE_LIMIT, MissingReason.ACCOUNT),
+    MissingReason.INFRASTRUCTURE,
 )
 """How attempts end when the other side cannot be reached."""
-_OWN_CODE = frozenset(
-    map(
-        str,
-        (
-            FailureCategory.EXCEPTION,
-            FailureCategory.AGENT_ERROR,
-            FailureCategory.FORMAT_ERROR,
-            MissingReason.JUDGE_ERROR,
-        ),
-    )
+_OWN_CODE = (
+    *(FailureCategory.EXCEPTION, FailureCategory.AGENT_ERROR, FailureCategory.FORMAT_ERROR),
+    MissingReason.JUDGE_ERROR,
 )
 """Ends by the code of agent or judge; a network may recover after six attempts."""
+_SILENT = (
+    *(FailureCategory.EXCEPTION, FailureCategory.AGENT_ERROR, FailureCategory.COMMUNICATION_ERROR),
+    *(FailureCategory.TIMEOUT, FailureCategory.FORMAT_ERROR),
+)
+"""Failures after which an agent had no chance to say what it used."""
 _LONGEST_CAUSE = 240
 _PLACE = re.compile(r"\((\S+\.py:\d+)\)$")
 
@@ -238,7 +218,9 @@ def _cause(record: AttemptRecord) -> tuple[str, str] | None:
     why, detail = record.judgement.why, record.judgement.detail
     if why in _BY_PROVIDER:
         return why, ""
-    if record.is_judged and not _is_unusable(record):
+    # A single answer in another form than the judge wants is an answer: wrong, but judged.
+    is_unreadable = why == FailureCategory.FORMAT_ERROR and len(_answers(record)) > 1
+    if record.is_judged and not is_unreadable:
         return (_EMPTY, "") if _is_empty(record) else None
     if why not in _VERBS or (why == FailureCategory.TIMEOUT and _answers(record)):
         return None  # a late answer in a conversation is no silent agent
@@ -255,15 +237,6 @@ def _is_empty(record: AttemptRecord) -> bool:
     """Whether the agent said and did nothing, and that is why the attempt failed."""
     answers = _answers(record)
     return record.judgement.why in _ABOUT_ANSWERS and bool(answers) and not "".join(answers).strip()
-
-
-def _is_unusable(record: AttemptRecord) -> bool:
-    """Whether no answer could be read, although the suite asked again.
-
-    A single answer in another form than the judge wants is an answer: wrong, but judged.
-    """
-    is_unreadable = record.judgement.why == FailureCategory.FORMAT_ERROR
-    return is_unreadable and len(_answers(record)) > 1
 
 
 class SilentAttempts:
@@ -310,13 +283,3 @@ def stop_on_unknown_use(agent: Agent, budget: Budget | None, record: AttemptReco
             hint="Return (text, Usage(tokens, cost)), or write to the meter parameter; prices of "
             "models can be set in passhat-prices.toml.",
         )
-
-
-_SILENT = (
-    FailureCategory.EXCEPTION,
-    FailureCategory.AGENT_ERROR,
-    FailureCategory.COMMUNICATION_ERROR,
-    FailureCategory.TIMEOUT,
-    FailureCategory.FORMAT_ERROR,
-)
-"""Failures after which an agent had no chance to say what it used."""

@@ -54,12 +54,8 @@ class LoopBlocked(BaseException):
 class LoopWatch:
     """Watches the steps of all agents of one event loop.
 
-    Parameters
-    ----------
-    limit : float
-        Seconds that an agent may take for one step of a conversation.
-    tell : callable
-        Called once, with a notice, when an agent blocks the loop for seconds.
+    ``limit`` is in seconds, for one step of a conversation. ``tell`` is called once, with a notice,
+    when an agent blocks the loop for seconds.
     """
 
     def __init__(self, limit: float, tell: Callable[[str], object]) -> None:

@@ -132,7 +132,9 @@ class _UserModel:
     async def start(self, attempt: object) -> _UserSession:
         # An episode outside of a run (in a notebook, say) belongs to no attempt.
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
-        return _UserSession(await self._agent.session(_without_temperature(info)), info)
+        # The run's temperature is the agent's and not the user's.
+        own_info = AttemptInfo(info.task, info.number, info.seed, meter=info.meter)
+        return _UserSession(await self._agent.session(own_info), info)
 
     async def close(self) -> None:
         await self._agent.close()
@@ -166,8 +168,3 @@ class _UserSession:
     async def close(self) -> None:
         with suppress(Exception):
             await self._session.close()
-
-
-def _without_temperature(info: AttemptInfo) -> AttemptInfo:
-    """The attempt without the run's temperature, which is the agent's and not the user's."""
-    return AttemptInfo(info.task, info.number, info.seed, meter=info.meter)

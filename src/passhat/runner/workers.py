@@ -103,10 +103,6 @@ class WorkerAgent(Agent):
         await self.agent.check()
         self.start()
 
-    def start(self) -> None:
-        """Fork the nursery, before the runner has threads and much memory."""
-        self._start_nursery()
-
     async def session(self, attempt: AttemptInfo) -> Session:
         while self._idle:
             worker = self._idle.pop()
@@ -140,7 +136,8 @@ class WorkerAgent(Agent):
         nursery = self._nursery
         return None if nursery is None else await nursery.exit_status(worker.pid)
 
-    def _start_nursery(self) -> _Nursery:
+    def start(self) -> _Nursery:
+        """Fork the nursery, before the runner has threads and much memory."""
         if self._nursery is not None and self._nursery.is_gone:
             self._replace_nursery()
         if self._nursery is None:
@@ -166,7 +163,7 @@ class WorkerAgent(Agent):
         for _ in range(_START_TRIES):
             ours, theirs = socket.socketpair()
             with theirs, suppress(OSError):  # an agent may end the parent of its own process
-                self._start_nursery().fork(theirs)
+                self.start().fork(theirs)
             ours.setblocking(False)
             worker: _Worker | None = None
             try:
@@ -339,9 +336,7 @@ class _GraderWorkers:
 
         self._workers = WorkerAgent(FunctionAgent(grade), "judge")
         self._free = asyncio.Semaphore(MOST_WORKERS)
-
-    def start(self) -> None:
-        self._workers.start()
+        self.start, self.close = self._workers.start, self._workers.close
 
     async def grade(self, attempt: object, answer: str) -> Judgement:
         """The verdict on an answer; an error of the grader is raised as an ``AgentFault``."""
@@ -357,9 +352,6 @@ class _GraderWorkers:
         if isinstance(verdict, str):
             raise NoVerdict(verdict)
         return verdict
-
-    async def close(self) -> None:
-        await self._workers.close()
 
 
 _VERDICTS: msgspec.json.Decoder[Judgement | str] = msgspec.json.Decoder(Judgement | str)
