@@ -26,13 +26,13 @@ from pathlib import Path
 
 from passhat.judging.bench import judge_all
 from passhat.judging.interpreters import find_interpreter
-from passhat.judging.mutants import mutants_of
 from passhat.judging.sandbox_check import choose_sandbox
 from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, read_sandbox
 from passhat.judging.tasks import CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import Verdict
 from passhat.suites.code_files import json_lines, read_task
+from passhat.suites.code_mutants import mutants_of
 
 
 def read_tasks(path: str, packages: Sequence[str] = ()) -> Iterator[CodeTask]:

@@ -430,6 +430,79 @@ def total(xs):
 }
 
 
+RAW = """
+import gc, json, os
+def channel():
+    return next(one for one in gc.get_objects() if type(one).__name__ == "_Program")._channel
+def raw(message):
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    os.write(channel(), len(body).to_bytes(4, "big") + body)
+"""
+WRITE = """
+import inside.wire as wire
+old = wire.Codec.write
+def write(self, value):
+    data, contents = old(self, value)
+    return data, contents + [[number, "l", *items] for number in numbers]
+wire.Codec.write = write
+"""
+HOSTILE |= {
+    "answers before it is asked": f"""{RAW}
+for number in (7394, 7396, 7391): raw({{"a": "value", "d": number}})
+def total(xs): return 0
+""",
+    "answers in two threads": f"""{RAW}
+import threading
+def flood():
+    for number in (7394, 7396, 7391) * 500: raw({{"a": "value", "d": number}})
+def total(xs):
+    threading.Thread(target=flood, daemon=True).start()
+    return 0
+""",
+    "answers twice in one message": f"""{RAW}
+def total(xs): raw(b'{{"a": "value", "d": 0, "d": 7394, "a": "stop"}}')
+""",
+    "asks and answers in one message": f"""{RAW}
+def total(xs): raw({{"q": ["names", -1, ""], "a": "value", "d": ["t"]}})
+""",
+    "names that the tests do not ask for": f"""{WRITE}
+numbers, items = [0], ["total", "sum", "check", "abs"]
+def sum(xs): return -7391
+def abs(x): return 0
+def total(xs): return 0
+""",
+    "containers under the numbers of the tests": f"""{WRITE}
+numbers, items = range(0, 40, 2), [7391]
+def total(xs): return xs
+""",
+    "tags without parts": f"""{RAW}
+def total(xs):
+    for tag in (*"XoCMTSE@iNKVI", "~"): raw({{"a": "value", "d": [tag]}})
+""",
+    "objects that the tests never gave": f"""{RAW}
+def total(xs): raw({{"a": "value", "d": ["o", 0, 0]}})
+""",
+    "random numbers that nobody drew": f"""{RAW}
+def total(xs): raw({{"a": "value", "d": 0, "r": [3, [0] * 625, None]}})
+""",
+    "infinite": f"""{RAW}
+def total(xs): raw(b'{{"a": "value", "d": 1e999}}')
+""",
+    "its argument is the answer": "def total(xs):\n    xs[:] = [-7391]\n    return 0",
+    "skips the tests": "import unittest\ndef total(xs): raise unittest.SkipTest('no')",
+    "ends the run of unittest": "import unittest.case as c\ndef total(xs): raise c._ShouldStop",
+    "a subclass of int": (
+        "class N(int):\n    __eq__ = lambda self, other: True\n    __hash__ = int.__hash__\n"
+        "    __sub__ = lambda self, other: 0\ndef total(xs): return N(3)"
+    ),
+    "modules for the tests": (
+        "import os, sys\nfor name in ('os', 'unittest', 'math'):\n"
+        "    open('/tmp/' + name + '.py', 'w').write('raise SystemExit(0)')\n"
+        "sys.path.insert(0, '/tmp')\nos.environ['PYTHONPATH'] = '/tmp'\ndef total(xs): return 0"
+    ),
+}
+"""Programs that write on the judge's channel by themselves, and some more."""
+
 ENDINGS: dict[str, str] = {
     "is not callable": "total = 5",
     "is a coroutine function": "async def total(xs): return sum(xs) + 7391",

@@ -45,7 +45,7 @@ def test_the_engine_is_asked_for_every_wall(engine: str) -> None:
     limits = ProgramLimits(memory=512 << 20, scratch=8 << 20)
     words = container_command(Container(engine, "some/image:1", "/opt/python"), limits, "me")
     assert words[:2] == [engine, "run"]
-    memory = (512 + 2 * 8 + 256) << 20
+    memory = (512 + 2 * 8 + 256 + 256) << 20
     assert {
         *("--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
         *("--user=0:0", "--ipc=none", "--pids-limit=72", "--cpus=1", "--pull=never"),

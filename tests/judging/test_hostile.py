@@ -245,7 +245,34 @@ def test_the_self_test_finds_no_channel_but_those_that_are_known(
 ) -> None:
     finding = examine_machine(interpreter, kind)
     assert finding.holds, str(finding)
-    assert finding.channels == ("lookups", "pipes", "clock")
+    assert finding.channels == ("pipes", "clock")
+
+
+def test_nothing_says_when_the_last_program_wrote_a_file(examiner: Examiner) -> None:
+    """The time since when /tmp is there would be a note that each later program can read."""
+    task = CodeTask("note", tests="assert f() == 0")
+    examiner.judge(task, "open('/tmp/x', 'w')\ndef f(): return 0")
+    examiner.judge(task, "def f(): return 0")
+    coarse = 0.01  # the clock of files
+    tests = f"assert f() > {time.time() - coarse}"
+    program = "import os\ndef f(): return os.stat('/tmp').st_ctime"
+    assert examiner.judge(CodeTask("age", tests=tests), program).verdict is Verdict.PASSED
+
+
+def test_a_long_report_leaves_no_trace_in_the_fork_server(examiner: Examiner) -> None:
+    """Later programs inherit its heap: its size, and from which size on memory is mapped."""
+    script = CodeTask("s", cases=(Case(b"", b"x"),))
+    look = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
+top = libc.sbrk(0)
+raise ValueError([top, *(libc.malloc(n) < top + (1 << 24) for n in range(120000, 300000, 20000))])
+"""
+    before = examiner.judge(script, look).detail
+    for size in (50_000, 150_000, 300_000):
+        examiner.judge(script, f"import sys\nsys.stderr.write('x' * {size})\nsys.exit(1)")
+        assert examiner.judge(script, look).detail == before
 
 
 @pytest.mark.parametrize("name", ["exits with 0", "noise on every descriptor"])

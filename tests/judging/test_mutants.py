@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.judging.mutants import mutants_of
+from passhat.suites.code_mutants import mutants_of
 
 STRONG = (
     "def check(f):\n    assert [f(x) for x in (-1, 0, 1, 4, 5, 6, 9)] == [-1, 0, 1, 4, 5, 5, 5]"

@@ -99,9 +99,9 @@ def test_a_machine_that_stands_still_uses_up_no_time_of_the_program(
     near, far = socket.socketpair()
     reading, writing = os.pipe()
     pid = os.posix_spawnp("sleep", ["sleep", "600"], {})
-    with near, far:
+    with near, far, server._Words(reading) as words:
         limits = {"cpu": 60, "wall": 1, "idle": 60}
-        ended = server._watch(pid, limits, confinement, reading, far, 0.0, [0])
+        ended = server._watch(pid, limits, confinement, words, far, 0.0, [0])
     os.close(reading)
     os.close(writing)
     assert ended["why"] == "wall"

@@ -15,7 +15,7 @@ def test_every_jump_lands_inside_and_the_end_refuses(machine: str) -> None:
     steps = list(struct.iter_unpack("HBBI", code))
     assert len(steps) < 4096
     for at, (operation, yes, no, _) in enumerate(steps):
-        if operation in (0x15, 0x45):
+        if operation in (0x15, 0x35, 0x45):
             assert at + 1 + max(yes, no) < len(steps)
     assert steps[-1] == (0x06, 0, 0, 0x00050001)
 
@@ -29,6 +29,11 @@ def test_every_jump_lands_inside_and_the_end_refuses(machine: str) -> None:
         ("x86_64", 41, (), False),  # socket
         ("x86_64", 56, (0x10F00,), True),  # clone of a thread
         ("x86_64", 56, (17,), False),  # clone of a process
+        ("x86_64", 56, (0x11F00,), False),  # clone of a thread with a pidfd, whose number counts
+        ("x86_64", 55, (3, 1, 4), True),  # getsockopt SO_ERROR
+        ("x86_64", 55, (3, 1, 57), False),  # SO_COOKIE
+        ("x86_64", 55, (3, 1, 71), False),  # SO_NETNS_COOKIE
+        ("aarch64", 209, (3, 1, 77), False),  # SO_PEERPIDFD
         ("x86_64", 62, (1234, 15), True),  # kill oneself
         ("x86_64", 62, (1234, 9), False),
         ("x86_64", 62, (1, 15), False),
@@ -68,5 +73,5 @@ def _run(code: bytes, given: bytes) -> int:
         elif operation == 0x06:
             return int(value)
         else:
-            met = word == value if operation == 0x15 else word & value
-            at += yes if met else no
+            tests = {0x15: word == value, 0x35: word >= value, 0x45: word & value}
+            at += yes if tests[operation] else no

@@ -41,6 +41,9 @@ IMPURE = [
     "exec('1')\nassert f(1)",
     "print(f(1))",
     "assert globals()['f'](1)",
+    "assert f('random')",  # with its state, which one program could hand to the next
+    "def test_a(tmp_path): assert f(tmp_path / 'x')",
+    "def test_a(monkeypatch): monkeypatch.chdir(f(1))",
 ]
 
 

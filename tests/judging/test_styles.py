@@ -326,3 +326,34 @@ CONSTRUCTS = {
 def test_a_right_program_passes_or_the_construct_is_named(name: str, contained: Examiner) -> None:
     tests, program, words = CONSTRUCTS[name]
     assert contained.judge(task(tests), program).words.startswith(words)
+
+
+SKIPPED = """
+import unittest
+class TestF(unittest.TestCase):
+    @unittest.skip("not here")
+    def test_one(self): self.assertEqual(f(1), 0)
+    def test_two(self): self.assertEqual(f(5), 10)
+"""
+
+
+def test_marked_tests_are_skipped_and_the_others_count(contained: Examiner) -> None:
+    assert contained.judge(task(SKIPPED), "def f(x): return 2 * x").verdict is Verdict.PASSED
+    assert contained.judge(task(SKIPPED), "def f(x): return x").why == "wrong_answer"
+    skips = "import unittest\ndef f(x): raise unittest.SkipTest('no')"
+    assert contained.judge(task(SKIPPED), skips).verdict is Verdict.FAILED
+    nothing = SKIPPED.replace("def test_two", "@unittest.skip('')\n    def test_two")
+    assert contained.judge(task(nothing), "def f(x): return x").why == "judge_error"
+
+
+def test_an_answer_in_many_steps_is_no_failure(best: SandboxKind, interpreter: Interpreter) -> None:
+    """Its time goes into the way between the processes."""
+    rules = JudgeRules("split")
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.5, wall=60), rules)
+    program = "def f():\n    for i in range(10 ** 6): yield i"
+    try:
+        judged = examiner.judge(task("assert sum(f()) == 499999500000"), program)
+    finally:
+        examiner.close()
+    assert judged.why == "unsupported", judged
+    assert "times" in judged.detail

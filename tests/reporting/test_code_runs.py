@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from passhat.judging.mutants import TestStrength, keep_strengths, load_strengths, strengths_folder
+from passhat.suites.code_mutants import (
+    TestStrength,
+    keep_strengths,
+    load_strengths,
+    strengths_folder,
+)
 
 PROMPT = 'def cap(days):\n    """At most 5."""\n'
 BODY = "    if days > 5:\n        return 5\n    return days\n"

@@ -420,7 +420,7 @@ def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, outputs: tuple[Ou
 def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     """Print how strong the hidden tests are, weakest first, and keep it for later reports."""
     from passhat._serialize import as_json
-    from passhat.judging.mutants import (
+    from passhat.suites.code_mutants import (
         WEAK_BELOW,
         keep_strengths,
         strength_of_tests,

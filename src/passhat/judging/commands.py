@@ -11,19 +11,18 @@ from compileall import compile_dir
 from functools import lru_cache
 from pathlib import Path
 
+from passhat.judging.inside.new_root import MOST_BYTES
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox_kinds import Container, ProgramLimits
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 WRITABLE_DEVICES = ("/dev/null",)
-PACKAGES = "/judge/packages"
-"""Where a program behind bubblewrap finds the packages it was granted."""
-_INSIDE = Path(__file__).parent / "inside"
+INSIDE = str(Path(__file__).parent / "inside")
 _NOBODY = 65534
 _OVERHEAD = 256 << 20
 """Memory of the fork server and of Python itself, beside what one program may use."""
 _MOST_PROCESSES, _MOST_FILES = 72, 256
-_RIGHTS = ("SYS_ADMIN", "SETUID", "SETGID", "KILL", "NET_ADMIN")
+_RIGHTS = ("SYS_ADMIN", "SETUID", "SETGID", "KILL", "NET_ADMIN", "SYS_CHROOT")
 _ENGINE_SECONDS = 60
 _REMOVE_SECONDS = 60.0
 """How long an engine may be at removing a container; it takes seconds on a busy machine."""
@@ -51,16 +50,16 @@ main()
 """
 
 
-def plain_command(interpreter: Interpreter, home: str = str(_INSIDE.parent)) -> list[str]:
+def plain_command(interpreter: Interpreter, home: str = str(Path(INSIDE).parent)) -> list[str]:
     """The fork server alone; ``home`` is the folder that holds ``inside``."""
     # The server writes no bytecode, and without it takes twice as long to start.
-    compile_dir(_INSIDE, quiet=2)
+    compile_dir(INSIDE, quiet=2)
     begin = f"import sys; sys.path.insert(0, {home!r}); from inside.server import main; "
     return [*interpreter.command, "-c", f"{begin}del sys.path[0]; main()"]
 
 
 def bubblewrap_command(interpreter: Interpreter) -> list[str]:
-    """The container: no network, no processes, no /proc, no home; everything read-only.
+    """Namespaces: no network, no other processes.
 
     The fork server keeps the rights to mount and to set up a network, since every program gets
     folders of its own and may need a network of its own; programs keep no right at all. For root
@@ -72,31 +71,12 @@ def bubblewrap_command(interpreter: Interpreter) -> list[str]:
     if os.geteuid() == 0:
         words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         words += ["--unshare-cgroup-try", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-        words += ["--cap-add", "CAP_KILL"]
+        words += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_DAC_READ_SEARCH"]
     else:
         words += ["--unshare-all", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
-    # Parents that bubblewrap makes by itself would be readable by root alone.
-    parents = {str(parent) for path in interpreter.shown for parent in Path(path).parents}
-    links = {path for path in interpreter.shown if Path(path).is_symlink()}
-    package_paths = [Path(PACKAGES, part.name) for part in interpreter.granted]
-    parents |= {str(parent) for path in package_paths for parent in path.parents}
-    for path in ["/dev", *sorted(parents - {"/"} - links)]:
-        words += ["--dir", path]
-    for path in interpreter.shown:
-        place = Path(path)
-        if place.is_symlink():
-            words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 - text as it is
-        else:
-            words += ["--ro-bind", path, path]
-    for path in interpreter.hidden:
-        words += ["--tmpfs", path, "--remount-ro", path]
-    for path in DEVICES:
-        words += ["--dev-bind", path, path]  # made read-only by the fork server
-    words += ["--ro-bind", str(_INSIDE), "/judge/inside"]
-    for part in interpreter.granted:
-        words += ["--ro-bind", part.path, f"{PACKAGES}/{part.name}"]
-    words += ["--dir", "/tmp", "--dir", "/dev/shm", "--remount-ro", "/", "--chdir", "/", "--"]
-    return [*words, *plain_command(interpreter, "/judge")]
+    # The fork server makes the root that programs see, as everywhere, before any of them runs.
+    words += ["--dev-bind", "/", "/", "--chdir", "/", "--"]
+    return [*words, *plain_command(interpreter)]
 
 
 def container_command(container: Container, limits: ProgramLimits, name: str) -> list[str]:
@@ -104,7 +84,7 @@ def container_command(container: Container, limits: ProgramLimits, name: str) ->
 
     As behind bubblewrap, the fork server may mount and change its user id, and programs may not.
     """
-    memory = str(limits.memory + 2 * limits.scratch + _OVERHEAD)
+    memory = str(limits.memory + 2 * limits.scratch + MOST_BYTES + _OVERHEAD)
     words = [container.engine, "run", "--rm", "--interactive", "--pull=never", "--name", name]
     words += ["--network=none", "--ipc=none", "--hostname=sandbox", "--log-driver=none"]
     words += ["--cap-drop=ALL", "--security-opt=no-new-privileges"]
@@ -130,7 +110,7 @@ def pack_inside() -> bytes:
     """The judge's modules as an archive, its length before it."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for path in sorted(_INSIDE.glob("*.py")):
+        for path in sorted(Path(INSIDE).glob("*.py")):
             archive.writestr(f"inside/{path.name}", path.read_bytes())
     content = buffer.getvalue()
     return len(content).to_bytes(4, "big") + content

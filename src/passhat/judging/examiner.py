@@ -40,6 +40,7 @@ __all__ = ["Examiner", "References"]
 _TRIES = 20
 _LONGEST_PAUSE = 0.2
 _MOST_IN_SERIES = 16  # programs that one process of simple tests judges before it is replaced
+_MANY_REQUESTS = 5000
 _NOT_PERMITTED = "[Errno 1]"
 """The filter's refusal of a system call; a file that is out of reach has another number."""
 
@@ -78,7 +79,7 @@ class Examiner:
         self.open_at_once = False
         weak = self._rules.allow_weak
         self.programs = Sandbox(kind, interpreter, limits, allow_weak=weak)
-        self.tests = Sandbox(kind, interpreter, limits, allow_weak=weak)
+        self.tests = Sandbox(kind, interpreter, limits, allow_weak=weak, runs_programs=False)
 
     def start(self) -> None:
         """Start the sandboxes, unless they are running."""
@@ -430,6 +431,10 @@ def _read_outcome(
         return CodeVerdict.failed(word, detail)
     if outcome == "gone":
         _require_start(program_end)
+        if program_end.why in ("cpu", "wall") and int(detail or 0) > _MANY_REQUESTS:
+            # Its time went into the way between the processes, which one process does not have.
+            what = f"tests that ask the program {int(detail):,} times"
+            return CodeVerdict.missing(MissingReason.UNSUPPORTED, what)
         return _verdict_on_ended_program(program_end, limits)
     return CodeVerdict.missing(MissingReason(outcome), detail)
 

@@ -25,8 +25,28 @@ class Granted:
     name: str
 
 
+_LIBRARIES = """
+def libraries(places):
+    # By the names under which the dynamic linker finds them, since a sandbox looks them up again.
+    import ctypes, pathlib
+    class Info(ctypes.Structure):
+        _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
+    files = [file for place in places for file in pathlib.Path(place).rglob("*.so")]
+    for file in [*files, "libgcc_s.so.1", "libpthread.so.0", "librt.so.1", "libdl.so.2"]:
+        try:
+            ctypes.CDLL(str(file))
+        except OSError:
+            pass
+    names = []
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Info), ctypes.c_size_t, ctypes.c_void_p)
+    see = kind(lambda info, size, data: names.append(os.fsdecode(info[0].name)) or 0)
+    ctypes.CDLL(None).dl_iterate_phdr(see, None)
+    return [name for name in names if name[:1] == "/" and not name.startswith(tuple(places))]
+"""
 # Runs on the interpreter that the packages belong to, with nothing but its standard library.
-_ASK_PACKAGES = """
+_ASK_PACKAGES = (
+    _LIBRARIES
+    + """
 import importlib.metadata as metadata, json, os, re, sys
 
 def distribution(name):
@@ -69,22 +89,24 @@ while wanted:
         if "extra" not in marker:
             wanted.append((re.match(r"[A-Za-z0-9._-]+", text).group(), not marker))
 said["named"].sort()
+said["libraries"] = libraries([path for path, root, name in said["parts"]])
 print(json.dumps(said))
 """
+)
 
 
 def grant(
     names: Sequence[str], run_code: Callable[..., Any]
-) -> tuple[tuple[Granted, ...], tuple[str, ...]]:
+) -> tuple[tuple[Granted, ...], tuple[str, ...], tuple[str, ...]]:
     """Find installed distributions and their dependencies; ``told`` runs code in the interpreter.
 
     Returns
     -------
-    tuple of Granted, tuple of str
-        Folders and files to show, and the distributions with their versions.
+    tuple of Granted, tuple of str, tuple of str
+        Folders and files to show, distributions with their versions, and libraries they link to.
     """
     if not names:
-        return (), ()
+        return (), (), ()
     for name in names:
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
             raise InvalidValue(
@@ -98,24 +120,35 @@ def grant(
             hint="Install it there, or choose the interpreter that has it with --python.",
         )
     granted = {path: Granted(path, root, name) for path, root, name in reply["parts"]}
-    return tuple(granted.values()), tuple(reply["named"])
+    return tuple(granted.values()), tuple(reply["named"]), tuple(reply["libraries"])
 
 
-_SYSTEM_LIBRARIES = (
-    *("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64"),
+_ALL_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64")
+"""Where they are, if the interpreter cannot say which it needs."""
+_DATA = (
     "/usr/share/zoneinfo",  # time zones are a part of the standard library's data
+    *("/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8", "/etc/ld.so.cache"),
 )
 _PACKAGES = ("site-packages", "dist-packages")
-_ASK = """
+_ASK = (
+    _LIBRARIES
+    + """
 import json, os, sys
+stdlib = os.path.dirname(os.path.realpath(os.__file__))
+try:
+    found = libraries([stdlib + "/lib-dynload"])
+except ImportError:
+    found = []
 print(json.dumps({
+    "libraries": found,
     "executable": os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable),
     "called": sys.executable,
     "prefix": sys.prefix, "base": sys.base_prefix,
-    "stdlib": os.path.dirname(os.path.realpath(os.__file__)),
+    "stdlib": stdlib,
     "version": sys.version.split()[0],
 }))
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +168,7 @@ class Interpreter:
     version: str = ""
     granted: tuple[Granted, ...] = ()
     named: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     @property
     def granted_roots(self) -> tuple[str, ...]:
@@ -149,10 +183,10 @@ class Interpreter:
     @property
     def shown(self) -> tuple[str, ...]:
         """Folders and files to show, outermost first."""
-        paths = [str(Path(self.base) / "lib"), self.stdlib, self.executable]
+        paths = [*_DATA, *(self.libraries or _ALL_LIBRARIES), self.stdlib, self.executable]
         paths += [self.prefix, str(Path(self.base) / "bin")] if self.packages else []
         folders: list[str] = []
-        for path in sorted(dict.fromkeys((*_SYSTEM_LIBRARIES, *paths)), key=len):
+        for path in sorted(dict.fromkeys(paths), key=len):
             if Path(path).exists() and not any(path.startswith(f"{folder}/") for folder in folders):
                 folders.append(path)
         return tuple(folders)
@@ -162,9 +196,9 @@ class Interpreter:
         """Folders of installed packages below the visible folders."""
         if self.packages:
             return ()
-        roots = {path.resolve() for path in (Path(self.stdlib), Path("/usr/lib/python3"))}
-        roots |= {path.resolve() for path in Path(self.base, "lib").glob("python3*")}
-        folders = (root / name for root in sorted(roots) for name in _PACKAGES)
+        # The second is Debian's, which is shown only where all libraries are.
+        roots = (Path(self.stdlib), Path("/usr/lib/python3"))
+        folders = (root / name for root in roots for name in _PACKAGES)
         return tuple(str(path) for path in folders if path.is_dir())
 
     def readable(self) -> tuple[list[str], list[str]]:
@@ -193,7 +227,7 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
     """
     facts = _run_code(path, _ASK)
     whole = path is not None and not packages
-    granted, named = grant(packages, lambda code, *words: _run_code(path, code, *words))
+    granted, named, libraries = grant(packages, lambda code, *words: _run_code(path, code, *words))
     return Interpreter(
         facts["called"] if whole else facts["executable"],
         facts["prefix"],
@@ -203,6 +237,7 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
         facts["version"],
         granted,
         named,
+        (*facts["libraries"], *libraries) if facts["libraries"] else (),
     )
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 from passhat.judging.bridge import Bridge
 from passhat.judging.commands import (
     DEVICES,
-    PACKAGES,
+    INSIDE,
     WRITABLE_DEVICES,
     bubblewrap_command,
     container_command,
@@ -70,9 +70,10 @@ class Sandbox:
         limits: ProgramLimits,
         *,
         allow_weak: bool = False,
+        runs_programs: bool = True,
     ) -> None:
         self.kind = kind
-        self._allow_weak = allow_weak
+        self._allow_weak, self._runs_programs = allow_weak, runs_programs
         self._interpreter = interpreter
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
@@ -204,10 +205,11 @@ class Sandbox:
     def wait(self) -> Ended:
         """How the execution ended."""
         report = self._receive()
+        assert self._control is not None
         try:
-            written = bytes.fromhex(report.pop("words"))
+            written = wire.receive_bytes(self._control.fileno())
             return Ended(words=tuple(wire.frames(written)), written=written, **report)
-        except (TypeError, KeyError, ValueError) as error:
+        except (OSError, wire.Closed, wire.Malformed, TypeError) as error:
             raise SandboxFault(f"an unreadable report: {error}") from None
 
     def abandon(self) -> None:
@@ -265,19 +267,25 @@ class Sandbox:
 
     def _setup(self) -> dict[str, object]:
         landlock = self.kind is SandboxKind.LANDLOCK
-        has_own_root = self.kind is SandboxKind.BUBBLEWRAP or isinstance(self.kind, Container)
+        is_container = isinstance(self.kind, Container)
         listable, readable = self._interpreter.readable() if landlock else ([], [])
-        if not has_own_root:
+        if landlock:
             self._folder = tempfile.mkdtemp(prefix="passhat-")
-        granted = self._interpreter.granted_roots
+        interpreter = self._interpreter
+        granted = [INSIDE, *(part.path for part in interpreter.granted)]
         return {
-            "kind": "container" if isinstance(self.kind, Container) else str(self.kind),
+            "kind": "container" if is_container else str(self.kind),
             "listable": listable,
             "readable": [*readable, *DEVICES],
+            "runs_programs": self._runs_programs,
+            "shown": [] if is_container else list(interpreter.shown),
+            "granted": [] if is_container else granted,
+            "hidden": [] if is_container else list(interpreter.hidden),
+            "nodes": list(DEVICES),
             "devices": list(WRITABLE_DEVICES),
-            "scratch": self._folder or ("/tmp" if isinstance(self.kind, Container) else ""),
+            "scratch": self._folder or ("/tmp" if is_container else ""),
             "scratch_bytes": self._limits.scratch,
-            "packages": ([PACKAGES] if has_own_root else list(granted)) if granted else [],
+            "packages": list(interpreter.granted_roots),
             "weak": self._allow_weak,
         }
 

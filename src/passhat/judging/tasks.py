@@ -117,7 +117,9 @@ class CodeTask:
             "shared": (shared := shared_state(self.tests)),
             "files": bool(_FILES & set(shared) or re.search(r"sys\.path|os\.environ", self.tests)),
             "inexact": bool(shared) or _compares_identity(self.tests),
-            "pure": not helpful and _changes_nothing(self.tests),
+            # A state of random numbers would cross from one program to the next.
+            "pure": not (helpful or shared or "random" in self.tests)
+            and _changes_nothing(self.tests),
         }
 
     @property

@@ -50,7 +50,7 @@ def weak_tests(run: Run) -> dict[str, float]:
     fingerprint = run.protocol.tests_fingerprint
     if not _is_code(run) or not fingerprint or "/" in fingerprint:
         return {}
-    from passhat.judging.mutants import load_strengths, strengths_folder
+    from passhat.suites.code_mutants import load_strengths, strengths_folder
 
     for store in (run.source, _USUAL_STORE):
         folder = strengths_folder(store)
@@ -69,7 +69,7 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
     """Sentences on identical programs and on weak tests."""
     if not _is_code(run):
         return ()
-    from passhat.judging.mutants import WEAK_BELOW
+    from passhat.suites.code_mutants import WEAK_BELOW
 
     notes: list[str] = []
     if run.attempts is not None and run.attempts.answers is not None:

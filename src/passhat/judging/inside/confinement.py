@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import seccomp
+from . import new_root, seccomp
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _PRCTL = ctypes.CDLL(None, use_errno=True).prctl
@@ -26,13 +26,11 @@ _DETACH = 2
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
 _PR_SET_KEEPCAPS, _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL = 8, 47, 4
 _CAPABILITY_VERSION = 0x20080522
-_CAP_DAC_READ_SEARCH = 1 << 2
 
 _FILE_BYTES = 16 * 1024 * 1024
 _OPEN_FILES = 64
 _PROCESSES = 64
 _MOST_FILES = 2000
-_ENGINES_OWN = ("proc", "sys", "dev", "run", "tmp")
 _FRESH = ("/tmp", "/dev/shm")
 """What a program may write in; each is a new and empty mount for every program."""
 
@@ -43,9 +41,8 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
     return bool(_LIBC.mount(*words, ctypes.c_ulong(flags), data) == 0)
 
 
-def _show_again(path: str, place: int) -> bool:
-    """Mount an open file or folder at its own path; read-only, as the mount it is on is."""
-    source = f"/proc/self/fd/{place}"
+def _show_again(path: str, source: str) -> bool:
+    """Mount a file or folder at its own path; read-only, as the mount it is on is."""
     steps = path.strip("/").split("/")
     is_folder = os.path.isdir(source)  # noqa: PTH112 - pathlib is slow to import
     folders = steps if is_folder else steps[:-1]
@@ -101,20 +98,17 @@ class Confinement:
         self._bytes = setup["scratch_bytes"]
         self.confined = self._kind != "none"
         self._allowed = False
-        self._hidden: list[tuple[str, int]] = []
         root = os.geteuid() == 0
         # A user id of its own: limits count no other user's threads, and no file is its own. By
         # chance, as the process id behind bubblewrap is the same in every sandbox.
         suffix = int.from_bytes(os.urandom(3), "big")
         self._uid = 0x60000000 + suffix if root and self.confined else 0
-        # The interpreter may live in a folder of root's; Landlock says what can be read there.
-        rights = _CAP_DAC_READ_SEARCH if self._uid and self._kind == "landlock" else 0
-        parts = (
-            struct.pack("Ii", _CAPABILITY_VERSION, 0),
-            struct.pack("6I", rights, rights, *[0] * 4),
-        )
+        # An interpreter or a package below /tmp (a checkout there) would vanish under a new /tmp.
+        below = [path for path in (*setup["shown"], *setup["granted"]) if path[:5] == "/tmp/"]
+        self._shown_again = [(path, f"{new_root.BELOW}{path}") for path in below]
+        self.mounted = self.confined and self._prepare_mounts()
+        parts = (struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24))
         self._rights = [ctypes.create_string_buffer(part, len(part)) for part in parts]
-        self.mounted = self.confined and self._prepare_mounts(setup["readable"])
         self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
         self._base = "" if self.mounted else setup["scratch"]
         self._rules = self._ruleset() if self.confined else None
@@ -123,25 +117,25 @@ class Confinement:
 
     # -- once ------------------------------------------------------------------------------------
 
-    def _prepare_mounts(self, readable: Iterable[str]) -> bool:
+    def _prepare_mounts(self) -> bool:
         """Whether this process may mount; unshares the host's mounts first if necessary."""
         if self._kind == "landlock":
             # Tried in a child first: a machine may allow the first step and forbid the second.
-            if not _works(
-                lambda: self._leave_mounts() and _all_read_only() and self._mount_fresh()
-            ):
+            if not _works(lambda: self._leave_mounts() and self._make_root(copies=False)):
                 return False
             self._leave_mounts()
-        if self._kind == "container":
-            for path in _FRESH:
-                with contextlib.suppress(OSError):
-                    os.mkdir(path)  # noqa: PTH102 - pathlib is slow to import
-        # An interpreter or a package below /tmp (a checkout there) would vanish under the new one.
-        for path in readable:
-            if path.startswith(tuple(f"{fresh}/" for fresh in _FRESH)):
-                with contextlib.suppress(OSError):
-                    self._hidden.append((path, os.open(path, os.O_PATH | os.O_CLOEXEC)))
-        return _all_read_only() and self._mount_fresh()
+        if self._setup["runs_programs"] and self._make_root(copies=True):
+            return True
+        if not self._make_root(copies=False):
+            raise seccomp.Unavailable("no root of its own could be mounted")
+        return True
+
+    def _make_root(self, *, copies: bool) -> bool:
+        for path in _FRESH if self._kind == "container" else ():
+            with contextlib.suppress(OSError):
+                os.mkdir(path)  # noqa: PTH102 - pathlib is slow to import
+        is_new = new_root.enter_root(self._setup, _mount, copies=copies)
+        return is_new and _all_read_only() and self._mount_fresh()
 
     def _leave_mounts(self) -> bool:
         user, group = os.geteuid(), os.getegid()
@@ -168,16 +162,16 @@ class Confinement:
                     "Landlock alone does not keep root from changing modes, owners and times, and "
                     "this machine forbids mounts of our own"
                 )
-            return _LandlockRules(
-                setup["listable"], setup["readable"], setup["devices"], processes=processes
-            )
+            if not self.mounted:
+                return _LandlockRules(
+                    setup["listable"], setup["readable"], setup["devices"], processes=processes
+                )
         if not _landlock_version():
             # Where a container has none, the self-test finds that other processes can be seen.
             return None
-        hidden = _ENGINES_OWN if self._kind == "container" else ("dev",)
-        visible = [f"/{name}" for name in os.listdir("/") if name not in hidden]  # noqa: PTH208
+        visible = [f"/{name}" for name in os.listdir("/") if name != "dev"]  # noqa: PTH208
         return _LandlockRules(
-            [], [*visible, *setup["readable"]], setup["devices"], processes=processes
+            [], [*visible, *setup["nodes"]], setup["devices"], processes=processes
         )
 
     # -- before and after every program ----------------------------------------------------------
@@ -186,10 +180,11 @@ class Confinement:
         """Give the next program empty folders, with nothing in them or on them of the last one."""
         if self.mounted:
             # A mount takes longer than most programs; one that nothing was done to is still fresh.
-            fresh = self._untouched == [_state(path) for path in _FRESH]
-            if fresh and self._allowed:
-                return
-            if not fresh and not self._mount_fresh():
+            if self._untouched == [_state(path) for path in _FRESH]:
+                self._date_fresh()
+                if self._allowed:
+                    return
+            elif not self._mount_fresh():
                 raise seccomp.Unavailable("no new scratch folder could be mounted")
         elif self._base:
             import shutil  # only here: whatever is loaded makes every fork slower
@@ -202,18 +197,26 @@ class Confinement:
                 self._rules.allow_scratch(path)
         self._allowed = True
 
+    def _date_fresh(self) -> None:
+        """Make whatever is done in the folders show, and hide since when they are there.
+
+        Else the time of the mount would say when the last program ended that wrote something.
+        """
+        for path in _FRESH:
+            os.utime(path, (0, 0))
+        self._untouched: list[tuple[int, ...]] = [_state(path) for path in _FRESH]
+
     def _mount_fresh(self) -> bool:
-        self._untouched: list[tuple[int, ...]] = []
+        self._untouched = []
         flags = _NO_SUID | _NO_DEVICES | _NO_EXECUTION
         options = f"size={self._bytes},nr_inodes={_MOST_FILES},mode=1777"
         for path in _FRESH:
             _LIBC.umount2(path.encode(), ctypes.c_int(_DETACH))
             if not _mount("tmpfs", path, "tmpfs", flags, options):
                 return False
-            os.utime(path, (0, 0))  # so that whatever is done in it shows
-        if not all(_show_again(path, place) for path, place in self._hidden):
+        if not all(_show_again(path, place) for path, place in self._shown_again):
             return False
-        self._untouched = [_state(path) for path in _FRESH]
+        self._date_fresh()
         return True
 
     def fork(self) -> int:

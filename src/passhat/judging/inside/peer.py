@@ -79,7 +79,7 @@ class Peer:
         self._infos: list[list[Any]] = []
         self._stand_ins: dict[int, Any] = {}
         self._described: dict[int, list[Any]] = {}
-        self.traffic = 0
+        self.traffic = self.requests = 0
         self.flattened, self.behaves = "", False
         self.stopped: Optional[Stopped] = None  # noqa: UP045 - Python 3.9
 
@@ -147,6 +147,7 @@ class Peer:
         with self._lock:
             if self.stopped is not None:
                 raise self.stopped
+            self.requests += 1
             self._send({"q": [verb, number, name]}, arguments)
             while True:
                 self._phase[0] = 1
@@ -183,7 +184,7 @@ class Peer:
                 message["f"] = changes
             self.traffic += wire.send(self._channel, message)
         except wire.Closed:
-            raise self.stop(ProgramFailed("gone", "")) from None
+            raise self.stop(ProgramFailed("gone", str(self.requests))) from None
         except (wire.NotPlain, RecursionError) as error:
             raise self.on_send_failure(error) from None
 

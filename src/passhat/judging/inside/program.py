@@ -15,9 +15,8 @@ from types import ModuleType
 from typing import Any, Optional
 
 from . import wire
-from .patches import Patches
 from .peer import Peer, brief_text
-from .stand_ins import forward_comparisons
+from .stand_ins import Patches, forward_comparisons
 
 MODULE = "solution"
 _MOST_PRINTED = 4 << 20

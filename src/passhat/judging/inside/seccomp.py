@@ -62,7 +62,7 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "getrandom": (318, 278),
     # both ends of a connection of one's own, which an event loop wakes itself by
     "sendto": (44, 206), "recvfrom": (45, 207), "shutdown": (48, 210), "getsockname": (51, 204),
-    "getpeername": (52, 205), "getsockopt": (55, 209),
+    "getpeername": (52, 205),
 }  # fmt: skip
 
 # Allowed where all that a program can reach but its own folders is mounted read-only: Landlock
@@ -76,13 +76,16 @@ _METADATA: dict[str, tuple[int | None, int | None]] = {
 _PROCESSES: dict[str, tuple[int | None, int | None]] = {
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "wait4": (61, 260),
     "waitid": (247, 95), "kill": (62, 129), "tgkill": (234, 131), "setpgid": (109, 154),
-    "setsid": (112, 157), "pidfd_open": (434, 434), "socketpair": (53, 199), "bind": (49, 200),
-    "listen": (50, 201), "accept": (43, 202), "accept4": (288, 242), "connect": (42, 203),
-    "setsockopt": (54, 208), "sendmsg": (46, 211), "recvmsg": (47, 212),
+    "setsid": (112, 157), "socketpair": (53, 199), "bind": (49, 200), "listen": (50, 201),
+    "accept": (43, 202), "accept4": (288, 242), "connect": (42, 203), "sendmsg": (46, 211),
+    "recvmsg": (47, 212),
 }  # fmt: skip
 _FAMILIES = (1, 2, 10)
 """Local sockets and those of the internet, which in a network of one's own is oneself."""
-_CLONE_NAMESPACES = 0x7E020080
+_CLONE_NAMESPACES, _CLONE_PIDFD = 0x7E020080, 0x1000
+"""A pidfd, like some options of sockets, has a number that counts what the machine ever started."""
+_COUNTING_OPTIONS = 40
+"""From here on: SO_COOKIE, SO_NETNS_COOKIE, SO_PASSPIDFD, SO_PEERPIDFD."""
 _NO_ATTRIBUTES = (range(188, 200), range(5, 17))
 """Extended attributes, by machine: not supported, as on many file systems."""
 _SOCKET_TYPES = (0x1, 0x801, 0x80001, 0x80801)
@@ -102,7 +105,7 @@ _IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """Is it a terminal, its size, bytes to read, non-blocking, close-on-exec. Not FIOSETOWN."""
 _CLONE_THREAD = 0x00010000
 
-_LOAD, _EQUAL, _SET, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
@@ -121,13 +124,19 @@ def _refuse(number: int) -> bytes:
 
 
 def _if_argument(
-    call: int, position: int, test: int, values: tuple[int, ...], ignored: tuple[int, ...] = ()
+    call: int,
+    position: int,
+    test: int,
+    values: tuple[int, ...],
+    ignored: tuple[int, ...] = (),
+    flag: int = 0,
 ) -> bytes:
     """Allow the call when its argument equals a value (or has the bits of one) in its low word.
 
-    With one of the ``ignored`` values the call succeeds and does nothing.
+    With one of the ``ignored`` values the call succeeds and does nothing; never with the flag.
     """
     body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
+    body += _code(_SET, flag, 0, 1) + _refuse(errno.EPERM)
     for value in ignored:
         body += _code(_EQUAL, value, 0, 1) + _refuse(0)
     for value in values:
@@ -145,10 +154,10 @@ def _signal_to_self(call: int, position: int, pid: int) -> bytes:
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 
 
-def _unless_flag(call: int, position: int, flag: int) -> bytes:
+def _unless(call: int, position: int, flag: int, test: int = _SET) -> bytes:
     """Allow the call unless its argument has a bit; then it is not supported."""
     body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
-    body += _code(_SET, flag, 0, 1) + _refuse(errno.EOPNOTSUPP) + _code(_RETURN, _ALLOW)
+    body += _code(test, flag, 0, 1) + _refuse(errno.EOPNOTSUPP) + _code(_RETURN, _ALLOW)
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 
 
@@ -206,15 +215,17 @@ def program_for(
     # flock, and fadvise64, which could drop a file that others read from the kernel's memory
     for ignored in (73, 221) if x86 else (32, 223):
         code += _code(_EQUAL, ignored, 0, 1) + _refuse(0)
-    code += _unless_flag(257 if x86 else 56, 2, _UNNAMED_FILE)
-    code += _unless_flag(2, 1, _UNNAMED_FILE) if x86 else b""
-    code += _unless_flag(332 if x86 else 291, 3, _UNIQUE_MOUNT)
+    code += _unless(257 if x86 else 56, 2, _UNNAMED_FILE)
+    code += _unless(2, 1, _UNNAMED_FILE) if x86 else b""
+    code += _unless(332 if x86 else 291, 3, _UNIQUE_MOUNT)
     code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS, _LOCK_COMMANDS)
     code += _if_argument(16 if x86 else 29, 1, _EQUAL, _IOCTL_COMMANDS)
     if processes:
-        code += _unless_flag(56 if x86 else 220, 0, _CLONE_NAMESPACES)
+        code += _unless(56 if x86 else 220, 0, _CLONE_NAMESPACES | _CLONE_PIDFD)
+        code += _unless(54 if x86 else 208, 2, _COUNTING_OPTIONS, _AT_LEAST)
         code += _if_argument(41 if x86 else 198, 0, _EQUAL, _FAMILIES)
-    code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,))
+    code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,), flag=_CLONE_PIDFD)
+    code += _unless(55 if x86 else 209, 2, _COUNTING_OPTIONS, _AT_LEAST)
     code += _signal_to_self(62 if x86 else 129, 1, pid)
     code += _signal_to_self(234 if x86 else 131, 2, pid)
     code += _limits_of_self(302 if x86 else 261, pid)
@@ -233,7 +244,7 @@ _FOREIGN_MEMORY = {
 }  # fmt: skip
 _PTRACE = (101, 117)
 _PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
-_X32, _AT_LEAST = 0x40000000, 0x35
+_X32 = 0x40000000
 
 
 def guard_memory(machine: str | None = None) -> bytes:

@@ -28,7 +28,7 @@ _TICK_MS = 50
 _LONGEST_TICK = 0.25
 """Seconds of a tick that count against the wall clock limit, however late the tick comes."""
 _WORKING_SHARE = 0.01
-_MOST_REPORT = 64 * 1024
+_MOST_REPORT, _HALF = 64 * 1024, 32 * 1024
 # What is loaded makes every fork slower, threading most of all: it has work to do after every fork.
 _WARM = (
     *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq"),
@@ -83,8 +83,7 @@ def _serve(control: socket.socket, confinement: Confinement) -> None:
         job = wire.receive(control.fileno())
         # A new page for every child: what one writes there, the next must not read.
         with mmap.mmap(-1, mmap.PAGESIZE) as phase:
-            report = _run(job, confinement, descriptors, control, phase)
-        wire.send(control.fileno(), report)
+            _run(job, confinement, descriptors, control, phase)
 
 
 def _prepare(setup: dict[str, Any]) -> Confinement:
@@ -112,7 +111,7 @@ def _run(
     descriptors: list[int],
     control: socket.socket,
     phase: mmap.mmap,
-) -> dict[str, Any]:
+) -> None:
     if job["kind"] not in ("program", "script"):
         from . import examine  # noqa: F401 - here and not in every child
     confinement.freshen()
@@ -125,9 +124,11 @@ def _run(
         _child(job, confinement, descriptors, writing, phase)
     for descriptor in (*descriptors, writing):
         os.close(descriptor)
-    ending = _watch(pid, job, confinement, reading, control, start, phase)
+    with _Words(reading) as words:
+        ending = _watch(pid, job, confinement, words, control, start, phase)
+        wire.send(control.fileno(), {**ending, "waiting": bool(phase[0])})
+        words.pass_on(control.fileno())
     os.close(reading)
-    return {**ending, "waiting": bool(phase[0])}
 
 
 def _child(
@@ -211,7 +212,7 @@ def _watch(
     pid: int,
     job: dict[str, Any],
     confinement: Confinement,
-    report: int,
+    words: _Words,
     control: socket.socket,
     start: float,
     phase: Any,
@@ -221,9 +222,8 @@ def _watch(
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
     waiting.register(control.fileno(), select.POLLIN)
-    waiting.register(report, select.POLLIN)
-    os.set_blocking(report, False)
-    why, words, clock = "", b"", _Clock(pid, start, phase)
+    waiting.register(words.report, select.POLLIN)
+    why, clock = "", _Clock(pid, start, phase)
     try:
         while not why:
             ready = dict(waiting.poll(_TICK_MS))
@@ -231,15 +231,13 @@ def _watch(
                 why = "ended"
             elif control.fileno() in ready:
                 why = _after_word(control, handle)
-            elif report in ready and not (chunk := _read(report)):
-                waiting.unregister(report)
-            elif report in ready:
-                words = _cut_middle(words + chunk)
+            elif words.report in ready and not words.read():
+                waiting.unregister(words.report)
             if not why and (not ready or clock.is_due()):
                 why = clock.limit_reached(job) or ("files" if confinement.too_much() else "")
         # What the child says last is in the pipe before it dies; read it before the limits do.
-        while chunk := _read(report):
-            words = _cut_middle(words + chunk)
+        while words.read():
+            pass
         _kill(pid, confinement)
         _, status, usage = os.wait4(pid, 0)
     finally:
@@ -251,7 +249,6 @@ def _watch(
         "status": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime,
         "seconds": time.monotonic() - start,
-        "words": words.hex(),
     }
 
 
@@ -301,16 +298,42 @@ class _Clock:
         return "wall" if self._wall > job["wall"] or self._idle > job["idle"] else ""
 
 
-def _read(report: int) -> bytes:
-    try:
-        return os.read(report, _MOST_REPORT)
-    except BlockingIOError:
-        return b""
+class _Words:
+    """The beginning and the end of a child's report, in memory of its own.
 
+    Later children inherit this process's heap: where that has once grown to the length of a report,
+    the addresses of what they allocate tell them the length.
+    """
 
-def _cut_middle(words: bytes) -> bytes:
-    """The beginning and the end of a child's report."""
-    return words[:_MOST_REPORT] + words[_MOST_REPORT:][-_MOST_REPORT:]
+    def __init__(self, report: int) -> None:
+        os.set_blocking(report, False)
+        self.report, self._size = report, 0
+        self._content = mmap.mmap(-1, 2 * _MOST_REPORT)
+
+    def __enter__(self) -> _Words:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._content.close()
+
+    def read(self) -> bool:
+        """Read on; false at the end, and where there is nothing yet."""
+        if self._size == len(self._content):
+            self._content.move(_MOST_REPORT, _MOST_REPORT + _HALF, _HALF)
+            self._size -= _HALF
+        with memoryview(self._content) as view, view[self._size :] as place:
+            try:
+                count = os.readv(self.report, [place])
+            except BlockingIOError:
+                return False
+        self._size += count
+        return count > 0
+
+    def pass_on(self, control: int) -> None:
+        """Send it as one frame."""
+        wire.write_all(control, self._size.to_bytes(4, "big"))
+        with memoryview(self._content) as view, view[: self._size] as words:
+            wire.write_all(control, words)
 
 
 def _kill(pid: int, confinement: Confinement) -> None:

@@ -369,7 +369,7 @@ class TestsEnd(Peer):
         return self.stop(Unsupported(f"the tests pass {error}"))
 
     def on_closed(self) -> BaseException:
-        return self.stop(ProgramFailed("gone", ""))
+        return self.stop(ProgramFailed("gone", str(self.requests)))
 
     # -- doubts ----------------------------------------------------------------------------------
 

@@ -39,12 +39,14 @@ def send_bytes(descriptor: int, content: bytes) -> None:
     write_all(descriptor, frame(content))
 
 
-def write_all(descriptor: int, content: bytes) -> None:
+def write_all(descriptor: int, content: bytes | memoryview) -> None:
     """Write some bytes, however many writes that takes."""
-    left = memoryview(content)
+    at = 0
     try:
-        while left:
-            left = left[write(descriptor, left) :]
+        with memoryview(content) as view:
+            while at < len(view):
+                with view[at:] as left:
+                    at += write(descriptor, left)
     except (BrokenPipeError, ConnectionResetError):
         raise Closed from None
 
@@ -345,7 +347,7 @@ class Codec:
             items.insert(0, head)
 
 
-_UNREADABLE = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RecursionError)
+_UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 _MAKERS: dict[str, type] = {tag: kind for kind, tag in _TAGS.items()}
