@@ -47,27 +47,19 @@ class Forbidden(PasshatError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a server may be reached.
-
-    Attributes
-    ----------
-    host : str
-        The address it listens at.
-    token : str
-        Required in every request when not empty.
-    names : sequence of str
-        Further host names by which it may be called.
-    csrf : str
-        Secret in every form of our own pages.
-    tickets : set of str
-        Each stands for the token once: what a browser is started with is in the list of processes.
-    """
+    """How a server may be reached."""
 
     host: str = "127.0.0.1"
+    """The address it listens at."""
     token: str = ""
+    """Required in every request when not empty."""
     names: Sequence[str] = ()
+    """Further host names by which it may be called."""
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    """Secret in every form of our own pages."""
     tickets: set[str] = field(default_factory=set)
+    """Each stands for the token once: what a browser is started with is in the list of processes.
+    """
 
     def may_be_called(self, host: str) -> bool:
         """Return whether a Host header is one of ours.

@@ -80,25 +80,7 @@ class MoreAttempts(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Bisection(Plain):
-    """A search: the revisions, the attempts, and the answer.
-
-    Attributes
-    ----------
-    revisions : tuple of Revision
-        The candidates in their order, then the good revision.
-    found : Found or None
-        The candidates that are left; ``None`` where nothing was searched.
-    parent : Revision or None
-        The revision before the one that is named.
-    tasks : tuple of TaskChange
-        Tasks that are shown to pass less often with the change than without.
-    skipped : tuple of pair
-        Revisions that cannot run, and why.
-    foreseen : int
-        Attempts that the search was expected to take.
-    more : MoreAttempts or None
-        Where no drop is shown: what would show it; ``None`` if no drop is seen at all.
-    """
+    """A search: the revisions, the attempts, and the answer."""
 
     SCHEMA = "passhat.bisect/1"
 
@@ -106,16 +88,23 @@ class Bisection(Plain):
     suite: str
     status: BisectStatus
     revisions: tuple[Revision, ...]
+    """The candidates in their order, then the good revision."""
     found: Found | None
+    """The candidates that are left; ``None`` where nothing was searched."""
     parent: Revision | None
+    """The revision before the one that is named."""
     tasks: tuple[TaskChange, ...]
+    """Tasks that are shown to pass less often with the change than without."""
     steps: tuple[BisectStep, ...]
     skipped: tuple[tuple[Revision, str], ...]
+    """Revisions that cannot run, and why."""
     attempts: int
     cost: float | None
     foreseen: int = 0
+    """Attempts that the search was expected to take."""
     p_value: float | None = None
     more: MoreAttempts | None = None
+    """Where no drop is shown: what would show it; ``None`` if no drop is seen at all."""
     budget: str = ""
 
     @property

@@ -37,21 +37,17 @@ _FAR_AT, _FAR_HAT = 10, 4
 
 @dataclass(frozen=True, slots=True)
 class Curves(Plain):
-    """Data of the charts over k: estimates at every k, and bands beyond n.
-
-    Attributes
-    ----------
-    pass_hat, pass_at, delta : tuple of Estimate
-        At every k that is drawn, about new tasks; ``delta`` starts at k = 2.
-    forecast_at, forecast_hat : tuple of Forecast
-        pass@k up to ten times n, pass^k up to four times n.
-    """
+    """Data of the charts over k: estimates at every k, and bands beyond n."""
 
     pass_hat: tuple[Estimate, ...] = ()
     pass_at: tuple[Estimate, ...] = ()
     delta: tuple[Estimate, ...] = ()
+    """``pass_hat``, ``pass_at``, ``delta``: at every k that is drawn, about new tasks; ``delta``
+    starts at k = 2.
+    """
     forecast_at: tuple[Forecast, ...] = ()
     forecast_hat: tuple[Forecast, ...] = ()
+    """``forecast_at``, ``forecast_hat``: pass@k up to ten times n, pass^k up to four times n."""
 
     def _as_dict(self) -> dict[str, object]:
         return {
@@ -154,24 +150,18 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class Details(Plain):
-    """Curves, measures, policies, and the gain from more data.
-
-    Attributes
-    ----------
-    policies : mapping
-        For every headline metric and policy for missing attempts the estimate, or ``None`` where
-        the policy leaves too few attempts; empty when nothing is missing.
-    plan : Plan or None
-        Tasks and attempts that would give the most demanding metric within five points.
-    widths : tuple of Width
-        The interval of that metric against tasks and attempts, by normal theory.
-    """
+    """Curves, measures, policies, and the gain from more data."""
 
     curves: Curves
     measures: tuple[Measure, ...]
     policies: Mapping[str, Mapping[str, Estimate | None]]
+    """For every headline metric and policy for missing attempts the estimate, or ``None`` where the
+    policy leaves too few attempts; empty when nothing is missing.
+    """
     plan: Plan | None
+    """Tasks and attempts that would give the most demanding metric within five points."""
     widths: tuple[Width, ...]
+    """The interval of that metric against tasks and attempts, by normal theory."""
 
     def measure(self, name: str) -> Measure | None:
         return next((measure for measure in self.measures if measure.name == name), None)

@@ -28,31 +28,23 @@ _ABOUT = {"model_version": "model served", "revision": "revision", "prices": "pr
 
 @dataclass(frozen=True, slots=True)
 class HistoryRun(Plain):
-    """A run of the series.
-
-    Attributes
-    ----------
-    place : int
-        Its place in the series, from 0.
-    run : Run
-        The run itself.
-    estimates : tuple of Estimate
-        pass^1 and pass^k; fewer where a run has too few attempts.
-    trouble : str
-        Why a value is absent.
-    differences : tuple of Difference
-        What differs from the run before: protocol, model served, code, prices, revision.
-    added, removed : tuple of str
-        Tasks that the run before did not have, and that it had and this one has not.
-    """
+    """A run of the series."""
 
     place: int
+    """Its place in the series, from 0."""
     run: Run
+    """The run itself."""
     estimates: tuple[Estimate, ...]
+    """pass^1 and pass^k; fewer where a run has too few attempts."""
     trouble: str
+    """Why a value is absent."""
     differences: tuple[Difference, ...]
+    """What differs from the run before: protocol, model served, code, prices, revision."""
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    """``added``, ``removed``: tasks that the run before did not have, and that it had and this one
+    has not.
+    """
 
     @property
     def time(self) -> str:

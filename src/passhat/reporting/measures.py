@@ -42,21 +42,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class Measure(Plain):
-    """A measure of a run.
-
-    Attributes
-    ----------
-    attempts : int
-        How many attempts recorded it.
-    mean : float
-        Per attempt.
-    per_solved : float or None
-        Per attempt that passed, with failed attempts paid for too; ``None`` when none passed.
-    low, high : float or None
-        The interval of ``per_solved``.
-    spread : tuple of Quantiles
-        Of attempts that passed, and of those that failed.
-    """
+    """A measure of a run."""
 
     WRITTEN = (
         "attempts",
@@ -73,13 +59,18 @@ class Measure(Plain):
 
     name: str
     attempts: int
+    """How many attempts recorded it."""
     passed: int
     mean: float
+    """Per attempt."""
     per_solved: float | None
+    """Per attempt that passed, with failed attempts paid for too; ``None`` when none passed."""
     low: float | None
     high: float | None
+    """``low``, ``high``: the interval of ``per_solved``."""
     level: float
     spread: tuple[Quantiles, ...]
+    """Of attempts that passed, and of those that failed."""
 
     def counts_text(self) -> str:
         return (

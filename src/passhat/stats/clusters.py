@@ -22,18 +22,12 @@ ENOUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class TaskClusters:
-    """The cluster of every task.
-
-    Attributes
-    ----------
-    column : str
-        The label that names the clusters.
-    labels : tuple of str
-        The cluster of each task, in the order of the tasks.
-    """
+    """The cluster of every task."""
 
     column: str
+    """The label that names the clusters."""
     labels: tuple[str, ...]
+    """The cluster of each task, in the order of the tasks."""
 
     @property
     def count(self) -> int:

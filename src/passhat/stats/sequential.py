@@ -69,30 +69,22 @@ _BESIDE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Plain):
-    """The interval after some tasks; it never widens as tasks come in.
-
-    Attributes
-    ----------
-    low, high : float
-        The ends; 0 or 1 on a side that is not watched.
-    level : float
-        The chance that the truth is inside at *every* look.
-    count : int
-        Tasks seen.
-    mean : float or None
-        Their average; ``None`` before the first.
-    crossed : bool
-        Whether a later look would have put the lower end above the upper one. With chance
-        ``level`` that never happens when values come in a drawn order, so a sequence that crossed
-        points at an order that was not. The interval stays what it was before.
-    """
+    """The interval after some tasks; it never widens as tasks come in."""
 
     low: float
     high: float
+    """``low``, ``high``: the ends; 0 or 1 on a side that is not watched."""
     level: float
+    """The chance that the truth is inside at *every* look."""
     count: int
+    """Tasks seen."""
     mean: float | None
+    """Their average; ``None`` before the first."""
     crossed: bool = False
+    """Whether a later look would have put the lower end above the upper one. With chance ``level``
+    that never happens when values come in a drawn order, so a sequence that crossed points at an
+    order that was not. The interval stays what it was before.
+    """
 
     def __str__(self) -> str:
         mean_text = "no task yet" if self.mean is None else f"mean {self.mean:.3f}"

@@ -70,38 +70,28 @@ OptionName = Literal["missing", "level", "drop_short", "cluster", "about", "allo
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Missing policy, confidence, population and the other options of an analysis.
-
-    Attributes
-    ----------
-    missing : MissingPolicy
-        How attempts without a verdict are counted: ``bound``, ``fail`` or ``exclude``.
-    level : float
-        The confidence of intervals; one-sided in a gate.
-    drop_short : bool
-        Leave out tasks with fewer than k attempts, and say so, rather than refuse.
-    cluster : str or None
-        A label of the tasks; those that share its value are not independent of each other.
-    population : Population or None
-        The tasks that the result is about (the option ``about``); ``None`` leaves it to the
-        function that is called.
-    allow : bool
-        Compare runs although their protocols differ; the differences are listed.
-    alternative : {"two-sided", "greater", "less"}
-        The direction of a comparison.
-    equal_tails : bool
-        Each end alone must hold with confidence (1 + level) / 2, as a gate needs it; only
-        intervals that labels correct do not give that unless asked to.
-    """
+    """Missing policy, confidence, population and the other options of an analysis."""
 
     missing: MissingPolicy = MissingPolicy.BOUND
+    """How attempts without a verdict are counted: ``bound``, ``fail`` or ``exclude``."""
     level: float = 0.95
+    """The confidence of intervals; one-sided in a gate."""
     drop_short: bool = False
+    """Leave out tasks with fewer than k attempts, and say so, rather than refuse."""
     cluster: str | None = None
+    """A label of the tasks; those that share its value are not independent of each other."""
     population: Population | None = None
+    """The tasks that the result is about (the option ``about``); ``None`` leaves it to the function
+    that is called.
+    """
     allow: bool = False
+    """Compare runs although their protocols differ; the differences are listed."""
     alternative: Alternative = "two-sided"
+    """The direction of a comparison."""
     equal_tails: bool = False
+    """Each end alone must hold with confidence (1 + level) / 2, as a gate needs it; only intervals
+    that labels correct do not give that unless asked to.
+    """
 
     def __post_init__(self) -> None:
         # Words are accepted where the type says an enum: a caller may have them from a file.

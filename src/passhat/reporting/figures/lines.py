@@ -62,33 +62,25 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The data of one line chart.
-
-    Attributes
-    ----------
-    rows : sequence of Row
-        Each with ``x, series, value, low, high, tip``; value, low and high may be absent. Two
-        optional keys: ``style`` (``"solid"`` or ``"dashed"``) splits a series into two lines of
-        one color; a point with ``hollow`` is drawn as an outline.
-    labels : mapping of str to str, optional
-        The text at the end of each line, unless that is the name of the series.
-    zero : bool
-        Whether a line marks zero.
-    points : bool
-        Whether points are visible on the lines.
-    marks_at : mapping of str to float
-        A dotted vertical line for some series.
-    """
+    """The data of one line chart."""
 
     rows: Sequence[Row]
+    """Each with ``x, series, value, low, high, tip``; value, low and high may be absent. Two
+    optional keys: ``style`` (``"solid"`` or ``"dashed"``) splits a series into two lines of one
+    color; a point with ``hollow`` is drawn as an outline.
+    """
     series: Sequence[str]
     x: Scale
     y: Scale
     title: str = ""
     labels: Mapping[str, str] | None = None
+    """The text at the end of each line, unless that is the name of the series."""
     zero: bool = False
+    """Whether a line marks zero."""
     points: bool = True
+    """Whether points are visible on the lines."""
     marks_at: Mapping[str, float] | None = None
+    """A dotted vertical line for some series."""
     height: int = HEIGHT
     width: int = WIDTH
 

@@ -71,27 +71,13 @@ class RankRange(Plain):
 
 @dataclass(frozen=True, slots=True)
 class BoardAgent(Plain):
-    """A run on a board, and where its numbers come from.
-
-    Attributes
-    ----------
-    ranks : tuple of RankRange
-        One for each metric that ranks; the first orders the board.
-    groups : tuple of int
-        The groups, from 1, of agents that cannot be told apart.
-    use : mapping of str to Use
-        Cost, seconds, steps and tokens per attempt and per success.
-    fronts : mapping of str to tuple
-        For cost and seconds: whether it is on the Pareto front with the value, and the share of
-        redraws of the tasks in which it is; no share where single attempts are not known.
-    file_digest : str
-        SHA-256 of the file; empty for a store.
-    """
+    """A run on a board, and where its numbers come from."""
 
     name: str
     agent: str
     source: str
     file_digest: str
+    """SHA-256 of the file; empty for a store."""
     protocol: str
     run: str
     about: Mapping[str, str]
@@ -101,9 +87,15 @@ class BoardAgent(Plain):
     missing_by_reason: Mapping[str, int]
     estimates: tuple[Estimate, ...]
     ranks: tuple[RankRange, ...]
+    """One for each metric that ranks; the first orders the board."""
     groups: tuple[int, ...]
+    """The groups, from 1, of agents that cannot be told apart."""
     use: Mapping[str, Use]
+    """Cost, seconds, steps and tokens per attempt and per success."""
     fronts: Mapping[str, tuple[bool, float | None]]
+    """For cost and seconds: whether it is on the Pareto front with the value, and the share of
+    redraws of the tasks in which it is; no share where single attempts are not known.
+    """
     left_out: int = 0
 
     def find(self, word: str | Metric) -> Estimate | None:

@@ -52,36 +52,26 @@ _PRIOR_WINDOWS = 45
 
 @dataclass(frozen=True, slots=True)
 class Change(Plain):
-    """A change of the agent that is shown.
-
-    Attributes
-    ----------
-    direction : {"drop", "rise", "mixed"}
-        Whether tasks pass less or more often since; mixed where some broke, others improved, and
-        the mean is not shown to have changed.
-    since : int
-        The run at which it began, by its place in the series.
-    earliest, latest : int
-        The runs among which it began with a chance of 95%.
-    shown_at : int
-        The run at which it was shown first; it began then or before.
-    before, after : float
-        Mean rate over the tasks of both sides, before and since.
-    tasks : tuple of TaskChange
-        Single tasks that are shown to have moved, Holm over all tasks.
-    shared : int
-        Tasks with attempts on both sides.
-    """
+    """A change of the agent that is shown."""
 
     direction: Direction
+    """Whether tasks pass less or more often since; mixed where some broke, others improved, and the
+    mean is not shown to have changed.
+    """
     since: int
+    """The run at which it began, by its place in the series."""
     earliest: int
     latest: int
+    """``earliest``, ``latest``: the runs among which it began with a chance of 95%."""
     shown_at: int
+    """The run at which it was shown first; it began then or before."""
     before: float
     after: float
+    """``before``, ``after``: mean rate over the tasks of both sides, before and since."""
     tasks: tuple[TaskChange, ...]
+    """Single tasks that are shown to have moved, Holm over all tasks."""
     shared: int
+    """Tasks with attempts on both sides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

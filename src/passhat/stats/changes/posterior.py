@@ -55,19 +55,15 @@ def in_order(count: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangePosterior:
-    """The chances of all candidates, and the rates before and after.
-
-    Attributes
-    ----------
-    chances : array
-        The chance of every candidate.
-    before, after : arrays
-        The expected rate of every task without and with the change, at the likeliest candidate.
-    """
+    """The chances of all candidates, and the rates before and after."""
 
     chances: FloatArray
+    """The chance of every candidate."""
     before: FloatArray
     after: FloatArray
+    """``before``, ``after``: the expected rate of every task without and with the change, at the
+    likeliest candidate.
+    """
 
     @property
     def best(self) -> int:

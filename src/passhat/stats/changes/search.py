@@ -37,24 +37,16 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Attempts to make: at each of these revisions so many at each of these tasks.
-
-    Attributes
-    ----------
-    revisions : tuple of int
-        One, or the parent and the candidate where it is to be confirmed.
-    tasks : tuple of int
-        Places of the tasks.
-    attempts : int
-        Attempts at each task of each revision.
-    confirms : bool
-        Whether they are to confirm a candidate.
-    """
+    """Attempts to make: at each of these revisions so many at each of these tasks."""
 
     revisions: tuple[int, ...]
+    """One, or the parent and the candidate where it is to be confirmed."""
     tasks: tuple[int, ...]
+    """Places of the tasks."""
     attempts: int
+    """Attempts at each task of each revision."""
     confirms: bool = False
+    """Whether they are to confirm a candidate."""
 
     @property
     def total(self) -> int:
@@ -63,24 +55,16 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The answer: the candidates that are left, and whether they are confirmed.
-
-    Attributes
-    ----------
-    candidates : tuple of int
-        One revision; several where those between cannot run, or where it stays open.
-    chance : float
-        The chance that the change is among them.
-    capital : float
-        The evidence of the confirmation; 20 is an error of at most .05.
-    is_confirmed : bool
-        Whether fresh attempts at it and its parent show the drop.
-    """
+    """The answer: the candidates that are left, and whether they are confirmed."""
 
     candidates: tuple[int, ...]
+    """One revision; several where those between cannot run, or where it stays open."""
     chance: float
+    """The chance that the change is among them."""
     capital: float
+    """The evidence of the confirmation; 20 is an error of at most .05."""
     is_confirmed: bool
+    """Whether fresh attempts at it and its parent show the drop."""
 
 
 @dataclass(slots=True)
@@ -137,26 +121,19 @@ def pair_capital(wins: int, losses: int) -> float:
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """The search for a revision: all attempts so far, and the next ones.
-
-    Attributes
-    ----------
-    contains : bool array, candidates x revisions
-        Whether a revision contains the change of a candidate. Candidates are the first
-        revisions, in the same order; the others (the good one, parents) are no candidates.
-    parents : sequence of int
-        The revision before each candidate, by its place among the revisions.
-    n, c : int arrays, revisions x tasks
-        Attempts with a verdict and passes.
-    can_run : bool array
-        Revisions that can be tried.
-    """
+    """The search for a revision: all attempts so far, and the next ones."""
 
     contains: BoolArray
+    """Candidates x revisions: whether a revision contains the change of a candidate. Candidates are
+    the first revisions, in the same order; the others (the good one, parents) are no candidates.
+    """
     parents: Sequence[int]
+    """The revision before each candidate, by its place among the revisions."""
     n: IntArray
     c: IntArray
+    """``n``, ``c`` (revisions x tasks): attempts with a verdict and passes."""
     can_run: BoolArray
+    """Revisions that can be tried."""
     evidence: dict[tuple[int, int], Evidence] = field(default_factory=dict)
     _posterior: ChangePosterior | None = None
 

@@ -70,28 +70,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The facts behind a claim about B against A.
-
-    Attributes
-    ----------
-    interval : Interval
-        The interval of the lift that decides the claim.
-    prospect : Prospect or None
-        What settles an inconclusive result, and in how many simulated cases: paired tasks (about
-        new tasks) or attempts per task (about these tasks); ``None`` where neither does.
-    missing : int
-        Attempts without a verdict that are counted against the claim.
-    undecided : bool
-        Whether those alone could turn the lift around.
-    broken, fixed : tuple of TaskChange
-        Tasks that are shown, each by itself, to pass less or more often; about these tasks only.
-    highest_a, highest_b : float or None
-        The two values had the missing attempts passed; ``None`` where nothing is missing.
-    unjudged : tuple of str
-        The runs without a single verdict on the paired tasks: nothing can be said then.
-    unpaired : tuple of int or None
-        The tasks of either side, where they are not the same tasks.
-    """
+    """The facts behind a claim about B against A."""
 
     metric: Metric
     a: str
@@ -100,6 +79,7 @@ class Evidence:
     value_b: float
     lift: float
     interval: Interval
+    """The interval of the lift that decides the claim."""
     level: float
     alternative: Alternative
     tasks: int
@@ -107,15 +87,28 @@ class Evidence:
     agreement: Agreement
     looked: AdjustedFor
     missing: int
+    """Attempts without a verdict that are counted against the claim."""
     prospect: Prospect | None
+    """What settles an inconclusive result, and in how many simulated cases: paired tasks (about new
+    tasks) or attempts per task (about these tasks); ``None`` where neither does.
+    """
     undecided: bool
+    """Whether the missing attempts alone could turn the lift around."""
     attempts: int = 0
     broken: tuple[TaskChange, ...] = ()
     fixed: tuple[TaskChange, ...] = ()
+    """``broken``, ``fixed``: tasks that are shown, each by itself, to pass less or more often;
+    about these tasks only.
+    """
     highest_a: float | None = None
     highest_b: float | None = None
+    """``highest_a``, ``highest_b``: the two values had the missing attempts passed; ``None`` where
+    nothing is missing.
+    """
     unjudged: tuple[str, ...] = ()
+    """The runs without a single verdict on the paired tasks: nothing can be said then."""
     unpaired: tuple[int, int] | None = None
+    """The tasks of either side, where they are not the same tasks."""
 
     @property
     def claim(self) -> Claim:

@@ -86,47 +86,41 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Result(Plain):
-    """The result of a metric for B against A.
-
-    Attributes
-    ----------
-    lift : float
-        Mean over paired tasks of B minus A; ``value_a`` and ``value_b`` are the two sides.
-    low, high : float
-        The interval that decides the claim; where several comparisons are looked at together it is
-        widened to hold for all of them. ``low_alone`` and ``high_alone`` are not widened.
-    p_value : float or None
-        Of the exact sign test or the sign-flip test, not corrected; ``None`` where the two sides
-        have different numbers of attempts, since then no sign-flip test holds. ``p_holm`` and
-        ``p_max_t`` are corrected, where there are several slices or pairs.
-    wins, losses, ties : int
-        Tasks on which B is better, worse, the same.
-    lift_lowest, lift_highest : float
-        The lift had the missing attempts gone the worst and the best way for B.
-    evidence : Evidence
-        The facts of the claim, which :mod:`passhat.stats.compare.claims` puts into words.
-    method : Method
-        How interval and p-value were made.
-    """
+    """The result of a metric for B against A."""
 
     metric: Metric
     lift: float
+    """Mean over paired tasks of B minus A; ``value_a`` and ``value_b`` are the two sides."""
     low: float
     high: float
+    """``low``, ``high``: the interval that decides the claim; where several comparisons are looked
+    at together it is widened to hold for all of them. ``low_alone`` and ``high_alone`` are not
+    widened.
+    """
     level: float
     p_value: float | None
+    """Of the exact sign test or the sign-flip test, not corrected; ``None`` where the two sides
+    have different numbers of attempts, since then no sign-flip test holds. ``p_holm`` and
+    ``p_max_t`` are corrected, where there are several slices or pairs.
+    """
     alternative: Alternative
     wins: int
     losses: int
     ties: int
+    """``wins``, ``losses``, ``ties``: tasks on which B is better, worse, the same."""
     evidence: Evidence
+    """The facts of the claim, which :mod:`passhat.stats.compare.claims` puts into words."""
     method: Method
+    """How interval and p-value were made."""
     value_a: float
     value_b: float
     low_alone: float
     high_alone: float
     lift_lowest: float
     lift_highest: float
+    """``lift_lowest``, ``lift_highest``: the lift had the missing attempts gone the worst and the
+    best way for B.
+    """
     looked_at: int = 1
     p_holm: float | None = None
     p_max_t: float | None = None

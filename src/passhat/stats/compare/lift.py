@@ -72,21 +72,14 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiftSample:
-    """The differences per task, or per cluster of tasks, as the interval needs them.
-
-    Attributes
-    ----------
-    values : array
-        The different differences; of a cluster the mean of its tasks.
-    counts : array
-        How many tasks (or clusters) have each.
-    sizes : array
-        Tasks in a cluster; 1 for tasks that are independent.
-    """
+    """The differences per task, or per cluster of tasks, as the interval needs them."""
 
     values: FloatArray
+    """The different differences; of a cluster the mean of its tasks."""
     counts: FloatArray
+    """How many tasks (or clusters) have each."""
     sizes: FloatArray
+    """Tasks in a cluster; 1 for tasks that are independent."""
 
     @classmethod
     def of(cls, differences: FloatArray, clusters: Sequence[str] | None = None) -> LiftSample:

@@ -23,38 +23,32 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """The difference of a metric on each paired task, B minus A.
-
-    Attributes
-    ----------
-    values : array
-        Under the missing policy; ``bound`` counts missing attempts as failed on both sides.
-    lowest, highest : array
-        The extremes under ``bound``: A's missing attempts passed and B's failed, and the other way
-        round. Equal to ``values`` when nothing is missing or the policy is another.
-    value_a, value_b : float
-        The metric of each side over the paired tasks.
-    highest_a, highest_b : float or None
-        The same had the missing attempts of the side passed; ``None`` where none is missing.
-    open : int
-        Missing attempts on both sides that the extremes differ by.
-    equal_n : bool
-        Whether both sides have the same number of attempts at every task. If not, a difference is
-        as likely to be +d as -d under no rate at all, and no sign-flip test holds.
-    clusters : tuple of str or None
-        The cluster of every task, where tasks are not independent.
-    """
+    """The difference of a metric on each paired task, B minus A."""
 
     values: FloatArray
+    """Under the missing policy; ``bound`` counts missing attempts as failed on both sides."""
     lowest: FloatArray
     highest: FloatArray
+    """``lowest``, ``highest``: the extremes under ``bound``: A's missing attempts passed and B's
+    failed, and the other way round. Equal to ``values`` when nothing is missing or the policy is
+    another.
+    """
     value_a: float
     value_b: float
+    """``value_a``, ``value_b``: the metric of each side over the paired tasks."""
     open: int
+    """Missing attempts on both sides that the extremes differ by."""
     equal_n: bool = True
+    """Whether both sides have the same number of attempts at every task. If not, a difference is as
+    likely to be +d as -d under no rate at all, and no sign-flip test holds.
+    """
     clusters: tuple[str, ...] | None = None
+    """The cluster of every task, where tasks are not independent."""
     highest_a: float | None = None
     highest_b: float | None = None
+    """``highest_a``, ``highest_b``: the two values had the missing attempts of the side passed;
+    ``None`` where none is missing.
+    """
 
     @property
     def lift(self) -> float:

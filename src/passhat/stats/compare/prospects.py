@@ -333,18 +333,14 @@ def _fit_weights(n: tuple[int, ...], c: tuple[int, ...], tasks: tuple[int, ...])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRates:
-    """For each task the rates that its own counts and those of all tasks leave possible.
-
-    Attributes
-    ----------
-    cumulated : array, cells x rates
-        The cumulated posterior of the grid's rates, one row for each (n, c) that occurs.
-    cell : array
-        The row of each task.
-    """
+    """For each task the rates that its own counts and those of all tasks leave possible."""
 
     cumulated: FloatArray
+    """Cells x rates: the cumulated posterior of the grid's rates, one row for each (n, c) that
+    occurs.
+    """
     cell: IntArray
+    """The row of each task."""
 
     @classmethod
     def of(cls, outcomes: Outcomes) -> FittedRates:

@@ -41,31 +41,24 @@ _CELLS = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The order of agents, as far as it is shown.
-
-    Attributes
-    ----------
-    metric : Metric
-        The metric that ranks.
-    values : array
-        Its value for each agent.
-    p_values : array, agents x agents
-        Of the row's agent being better than the column's: one-sided, not corrected.
-    is_better : array, agents x agents
-        Whether the row's agent is shown to be better than the column's, all pairs together.
-    best, worst : array
-        The possible ranks of each agent.
-    method : str
-        How pairs were tested.
-    """
+    """The order of agents, as far as it is shown."""
 
     metric: Metric
+    """The metric that ranks."""
     values: FloatArray
+    """Its value for each agent."""
     p_values: FloatArray
+    """Agents x agents: of the row's agent being better than the column's: one-sided, not corrected.
+    """
     is_better: BoolArray
+    """Agents x agents: whether the row's agent is shown to be better than the column's, all pairs
+    together.
+    """
     best: list[int]
     worst: list[int]
+    """``best``, ``worst``: the possible ranks of each agent."""
     method: str
+    """How pairs were tested."""
 
     @property
     def order(self) -> list[int]:

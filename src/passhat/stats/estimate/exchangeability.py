@@ -34,19 +34,15 @@ _UNLIKELY = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PositionEffect:
-    """The test of exchangeability by position.
-
-    Attributes
-    ----------
-    p_value : float
-        Two-sided.
-    early, late : float
-        The pass rate in the first and in the second half of each task's attempts.
-    """
+    """The test of exchangeability by position."""
 
     p_value: float
+    """Two-sided."""
     early: float
     late: float
+    """``early``, ``late``: the pass rate in the first and in the second half of each task's
+    attempts.
+    """
 
 
 def position_effect(outcomes: Outcomes) -> PositionEffect | None:

@@ -25,33 +25,24 @@ _EXACT_TO = 100  # beyond, k is found to 1%, rounded to the careful side
 
 @dataclass(frozen=True, slots=True)
 class Reach(Plain):
-    """The k at which a target is met.
-
-    Attributes
-    ----------
-    metric : PassAt or PassHat
-        The metric, at any k. Of pass@k the smallest k at the target or above is meant, of pass^k
-        the largest; JSON names it ``family``: ``pass@`` or ``pass^``.
-    target : float
-        The target value.
-    surely : int or None
-        By the band's lower end.
-    possibly : int or None
-        By its upper end. ``None``: at no k up to ``furthest``.
-    level : float
-        The confidence of the band, for each k by itself.
-    furthest : int
-        The largest k looked at; for ``pass^`` this number means "this or more".
-    """
+    """The k at which a target is met."""
 
     WRITTEN = ("family", "target", "surely", "possibly", "level", "furthest", "sentence")
 
     metric: PassAt | PassHat
+    """The metric, at any k. Of pass@k the smallest k at the target or above is meant, of pass^k the
+    largest; JSON names it ``family``: ``pass@`` or ``pass^``.
+    """
     target: float
+    """The target value."""
     surely: int | None
+    """By the band's lower end."""
     possibly: int | None
+    """By its upper end. ``None``: at no k up to ``furthest``."""
     level: float
+    """The confidence of the band, for each k by itself."""
     furthest: int = FURTHEST
+    """The largest k looked at; for ``pass^`` this number means "this or more"."""
 
     def __str__(self) -> str:
         at_all = isinstance(self.metric, PassAt)

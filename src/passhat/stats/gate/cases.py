@@ -117,49 +117,35 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Tasks and attempts that a run should have and does not: facts, with their causes.
-
-    Attributes
-    ----------
-    absent_tasks : tuple of str
-        Tasks of the baseline that the run does not have.
-    unnamed_tasks : int
-        Further tasks that were planned, of which only the number is known.
-    absent : int
-        Planned attempts that are not there at all, those of absent tasks included.
-    missing : int
-        Attempts that were made and have no verdict.
-    planned : int
-        All attempts that the run should have.
-    limit : float
-        The share of them that may be lost.
-    reasons : mapping
-        How many attempts are missing for which reason.
-    unread : tuple of str
-        Sources with rows that could not be read, each with their number and the first reason.
-    empty_base : str
-        The name of a baseline without a single verdict.
-    base_missing, base_attempts : int
-        Attempts of the baseline that have no verdict, and all of them; the same limit holds.
-    base_reasons : mapping
-        How many of them are missing for which reason.
-    plan : str
-        Where no task has as many attempts as in the baseline: whose plan counts, in words.
-    """
+    """Tasks and attempts that a run should have and does not: facts, with their causes."""
 
     absent_tasks: tuple[str, ...] = ()
+    """Tasks of the baseline that the run does not have."""
     unnamed_tasks: int = 0
+    """Further tasks that were planned, of which only the number is known."""
     absent: int = 0
+    """Planned attempts that are not there at all, those of absent tasks included."""
     missing: int = 0
+    """Attempts that were made and have no verdict."""
     planned: int = 0
+    """All attempts that the run should have."""
     limit: float = MAX_MISSING
+    """The share of them that may be lost."""
     reasons: Mapping[str, int] = field(default_factory=dict)
+    """How many attempts are missing for which reason."""
     unread: tuple[str, ...] = ()
+    """Sources with rows that could not be read, each with their number and the first reason."""
     empty_base: str = ""
+    """The name of a baseline without a single verdict."""
     plan: str = ""
+    """Where no task has as many attempts as in the baseline: whose plan counts, in words."""
     base_missing: int = 0
     base_attempts: int = 0
+    """``base_missing``, ``base_attempts``: attempts of the baseline that have no verdict, and all
+    of them; the same limit holds.
+    """
     base_reasons: Mapping[str, int] = field(default_factory=dict)
+    """How many of them are missing for which reason."""
 
     @property
     def is_empty_run(self) -> bool:

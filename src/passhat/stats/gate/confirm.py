@@ -92,24 +92,16 @@ class FreshRun(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The tasks whose drop is most suspicious, most suspicious first.
-
-    Attributes
-    ----------
-    tasks : tuple of TaskChange
-        The suspects, with the counts that made them suspects.
-    pairing : Pairing
-        All tasks of both runs.
-    policy : MissingPolicy
-        How attempts without a verdict are counted.
-    alpha : float
-        The error of a false confirmation: the share of the gate's error that is not the mean's.
-    """
+    """The tasks whose drop is most suspicious, most suspicious first."""
 
     tasks: tuple[TaskChange, ...]
+    """The suspects, with the counts that made them suspects."""
     pairing: Pairing
+    """All tasks of both runs."""
     policy: MissingPolicy
+    """How attempts without a verdict are counted."""
     alpha: float
+    """The error of a false confirmation: the share of the gate's error that is not the mean's."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,25 +140,7 @@ def choose_suspects(
 
 @dataclass(frozen=True, slots=True)
 class Confirmation(Plain):
-    """Fresh attempts at the suspects, and what they show.
-
-    Attributes
-    ----------
-    suspects : tuple of TaskChange
-        The tasks that looked worst, with their counts in the two runs.
-    tests : tuple of TaskChange
-        The same tasks, with the counts of all attempts, first and fresh.
-    runs : tuple of FreshRun
-        The runs of fresh attempts.
-    alpha : float
-        A task is confirmed up to this corrected p-value.
-    kept : str
-        Why the baseline's first attempts were used, where they were; else empty.
-    everywhere : FreshRun or None
-        Fresh attempts of the new agent at all tasks, where the first ones left the mean open.
-    others : tuple of TaskChange
-        Tasks that the first attempts show to be broken, beyond the suspects.
-    """
+    """Fresh attempts at the suspects, and what they show."""
 
     WRITTEN = (
         *("suspects", "confirmed", "unconfirmed", "runs", "attempts", "cost", "kept"),
@@ -174,12 +148,19 @@ class Confirmation(Plain):
     )
 
     suspects: tuple[TaskChange, ...]
+    """The tasks that looked worst, with their counts in the two runs."""
     tests: tuple[TaskChange, ...]
+    """The same tasks, with the counts of all attempts, first and fresh."""
     runs: tuple[FreshRun, ...]
+    """The runs of fresh attempts."""
     alpha: float
+    """A task is confirmed up to this corrected p-value."""
     kept: str = ""
+    """Why the baseline's first attempts were used, where they were; else empty."""
     everywhere: FreshRun | None = None
+    """Fresh attempts of the new agent at all tasks, where the first ones left the mean open."""
     others: tuple[TaskChange, ...] = ()
+    """Tasks that the first attempts show to be broken, beyond the suspects."""
 
     @property
     def confirmed(self) -> tuple[TaskChange, ...]:

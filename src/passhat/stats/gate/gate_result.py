@@ -211,60 +211,42 @@ class Rule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class RuleResult(Plain):
-    """A rule and its verdict.
-
-    Attributes
-    ----------
-    rule : Rule
-        The rule; its class judged it and puts it into words.
-    verdict : GateVerdict
-        Shown when the whole interval meets the limit, refuted when none of it does.
-    value : float
-        The estimate; for a relative rule the lift over the other run.
-    low, high : float or None
-        One-sided bounds at ``level`` each; ``None`` for counted values.
-    level : float or None
-        One-sided confidence.
-    about : str
-        The population of the verdict: new tasks, these tasks, or this run as it was.
-    tasks, attempts : int
-        The numbers of tasks and attempts behind it.
-    advice : Advice or None
-        The step that may settle a rule that is not settled.
-    notes : tuple of str
-        Further remarks.
-    margin : float or None
-        The drop that the gate without a rule accepts.
-    broken : tuple of TaskChange
-        Tasks that the gate without a rule shows to be broken.
-    pair : PairVerdict or None
-        What the gate without a rule knows about both runs; ``compare`` says the same.
-    by_task : tuple of TaskVerdict
-        The verdict of each task, for a rule on each.
-    unmeasured : str
-        Why there is no number: no attempt has a verdict, or none gave an answer. Else empty.
-    value_range : tuple of float or None
-        The least and the largest value, however missing attempts would have ended; ``None`` where
-        they cannot move it.
-    """
+    """A rule and its verdict."""
 
     rule: Rule
+    """The rule; its class judged it and puts it into words."""
     verdict: GateVerdict
+    """Shown when the whole interval meets the limit, refuted when none of it does."""
     value: float
+    """The estimate; for a relative rule the lift over the other run."""
     low: float | None
     high: float | None
+    """``low``, ``high``: one-sided bounds at ``level`` each; ``None`` for counted values."""
     level: float | None
+    """One-sided confidence."""
     about: str
+    """The population of the verdict: new tasks, these tasks, or this run as it was."""
     tasks: int
     attempts: int
+    """``tasks``, ``attempts``: the numbers of tasks and attempts behind it."""
     advice: Advice | None = None
+    """The step that may settle a rule that is not settled."""
     notes: tuple[str, ...] = ()
+    """Further remarks."""
     margin: float | None = None
+    """The drop that the gate without a rule accepts."""
     broken: tuple[TaskChange, ...] = ()
+    """Tasks that the gate without a rule shows to be broken."""
     pair: PairVerdict | None = None
+    """What the gate without a rule knows about both runs; ``compare`` says the same."""
     by_task: tuple[TaskVerdict, ...] = ()
+    """The verdict of each task, for a rule on each."""
     unmeasured: str = ""
+    """Why there is no number: no attempt has a verdict, or none gave an answer. Else empty."""
     value_range: tuple[float, float] | None = None
+    """The least and the largest value, however missing attempts would have ended; ``None`` where
+    they cannot move it.
+    """
 
     @property
     def outcome(self) -> str:

@@ -30,21 +30,14 @@ __all__ = ["Rounds", "attempts_in_order"]
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How the planned attempts are split: block by block, the same for every task.
-
-    Attributes
-    ----------
-    metric : CountMetric
-        Evaluated on every block.
-    blocks : tuple of slice
-        The attempts of each round.
-    base_blocks : tuple of slice
-        Those of the baseline; empty without one.
-    """
+    """How the planned attempts are split: block by block, the same for every task."""
 
     metric: CountMetric
+    """Evaluated on every block."""
     blocks: tuple[slice, ...]
+    """The attempts of each round."""
     base_blocks: tuple[slice, ...] = ()
+    """Those of the baseline; empty without one."""
 
     @classmethod
     def split(cls, metric: CountMetric, attempts: int, base_attempts: int | None = None) -> Rounds:

@@ -43,25 +43,17 @@ _WHEN_OVER = Hint("Judge it when the run is over, without {watch}.", watch=True)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of a look at a growing run.
-
-    Attributes
-    ----------
-    result : GateResult
-        The verdicts so far.
-    used, tasks : int
-        Tasks taken so far, and planned.
-    waiting : str or None
-        The task that is waited for; ``None`` when all are in.
-    rounds : str
-        The rounds taken so far, where a rule is about these tasks.
-    """
+    """The result of a look at a growing run."""
 
     result: GateResult
+    """The verdicts so far."""
     used: int
     tasks: int
+    """``used``, ``tasks``: tasks taken so far, and planned."""
     waiting: str | None
+    """The task that is waited for; ``None`` when all are in."""
     rounds: str = ""
+    """The rounds taken so far, where a rule is about these tasks."""
 
     @property
     def complete(self) -> bool:

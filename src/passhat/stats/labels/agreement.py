@@ -88,25 +88,20 @@ FEWEST_VOTED_TASKS = 5
 
 @dataclass(frozen=True, slots=True)
 class NoiseShares(Plain):
-    """The judge's share of the disagreement within tasks, with its interval.
-
-    Attributes
-    ----------
-    judge, low, high : float
-        The share; the rest belongs to the attempts: the agent, its world and a simulated user.
-    contradicted, attempts : int
-        Attempts on which votes differ, of those with several votes.
-    tasks : int
-        Tasks with several such attempts.
-    level : float
-    """
+    """The judge's share of the disagreement within tasks, with its interval."""
 
     judge: float
     low: float
     high: float
+    """``judge``, ``low``, ``high``: the share; the rest belongs to the attempts: the agent, its
+    world and a simulated user.
+    """
     contradicted: int
     attempts: int
+    """``contradicted``, ``attempts``: attempts on which votes differ, of those with several votes.
+    """
     tasks: int
+    """Tasks with several such attempts."""
     level: float
 
 

@@ -73,34 +73,25 @@ class Correction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Corrected(Plain):
-    """A corrected estimate beside the judge's.
-
-    Attributes
-    ----------
-    estimate : Estimate
-        The corrected one.
-    judged : Estimate
-        The same metric by the judge's verdicts alone.
-    correction : Correction
-        Whole tasks, or error rates.
-    labeled_tasks, labels : int
-        Tasks that are labeled whole, and labeled attempts, that it rests on.
-    weight : float or None
-        The weight on the judge's verdicts (whole tasks): 0 where they say nothing.
-    errors : ErrorRates or None
-        The judge's error rates that were used (errors).
-    skipped : int
-        Attempts of the whole tasks that were looked at and have no label (whole tasks).
-    """
+    """A corrected estimate beside the judge's."""
 
     estimate: Estimate
+    """The corrected one."""
     judged: Estimate
+    """The same metric by the judge's verdicts alone."""
     correction: Correction
+    """Whole tasks, or error rates."""
     labeled_tasks: int
     labels: int
+    """``labeled_tasks``, ``labels``: tasks that are labeled whole, and labeled attempts, that it
+    rests on.
+    """
     weight: float | None = None
+    """The weight on the judge's verdicts (whole tasks): 0 where they say nothing."""
     errors: ErrorRates | None = None
+    """The judge's error rates that were used (errors)."""
     skipped: int = 0
+    """Attempts of the whole tasks that were looked at and have no label (whole tasks)."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

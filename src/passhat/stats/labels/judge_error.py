@@ -85,39 +85,32 @@ class Strata:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate(Plain):
-    """A share of errors with its interval.
-
-    Attributes
-    ----------
-    errors, labeled : int
-        Errors among the labeled attempts that could have been one.
-    rate, low, high : float or None
-        The share and its interval; ``None`` where nothing of the kind is labeled.
-    """
+    """A share of errors with its interval."""
 
     errors: int
     labeled: int
+    """``errors``, ``labeled``: errors among the labeled attempts that could have been one."""
     rate: float | None
     low: float
     high: float
+    """``rate``, ``low``, ``high``: the share and its interval; ``None`` where nothing of the kind
+    is labeled.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Alikeness(Plain):
-    """Whether errors strike attempts of all tasks alike.
-
-    Attributes
-    ----------
-    p_value : float or None
-        The chance of as many pairs of errors at the same task, were they spread at random over the
-        labeled attempts; ``None`` where fewer than two errors of one kind are labeled.
-    pairs, expected_pairs : float
-        Pairs of errors of one kind at the same task, and how many to expect at random.
-    """
+    """Whether errors strike attempts of all tasks alike."""
 
     p_value: float | None
+    """The chance of as many pairs of errors at the same task, were they spread at random over the
+    labeled attempts; ``None`` where fewer than two errors of one kind are labeled.
+    """
     pairs: int
     expected_pairs: float
+    """``pairs``, ``expected_pairs``: pairs of errors of one kind at the same task, and how many to
+    expect at random.
+    """
 
     @property
     def is_rejected(self) -> bool:
@@ -138,34 +131,23 @@ docs/benchmarks/judge_errors.md for how often dependence goes unnoticed."""
 
 @dataclass(frozen=True, slots=True)
 class JudgeError(Plain):
-    """The error of a run's judge, from labels.
-
-    Attributes
-    ----------
-    false_passes, false_failures : ErrorRate
-        Among wrong and among right attempts.
-    labels : LabelCounts
-        What they were counted from.
-    alike : Alikeness
-        The test whether errors depend on the task.
-    groups : mapping
-        Both rates for each value of each slice, as ``{"domain": {"retail": (...)}}``.
-    categories : mapping
-        For each failure category of the judge, the share of its attempts that people call right.
-    level : float
-        The confidence of the intervals.
-    weighted : bool
-        Whether labels were weighted, because passes and failures were labeled in other shares.
-    """
+    """The error of a run's judge, from labels."""
 
     false_passes: ErrorRate
     false_failures: ErrorRate
+    """``false_passes``, ``false_failures``: among wrong and among right attempts."""
     labels: LabelCounts
+    """What they were counted from."""
     alike: Alikeness
+    """The test whether errors depend on the task."""
     groups: Mapping[str, Mapping[str, tuple[ErrorRate, ErrorRate]]]
+    """Both rates for each value of each slice, as ``{"domain": {"retail": (...)}}``."""
     categories: Mapping[str, ErrorRate]
+    """For each failure category of the judge, the share of its attempts that people call right."""
     level: float
+    """The confidence of the intervals."""
     weighted: bool
+    """Whether labels were weighted, because passes and failures were labeled in other shares."""
 
 
 def judge_error(outcomes: Outcomes, labels: LabelCounts, level: float = 0.95) -> JudgeError:
@@ -307,50 +289,39 @@ class AnchorCheck(Plain):
 
 @dataclass(frozen=True, slots=True)
 class VariantFlips(Plain):
-    """Verdicts on one form of the answers against those on the answers as they are.
-
-    Attributes
-    ----------
-    variant : str
-    attempts, to_failed, to_passed : int
-        Attempts judged in both forms, and flips in each direction.
-    rate, low, high : float
-        The share of flips with Clopper and Pearson's interval.
-    """
+    """Verdicts on one form of the answers against those on the answers as they are."""
 
     variant: str
     attempts: int
     to_failed: int
     to_passed: int
+    """``attempts``, ``to_failed``, ``to_passed``: attempts judged in both forms, and flips in each
+    direction.
+    """
     rate: float
     low: float
     high: float
+    """``rate``, ``low``, ``high``: the share of flips with Clopper and Pearson's interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCheck(Plain):
-    """A check of a judge: flips by variant, and drift since the run.
-
-    Attributes
-    ----------
-    drift : VariantFlips
-        The same answers now, against the verdicts of the run.
-    variants : tuple of VariantFlips
-        Each changed form, against the same answers judged now.
-    anchors, right_then, right_now : int
-        Labeled attempts among them, and how many the judge got right then and now.
-    skipped : int
-        Attempts that could not be judged again.
-    """
+    """A check of a judge: flips by variant, and drift since the run."""
 
     run: str
     judge: str
     drift: VariantFlips
+    """The same answers now, against the verdicts of the run."""
     variants: tuple[VariantFlips, ...]
+    """Each changed form, against the same answers judged now."""
     anchors: int
     right_then: int
     right_now: int
+    """``anchors``, ``right_then``, ``right_now``: labeled attempts among them, and how many the
+    judge got right then and now.
+    """
     skipped: int
+    """Attempts that could not be judged again."""
     level: float
 
 

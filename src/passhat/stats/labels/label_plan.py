@@ -43,46 +43,34 @@ class LabelStep(Plain):
 
 @dataclass(frozen=True, slots=True)
 class LabelPlan(Plain):
-    """The half-width of a corrected interval today, and after more labels or attempts.
-
-    Attributes
-    ----------
-    metric : Metric
-    correction : Correction
-        Whole tasks, or error rates.
-    half_width : float
-        Of today's corrected interval about new tasks.
-    judged_half_width : float
-        Of the interval by the judge alone, which does not know of its errors.
-    labels, labeled_tasks, tasks : int
-        Labels (of whole tasks, where those correct), whole tasks, and all tasks.
-    attempts_per_task : float
-    label_share : float
-        The share of today's half-width that would go if every attempt were labeled; by error
-        rates, if the rates were known.
-    steps : tuple of LabelStep
-        What more labels, and more attempts at new tasks without labels, would give.
-    goal : float or None
-        The half-width that was asked for.
-    goal_labels : int or None
-        Further labels of these tasks that reach it; ``None`` where even all of them do not.
-    goal_tasks : int or None
-        Tasks, all labeled whole, that reach it where labels of these tasks do not.
-    """
+    """The half-width of a corrected interval today, and after more labels or attempts."""
 
     metric: Metric
     correction: Correction
+    """Whole tasks, or error rates."""
     half_width: float
+    """Of today's corrected interval about new tasks."""
     judged_half_width: float
+    """Of the interval by the judge alone, which does not know of its errors."""
     labels: int
     labeled_tasks: int
     tasks: int
+    """``labels``, ``labeled_tasks``, ``tasks``: labels (of whole tasks, where those correct), whole
+    tasks, and all tasks.
+    """
     attempts_per_task: float
     label_share: float
+    """The share of today's half-width that would go if every attempt were labeled; by error rates,
+    if the rates were known.
+    """
     steps: tuple[LabelStep, ...]
+    """What more labels, and more attempts at new tasks without labels, would give."""
     goal: float | None = None
+    """The half-width that was asked for."""
     goal_labels: int | None = None
+    """Further labels of these tasks that reach it; ``None`` where even all of them do not."""
     goal_tasks: int | None = None
+    """Tasks, all labeled whole, that reach it where labels of these tasks do not."""
 
 
 @dataclass(frozen=True, slots=True)

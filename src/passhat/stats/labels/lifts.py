@@ -61,28 +61,7 @@ class LabeledSide:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedLift(Plain):
-    """B minus A, corrected by labels.
-
-    Attributes
-    ----------
-    metric : Metric
-    lift, low, high : float
-        The corrected lift and its interval.
-    judged : float
-        The lift by the judge's verdicts alone, on the same tasks.
-    level : float
-        The confidence of the interval.
-    population : Population
-        The tasks it is about.
-    correction : Correction
-        Whole tasks, or error rates.
-    tasks : int
-        Paired tasks.
-    basis : str
-        The labels it rests on, in words.
-    notes : tuple of str
-        Further remarks.
-    """
+    """B minus A, corrected by labels."""
 
     WRITTEN = (
         *("metric", "lift", "low", "high", "judged", "level", ("about", "population")),
@@ -93,13 +72,21 @@ class CorrectedLift(Plain):
     lift: float
     low: float
     high: float
+    """``lift``, ``low``, ``high``: the corrected lift and its interval."""
     judged: float
+    """The lift by the judge's verdicts alone, on the same tasks."""
     level: float
+    """The confidence of the interval."""
     population: Population
+    """The tasks it is about."""
     correction: Correction
+    """Whole tasks, or error rates."""
     tasks: int
+    """Paired tasks."""
     basis: str
+    """The labels it rests on, in words."""
     notes: tuple[str, ...] = ()
+    """Further remarks."""
 
 
 def require_labels(run: Run) -> LabelCounts:

@@ -45,26 +45,20 @@ Ends = tuple[float, float]
 
 @dataclass(eq=False)
 class WholeTasks:
-    """Values of tasks that are labeled whole, and of the others.
-
-    Attributes
-    ----------
-    true, judged : arrays, (M, L)
-        M metrics on the tasks that are labeled whole: by the labels, and by the judge.
-    others : array, (M, U)
-        The same metrics by the judge on the other tasks.
-    clusters : pair of sequences, optional
-        The cluster of each task of both kinds: those of one cluster share their weight.
-    lowest, highest : float
-        The range of a value.
-    """
+    """Values of tasks that are labeled whole, and of the others."""
 
     true: FloatArray
     judged: FloatArray
+    """``true``, ``judged`` ((M, L)): M metrics on the tasks that are labeled whole: by the labels,
+    and by the judge.
+    """
     others: FloatArray
+    """(M, U): the same metrics by the judge on the other tasks."""
     clusters: tuple[Sequence[str], Sequence[str]] | None = None
+    """The cluster of each task of both kinds: those of one cluster share their weight."""
     lowest: float = 0.0
     highest: float = 1.0
+    """``lowest``, ``highest``: the range of a value."""
 
     @property
     def tasks(self) -> int:

@@ -87,36 +87,24 @@ class Categorical:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempts:
-    """All attempts of a run, task after task, in the order of attempts within a task.
-
-    Parameters
-    ----------
-    tasks : tuple of str
-        Task ids.
-    starts : array
-        Rows ``starts[i]`` to ``starts[i + 1]`` belong to task i.
-    verdicts : array
-        1 passed, 0 failed, -1 missing.
-    detail : Categorical, optional
-        The source's own reason for a failed or missing attempt.
-    measures : mapping
-        Seconds, steps, tokens, cost; NaN where not recorded.
-    answers : array, optional
-        A hash of each answer, 0 where unknown.
-    extras : mapping
-        Further columns of a source, as text: the attempt's seed, the place of its transcript.
-    scores : array, optional
-        Graded results on [0, 1], NaN where missing; ``None`` where each would be its verdict.
-    """
+    """All attempts of a run, task after task, in the order of attempts within a task."""
 
     tasks: tuple[str, ...]
+    """Task ids."""
     starts: IntArray
+    """Rows ``starts[i]`` to ``starts[i + 1]`` belong to task i."""
     verdicts: VerdictArray
+    """1 passed, 0 failed, -1 missing."""
     detail: Categorical | None = None
+    """The source's own reason for a failed or missing attempt."""
     measures: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
+    """Seconds, steps, tokens, cost; NaN where not recorded."""
     answers: IntArray | None = None
+    """A hash of each answer, 0 where unknown."""
     extras: Mapping[str, Categorical] = field(default_factory=lambda: MappingProxyType({}))
+    """Further columns of a source, as text: the attempt's seed, the place of its transcript."""
     scores: FloatArray | None = None
+    """Graded results on [0, 1], NaN where missing; ``None`` where each would be its verdict."""
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -214,24 +202,16 @@ class MeasureColumns:
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """Reasons and measures of a run, all attempts together.
-
-    Parameters
-    ----------
-    reasons : mapping of Verdict to mapping of str to int
-        How often a source gave each reason why an attempt failed or is missing.
-    measures : mapping of str to MeasureSum
-        Seconds, steps, tokens and cost, where they were recorded.
-    alike : tuple of int, optional
-        Tasks with several answers, and those where all attempts gave the identical one.
-    columns : MeasureColumns, optional
-        Measures of single attempts, where the spread is needed.
-    """
+    """Reasons and measures of a run, all attempts together."""
 
     reasons: Mapping[Verdict, Mapping[str, int]]
+    """How often a source gave each reason why an attempt failed or is missing."""
     measures: Mapping[str, MeasureSum]
+    """Seconds, steps, tokens and cost, where they were recorded."""
     alike: tuple[int, int] | None = None
+    """Tasks with several answers, and those where all attempts gave the identical one."""
     columns: MeasureColumns | None = None
+    """Measures of single attempts, where the spread is needed."""
 
     def by_reason(self, verdict: Verdict) -> dict[str, int]:
         """Counts by failure category (or missing reason), most frequent first."""

@@ -29,30 +29,7 @@ class Anchor(Plain):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelCounts(Plain):
-    """Labeled attempts of each task by label and the judge's verdict.
-
-    Attributes
-    ----------
-    tasks : tuple of str
-        The tasks with a labeled attempt.
-    right_passed, right_failed, wrong_passed, wrong_failed : int arrays
-        Attempts that people call right or wrong and that the judge passed or failed.
-    skipped : int array
-        Attempts that were looked at and have no label: skipped, or people disagree.
-    draws : tuple of str
-        How the attempts were chosen, as in ``whole-tasks 10, seed 7``; empty where passhat did
-        not draw them.
-    people : int
-        How many people labeled.
-    agreement : float or None
-        Krippendorff's alpha, where attempts have labels of several people.
-    by_verdict, by_attempts : frozenset of str
-        Tasks with labels because single attempts were drawn: with other chances for the judge's
-        failures than for its passes, or with the same chance for each attempt. Whether all attempts
-        of such a task are labeled depends on the verdicts, or on the number of attempts.
-    categories : mapping
-        Labels of the attempts that the judge failed, by the category of the failure.
-    """
+    """Labeled attempts of each task by label and the judge's verdict."""
 
     WRITTEN = (
         *("attempts", "skipped_attempts", "draws", "people", "agreement"),
@@ -60,17 +37,33 @@ class LabelCounts(Plain):
     )
 
     tasks: tuple[str, ...]
+    """The tasks with a labeled attempt."""
     right_passed: IntArray
     right_failed: IntArray
     wrong_passed: IntArray
     wrong_failed: IntArray
+    """``right_passed``, ``right_failed``, ``wrong_passed``, ``wrong_failed``: attempts that people
+    call right or wrong and that the judge passed or failed.
+    """
     skipped: IntArray
+    """Attempts that were looked at and have no label: skipped, or people disagree."""
     draws: tuple[str, ...] = ()
+    """How the attempts were chosen, as in ``whole-tasks 10, seed 7``; empty where passhat did not
+    draw them.
+    """
     people: int = 1
+    """How many people labeled."""
     agreement: float | None = None
+    """Krippendorff's alpha, where attempts have labels of several people."""
     by_verdict: frozenset[str] = frozenset()
     by_attempts: frozenset[str] = frozenset()
+    """``by_verdict``, ``by_attempts``: tasks with labels because single attempts were drawn: with
+    other chances for the judge's failures than for its passes, or with the same chance for each
+    attempt. Whether all attempts of such a task are labeled depends on the verdicts, or on the
+    number of attempts.
+    """
     categories: Mapping[str, LabelCounts] = field(default_factory=dict)
+    """Labels of the attempts that the judge failed, by the category of the failure."""
 
     @classmethod
     def from_rows(

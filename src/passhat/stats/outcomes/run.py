@@ -50,29 +50,20 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Tally(Plain):
-    """The rows of one source: ``rows == attempts + skipped + lost``, always.
-
-    Parameters
-    ----------
-    rows : int
-        Rows in the source, sound or not.
-    attempts : int
-        Rows that became attempts, over all runs of the source.
-    skipped : mapping
-        Rows left aside on purpose, by reason: another filter's copy, a cached answer.
-    losses : tuple of Loss
-        The broken parts.
-    absent : int
-        Attempts that the source planned and that have no row; they are missing, not skipped.
-    """
+    """The rows of one source: ``rows == attempts + skipped + lost``, always."""
 
     WRITTEN = ("rows", "attempts", "skipped", "lost", "losses", "absent")
 
     rows: int
+    """Rows in the source, sound or not."""
     attempts: int
+    """Rows that became attempts, over all runs of the source."""
     skipped: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Rows left aside on purpose, by reason: another filter's copy, a cached answer."""
     losses: tuple[Loss, ...] = ()
+    """The broken parts."""
     absent: int = 0
+    """Attempts that the source planned and that have no row; they are missing, not skipped."""
 
     @property
     def lost(self) -> int:

@@ -68,29 +68,20 @@ _LARGEST = 4096
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """The run that n per task was taken from.
-
-    Attributes
-    ----------
-    name : str
-        The name in reports.
-    id, started : str
-        The run in its store, and when it began; empty for a file.
-    suite, suite_fingerprint : str or None
-        Its suite, as recorded in its protocol.
-    digest : str
-        A fingerprint of its tasks and counts.
-    attempts : int
-        The median of scored attempts per task.
-    """
+    """The run that n per task was taken from."""
 
     name: str = ""
+    """The name in reports."""
     id: str = ""
     started: str = ""
+    """``id``, ``started``: the run in its store, and when it began; empty for a file."""
     suite: str | None = None
     suite_fingerprint: str | None = None
+    """``suite``, ``suite_fingerprint``: its suite, as recorded in its protocol."""
     digest: str = ""
+    """A fingerprint of its tasks and counts."""
     attempts: int = 0
+    """The median of scored attempts per task."""
 
     @classmethod
     def of(cls, source: Run | Outcomes) -> EarlierRun:
@@ -143,32 +134,7 @@ class Level(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Allocation(Plain):
-    """Attempts per task, fixed before the run by an earlier run.
-
-    Attributes
-    ----------
-    metric : str
-        The metric it was made for.
-    tasks, attempts : tuple
-        The tasks of the earlier run, and the attempts at each.
-    others : int
-        Attempts at tasks that the earlier run does not have: the uniform number.
-    earlier : EarlierRun
-        Where the rates come from.
-    level : float
-        Confidence of the half-widths.
-    half_width, uniform_half_width : float
-        Expected half-width of the interval about these tasks, of this design and of
-        ``compared_total`` attempts spread evenly: the mean over runs drawn from the posterior.
-    compared_total : int
-        The attempts of the uniform design that it is compared with.
-    uniform_total : int
-        Attempts that equal n would need for the same standard error.
-    table : tuple of Level
-        Where the attempts go.
-    notes : tuple of str
-        Further remarks.
-    """
+    """Attempts per task, fixed before the run by an earlier run."""
 
     WRITTEN = (
         *("metric", ("total_attempts", "total"), ("uniform_total_attempts", "uniform_total")),
@@ -177,17 +143,30 @@ class Allocation(Plain):
     )
 
     metric: str
+    """The metric it was made for."""
     tasks: tuple[str, ...]
     attempts: tuple[int, ...]
+    """``tasks``, ``attempts``: the tasks of the earlier run, and the attempts at each."""
     others: int
+    """Attempts at tasks that the earlier run does not have: the uniform number."""
     earlier: EarlierRun
+    """Where the rates come from."""
     level: float
+    """Confidence of the half-widths."""
     half_width: float
     uniform_half_width: float
+    """``half_width``, ``uniform_half_width``: expected half-width of the interval about these
+    tasks, of this design and of ``compared_total`` attempts spread evenly: the mean over runs drawn
+    from the posterior.
+    """
     uniform_total: int
+    """Attempts that equal n would need for the same standard error."""
     compared_total: int = 0
+    """The attempts of the uniform design that it is compared with."""
     table: tuple[Level, ...] = ()
+    """Where the attempts go."""
     notes: tuple[str, ...] = ()
+    """Further remarks."""
 
     @property
     def total(self) -> int:
@@ -284,18 +263,12 @@ def share_of_settled(outcomes: Outcomes) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The saving that a baseline's own attempts suggest.
-
-    Attributes
-    ----------
-    settled : float
-        The share of them at tasks that passed always or never.
-    needed : float
-        The share of them that gives the same standard error where they decide.
-    """
+    """The saving that a baseline's own attempts suggest."""
 
     settled: float
+    """The share of them at tasks that passed always or never."""
     needed: float
+    """The share of them that gives the same standard error where they decide."""
 
     @classmethod
     def of(cls, baseline: Run | Outcomes, metric: CountMetric) -> Offer | None:

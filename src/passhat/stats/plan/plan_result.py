@@ -117,25 +117,19 @@ def _smallest(suffices: Callable[[int], bool]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """A way to reach the goal.
-
-    Attributes
-    ----------
-    attempts : int
-        Attempts per task.
-    tasks : int
-        Tasks needed.
-    total_attempts : int
-        Attempts over all tasks; for a comparison those of both agents.
-    cost, seconds : float or None
-        Cost of the attempts, and seconds one after the other; ``None`` when not recorded.
-    """
+    """A way to reach the goal."""
 
     attempts: int
+    """Attempts per task."""
     tasks: int
+    """Tasks needed."""
     total_attempts: int
+    """Attempts over all tasks; for a comparison those of both agents."""
     cost: float | None
     seconds: float | None
+    """``cost``, ``seconds``: cost of the attempts, and seconds one after the other; ``None`` when
+    not recorded.
+    """
 
 
 @dataclass(frozen=True, slots=True, repr=False)

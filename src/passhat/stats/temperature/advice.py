@@ -43,25 +43,18 @@ class Gain(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Advice(Plain):
-    """The temperature to use at every k.
-
-    Attributes
-    ----------
-    base : float
-        The best temperature tried at the smallest k.
-    ks : tuple of int
-        Every k looked at.
-    best : tuple of Gain
-        At every k the best temperature tried, where that is not ``base``. It is recommended where
-        its gain is shown; elsewhere ``base`` is kept.
-    tried : int
-        How many temperatures were tried.
-    """
+    """The temperature to use at every k."""
 
     base: float
+    """The best temperature tried at the smallest k."""
     ks: tuple[int, ...]
+    """Every k looked at."""
     best: tuple[Gain, ...]
+    """At every k the best temperature tried, where that is not ``base``. It is recommended where
+    its gain is shown; elsewhere ``base`` is kept.
+    """
     tried: int
+    """How many temperatures were tried."""
 
     @property
     def steps(self) -> tuple[tuple[float, tuple[int, ...]], ...]:

@@ -78,23 +78,19 @@ _TIE = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peaks:
-    """Peaks of many curves; arrays of the curves' shape, in units of temperature.
-
-    Attributes
-    ----------
-    top : array
-        The top of the parabola over ln T (over T next to T = 0).
-    low, high : array
-        The range of peaks that the points allow; it holds the best temperature tried.
-    edge : array of bool
-        Whether the best temperature tried is the lowest or the highest one, so that the curve may
-        peak beyond. T = 0 is no edge: nothing is colder.
-    """
+    """Peaks of many curves; arrays of the curves' shape, in units of temperature."""
 
     top: FloatArray
+    """The top of the parabola over ln T (over T next to T = 0)."""
     low: FloatArray
     high: FloatArray
+    """``low``, ``high``: the range of peaks that the points allow; it holds the best temperature
+    tried.
+    """
     edge: BoolArray
+    """Whether the best temperature tried is the lowest or the highest one, so that the curve may
+    peak beyond. T = 0 is no edge: nothing is colder.
+    """
 
 
 def peaks(temperatures: FloatArray, values: FloatArray) -> Peaks:

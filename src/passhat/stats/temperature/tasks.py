@@ -27,24 +27,16 @@ Density = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskSet:
-    """An eval set of the toy.
-
-    Attributes
-    ----------
-    difficulty : float array
-        The different values of |c|, ascending.
-    weight : float array
-        The share of tasks at each of them; sums to 1.
-    name : str
-        Its name in tables and figures.
-    parameter : str
-        The parameter within its family, as in ``s = 4``.
-    """
+    """An eval set of the toy."""
 
     difficulty: FloatArray
+    """The different values of |c|, ascending."""
     weight: FloatArray
+    """The share of tasks at each of them; sums to 1."""
     name: str = "tasks"
+    """Its name in tables and figures."""
     parameter: str = ""
+    """The parameter within its family, as in ``s = 4``."""
 
     @classmethod
     def of(cls, tasks: IntArray, name: str = "tasks") -> TaskSet:

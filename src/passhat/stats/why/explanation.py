@@ -30,42 +30,35 @@ _NO_FAILURES = Failures((), 0)
 
 @dataclass(frozen=True, slots=True)
 class EventFinding(Plain):
-    """An event that was tested.
-
-    Parameters
-    ----------
-    event : Event
-    same, opposite : tuple of Event
-        Events of exactly the same attempts, and of exactly all others.
-    tasks : int
-        Tasks where it could be seen: they passed and failed, with the event and without.
-    attempts, failed : int
-        Attempts with the event at these tasks, and those of them that failed.
-    others, others_failed : int
-        Attempts without it.
-    odds_ratio, low, high : float, optional
-        How much larger the odds to fail are with the event, with its exact interval; ``None`` is
-        without bound.
-    p_value, p_holm : float
-        Of the exact conditional test, and corrected for all events that were tested.
-    is_shown : bool
-        Whether the corrected p-value is small enough.
-    """
+    """An event that was tested."""
 
     event: Event
     same: tuple[Event, ...]
     opposite: tuple[Event, ...]
+    """``same``, ``opposite``: events of exactly the same attempts, and of exactly all others."""
     tasks: int
+    """Tasks where it could be seen: they passed and failed, with the event and without."""
     attempts: int
     failed: int
+    """``attempts``, ``failed``: attempts with the event at these tasks, and those of them that
+    failed.
+    """
     others: int
     others_failed: int
+    """``others``, ``others_failed``: attempts without it."""
     odds_ratio: float | None
     low: float
     high: float | None
+    """``odds_ratio``, ``low``, ``high``: how much larger the odds to fail are with the event, with
+    its exact interval; ``None`` is without bound.
+    """
     p_value: float
     p_holm: float
+    """``p_value``, ``p_holm``: of the exact conditional test, and corrected for all events that
+    were tested.
+    """
     is_shown: bool
+    """Whether the corrected p-value is small enough."""
 
     @property
     def goes_with_failure(self) -> bool:
@@ -96,45 +89,32 @@ class TaskWhy(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Why(Plain):
-    """Events that go with failure in a run, and one of its tasks.
-
-    Parameters
-    ----------
-    run : str
-        Name of the run.
-    tasks, attempts, passed, failed, missing : int
-        Counts over the run.
-    without_conversation : int
-        Judged attempts of which no conversation is kept; they are left out.
-    with_calls : int
-        Attempts that called a tool.
-    mixed : tuple of str
-        Tasks that passed and failed, of attempts with a conversation: the only ones that tell.
-    level : float
-        Confidence of intervals; one minus it is the chance to name any event where none matters.
-    events : tuple of EventFinding
-        Events that were tested, the clearest first.
-    task : TaskWhy, optional
-        The task that was asked about.
-    failures : Failures
-        The failed attempts by cause: an exception or a cut answer needs no comparison.
-    """
+    """Events that go with failure in a run, and one of its tasks."""
 
     SCHEMA: ClassVar[str] = "passhat.why/1"
 
     run: str
+    """Name of the run."""
     tasks: int
     attempts: int
     passed: int
     failed: int
     missing: int
+    """``tasks``, ``attempts``, ``passed``, ``failed``, ``missing``: counts over the run."""
     without_conversation: int
+    """Judged attempts of which no conversation is kept; they are left out."""
     with_calls: int
+    """Attempts that called a tool."""
     mixed: tuple[str, ...]
+    """Tasks that passed and failed, of attempts with a conversation: the only ones that tell."""
     level: float
+    """Confidence of intervals; one minus it is the chance to name any event where none matters."""
     events: tuple[EventFinding, ...]
+    """Events that were tested, the clearest first."""
     task: TaskWhy | None = None
+    """The task that was asked about."""
     failures: Failures = _NO_FAILURES
+    """The failed attempts by cause: an exception or a cut answer needs no comparison."""
 
     @property
     def shown(self) -> tuple[EventFinding, ...]:

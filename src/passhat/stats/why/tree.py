@@ -45,22 +45,15 @@ _OTHER_ARGUMENTS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Branch(Plain):
-    """Attempts that begin with the same calls.
-
-    Parameters
-    ----------
-    steps : tuple of str
-        The calls since the branch left its parent; several where nothing branches off between.
-    numbers, passed : tuple of int
-        The attempts that take the branch, and those of them that passed.
-    branches : tuple of Branch
-        How they go on, the most frequent first; empty where no two of them differ any more.
-    """
+    """Attempts that begin with the same calls."""
 
     steps: tuple[str, ...]
+    """The calls since the branch left its parent; several where nothing branches off between."""
     numbers: tuple[int, ...]
     passed: tuple[int, ...]
+    """``numbers``, ``passed``: the attempts that take the branch, and those of them that passed."""
     branches: tuple[Branch, ...] = ()
+    """How they go on, the most frequent first; empty where no two of them differ any more."""
 
     @property
     def failed(self) -> int:
@@ -150,30 +143,24 @@ def _group(numbers: list[int], at: int, paths: dict[int, tuple[str, ...]]) -> di
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStep(Plain):
-    """The step at which passing and failing attempts part most clearly.
-
-    Parameters
-    ----------
-    step : str
-        The call, or ``ends``.
-    after : tuple of str
-        The calls before it, where the step is a branch of the tree; else ``None``: the step counts
-        wherever it happens.
-    numbers, others : tuple of int
-        Attempts that take the step, and those they are compared with: all that came as far.
-    failed, others_failed : int
-        Failures on either side.
-    p_value : float
-        How often verdicts dealt out at random within the task give any step as clear as this.
-    """
+    """The step at which passing and failing attempts part most clearly."""
 
     step: str
+    """The call, or ``ends``."""
     after: tuple[str, ...] | None
+    """The calls before it, where the step is a branch of the tree; else ``None``: the step counts
+    wherever it happens.
+    """
     numbers: tuple[int, ...]
     others: tuple[int, ...]
+    """``numbers``, ``others``: attempts that take the step, and those they are compared with: all
+    that came as far.
+    """
     failed: int
     others_failed: int
+    """``failed``, ``others_failed``: failures on either side."""
     p_value: float
+    """How often verdicts dealt out at random within the task give any step as clear as this."""
 
 
 @dataclass(frozen=True, slots=True)
