@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from passhat.stats.estimate import Diagnosis, Estimate, Metric
     from passhat.stats.forecast import Forecast
     from passhat.stats.gate import GateResult
-    from passhat.stats.gate.gate_result import Unsettled
+    from passhat.stats.gate.cases import Unsettled
     from passhat.stats.terms import Terms
 
 __all__ = [

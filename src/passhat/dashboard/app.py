@@ -63,8 +63,6 @@ from passhat.dashboard.views.task_table import task
 from passhat.errors import InvalidValue, PasshatError, StoreUnavailable
 from passhat.store import open_reading
 
-__all__ = ["address_of", "listen", "make_app", "serve"]
-
 _GRACE_SECONDS = 3
 _KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep a connection without requests: none is closed under a request."""

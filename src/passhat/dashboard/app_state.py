@@ -40,8 +40,6 @@ from passhat.store.queries import Reading
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Answer", "AppState", "ChangeFeed", "Csv", "Html", "Json", "PageRequest", "answer"]
-
 
 _WAIT_SECONDS = 0.5
 """How long closing may have to wait for the look-out."""

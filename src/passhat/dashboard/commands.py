@@ -15,8 +15,6 @@ from shlex import join
 
 from passhat.store import without_password
 
-__all__ = ["Commands", "Started"]
-
 # Where the store is comes by standard input: an address may hold a password, and the arguments of
 # a process can be read by all users of the machine.
 _PROGRAM = (

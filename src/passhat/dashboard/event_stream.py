@@ -14,8 +14,6 @@ from passhat.dashboard.app_state import AppState
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import PasshatError, StoreUnavailable
 
-__all__ = ["Ending", "live", "mark_of"]
-
 _PAUSE_SECONDS = 0.4
 """Seconds between events: the first is sent at once, later ones at most this often."""
 _SIGN_OF_LIFE = 25

@@ -14,19 +14,6 @@ from passhat._display import percent_interval
 from passhat.stats.estimate import Estimate
 from passhat.stats.outcomes import Verdict
 
-__all__ = [
-    "Turn",
-    "address",
-    "cost_text",
-    "day",
-    "dots",
-    "interval_percent",
-    "pretty",
-    "seconds_text",
-    "turns_of",
-    "visible",
-]
-
 _DOTS = {
     Verdict.PASSED: ("●", "p", "passed"),
     Verdict.FAILED: ("○", "f", "failed"),

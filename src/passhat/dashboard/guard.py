@@ -22,8 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from passhat.errors import PasshatError
 
-__all__ = ["Access", "Forbidden", "Guard", "NotFound", "is_loopback", "read_form"]
-
 _MOST_BYTES = 64 * 1024
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HEADERS = {

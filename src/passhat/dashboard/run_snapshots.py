@@ -27,8 +27,6 @@ from passhat.stats.outcomes import Run, Verdict
 from passhat.store import open_reading, open_store
 from passhat.store.queries import Group
 
-__all__ = ["READ_ONE_BY_ONE", "RunSnapshot", "RunSnapshots"]
-
 READ_ONE_BY_ONE = 20_000
 """Attempts up to which a run is read as ``passhat report`` reads it; beyond, tasks are counted."""
 _MOST_TASKS = 400_000

@@ -11,8 +11,6 @@ from passhat.dashboard.guard import NotFound
 from passhat.store.queries import Reading, RunCounts, RunHead
 from passhat.store.rows import FRESH_PREFIXES, StoredRun, summarize_run
 
-__all__ = ["Summaries", "Summary"]
-
 _MANY = 50
 """From so many changed runs on, counting all of them in one go is quicker."""
 _LONG, _PATIENCE = 0.1, 10

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
 
-__all__ = ["Mark", "Plot", "Point", "Series", "draw"]
-
 _LEFT, _TOP, _BOTTOM = 44, 14, 40
 _LABEL_ROOM = 15
 _LETTER = 9.2

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from passhat._serialize import Plain
 from passhat.suites.base import ANSWER_ROLES, DIFF, DIFFERENCE, EXPECTED, GOT, TEST_OUTPUT
 
-__all__ = ["Answers", "Work", "drop_answers", "find_answers", "find_differences", "find_work"]
-
 _MOST_LINES = 12
 _CONTEXT = 24
 """Characters around the first difference of long texts."""

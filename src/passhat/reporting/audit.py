@@ -11,16 +11,6 @@ from passhat._display import counted, percent
 from passhat._serialize import Plain, as_json
 from passhat.reporting.markdown import code, escape
 
-__all__ = [
-    "Agreement",
-    "Audited",
-    "agreement",
-    "audit_as_json",
-    "audit_as_markdown",
-    "audit_sample",
-    "escape_program",
-]
-
 SCHEMA = "passhat.audit/1"
 
 

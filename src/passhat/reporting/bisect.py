@@ -14,8 +14,6 @@ from passhat.runner.revisions import Revision
 from passhat.stats.changes import Found
 from passhat.stats.compare.task_changes import TaskChange
 
-__all__ = ["BisectStatus", "BisectStep", "Bisection", "Budget", "MoreAttempts"]
-
 
 class BisectStatus(StrEnum):
     """How a search ended."""

@@ -33,14 +33,6 @@ from passhat.stats.terms import Population, Terms
 if TYPE_CHECKING:
     from passhat.reporting.details import Details
 
-__all__ = [
-    "ReportOptions",
-    "build_report",
-    "code_notes",
-    "diversity_notes",
-    "weak_tests",
-]
-
 
 _USUAL_STORE = ".passhat/passhat.db"
 

@@ -31,16 +31,6 @@ if TYPE_CHECKING:
 else:
     gate = LazyModule("passhat.stats.gate")
 
-__all__ = [
-    "as_csv",
-    "as_langfuse",
-    "as_wandb",
-    "gate_as_junit",
-    "plain_name",
-    "send_to_mlflow",
-    "task_scores",
-]
-
 _CSV_COLUMNS = (
     "run",
     "slice",

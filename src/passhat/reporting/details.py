@@ -18,19 +18,6 @@ from passhat.stats.plan import Plan, plan_tasks
 from passhat.stats.plan.planner import half_widths
 from passhat.stats.terms import Terms
 
-__all__ = [
-    "HALF_WIDTH",
-    "POLICIES",
-    "Curves",
-    "Details",
-    "Width",
-    "build_curves",
-    "build_details",
-    "curve_words",
-    "k_of",
-]
-
-
 _FAR_AT, _FAR_HAT = 10, 4
 """How many times n a forecast reaches: what one good attempt needs, what a streak allows."""
 

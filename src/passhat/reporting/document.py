@@ -13,31 +13,6 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Literal
 
-__all__ = [
-    "Bar",
-    "Block",
-    "Document",
-    "Facts",
-    "Figure",
-    "Finding",
-    "Heading",
-    "Level",
-    "Listing",
-    "Mark",
-    "NextStep",
-    "Note",
-    "OptionsNote",
-    "Outline",
-    "OutlineItem",
-    "Properties",
-    "Section",
-    "Sentence",
-    "Table",
-    "Trend",
-    "first_warning",
-    "upper_first",
-]
-
 _BAR_COLUMNS = 40
 _TREND_ROWS, _TREND_COLUMNS = 11, 34
 Tone = Literal["lead", "plain", "warning"]

@@ -30,8 +30,6 @@ from passhat.stats.labels.task_choice import label_tasks
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
-__all__ = ["Explanation", "explain"]
-
 _MOST_ROWS = 400
 """Attempt rows printed in full; a longer list would bury the formula."""
 

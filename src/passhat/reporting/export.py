@@ -23,15 +23,6 @@ from passhat.readers.sources import Source
 from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason, Run, Verdict
 from passhat.store.database import private_file
 
-__all__ = [
-    "as_csv_rows",
-    "as_every_eval",
-    "as_json_lines",
-    "as_tau2",
-    "export_rows",
-    "write_parquet",
-]
-
 _NUMBERS = ("attempt", "score", "steps", "seconds", "tokens", "cost", "retries")
 _WHOLE = ("steps", "tokens", "retries")
 _FLAGS = ("passed", "ordered")

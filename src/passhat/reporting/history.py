@@ -16,8 +16,6 @@ from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run
 from passhat.stats.terms import Terms
 
-__all__ = ["SCHEMA", "History", "HistoryRun", "ShownChange", "build_history", "group_runs"]
-
 SCHEMA = "passhat.history/2"
 _SUITE_FIELDS = ("suite_fingerprint", "tests_fingerprint", "judge", "user_simulator")
 _COUNTS = ("attempts", "allocation")

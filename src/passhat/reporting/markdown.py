@@ -25,8 +25,6 @@ from passhat.reporting.document import (
     Trend,
 )
 
-__all__ = ["code", "escape", "render_markdown", "table"]
-
 _BACKTICKS = re.compile("`+")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _LINE_END = re.compile("[\r\n\x0b\x0c\x85\u2028\u2029]+")

@@ -13,8 +13,6 @@ from passhat._serialize import Plain
 from passhat.stats.arrays import BoolArray, FloatArray, special
 from passhat.stats.outcomes import Attempts, MeasureColumns, Verdict
 
-__all__ = ["RATIO_METHOD", "Measure", "Quantiles", "measures_of"]
-
 RATIO_METHOD = (
     "all that was used, failed attempts included, divided by the attempts that passed; interval by "
     "the delta method over tasks on the log scale"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from passhat.reporting.document import Document, Level
     from passhat.stats.why import Why
 
-__all__ = ["Explanation", "Report", "report", "why"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:

@@ -16,16 +16,6 @@ from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.stats.outcomes import Verdict
 
-__all__ = [
-    "AttemptLine",
-    "Summary",
-    "TaskSummary",
-    "all_first",
-    "call_facts",
-    "summarise",
-    "window",
-]
-
 MARKS: Mapping[Verdict, str] = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.MISSING: "?"}
 _MOST_DETAILS = 200
 """Attempts that are kept with their reasons; of more, only how many."""

@@ -14,8 +14,6 @@ from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Terms
 
-__all__ = ["Cut", "ScoreFacts", "summarize_scores"]
-
 _MOST_CUTS = 21
 _MOST_KS = 12
 _DIGITS = 6

@@ -17,8 +17,6 @@ from passhat.stats.estimate import metric, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Completion, Run
 
-__all__ = ["SourceCheck", "check_source"]
-
 _Ways = Iterator[tuple[float, str]]
 _Estimator = Callable[[IntArray, IntArray, int], Any]
 

@@ -16,8 +16,6 @@ from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Terms
 
-__all__ = ["PairedCells", "TaskChange", "largest_changes", "pair_cells", "task_changes"]
-
 _HALF = 0.5
 
 

@@ -31,8 +31,6 @@ from passhat.reporting.document import (
     Trend,
 )
 
-__all__ = ["capture", "draw_curve", "facts", "plain", "plain_table", "render_terminal"]
-
 # Okabe and Ito's palette: distinguishable with any kind of color vision, and next to a shape each.
 _HAT_COLOR, _AT_COLOR, _GREY = "#0072B2", "#E69F00", "grey50"
 _SIGN_COLORS = {"✓": "#009E73", "✗": "#D55E00", "?": "#E69F00"}

@@ -37,27 +37,6 @@ from passhat.stats.terms import Population, Terms
 if TYPE_CHECKING:
     from passhat.reporting.details import Details
 
-__all__ = [
-    "SCHEMA",
-    "CurvePoint",
-    "Report",
-    "RunReport",
-    "TaskRow",
-    "card_interval",
-    "card_value",
-    "doubt_notes",
-    "estimate_family",
-    "estimate_text",
-    "estimates_over_k",
-    "number_labels",
-    "populations_text",
-    "run_labels",
-    "run_warnings",
-    "short_labels",
-    "strip_kind",
-    "value_text",
-]
-
 
 SCHEMA = "passhat.report/1"
 _USUAL_LEVEL = 0.95

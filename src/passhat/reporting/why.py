@@ -21,8 +21,6 @@ from passhat.stats.why import Step, TaskWhy, Trace, Why, explain_failures, expla
 from passhat.store import open_store
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call
 
-__all__ = ["NEEDS", "AttemptTrace", "build_why", "read_conversations", "read_traces", "steps_of"]
-
 NEEDS = Needs(answers=False, measures=False, conversations=True)
 """The data that a run is read with."""
 

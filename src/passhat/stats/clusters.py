@@ -14,8 +14,6 @@ from passhat._display import counted, percent
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import Outcomes
 
-__all__ = ["ENOUGH", "TaskClusters", "shared_labels", "task_clusters"]
-
 ENOUGH = 20
 """Clusters from which the measured coverage is at least .93 (docs/benchmarks/clusters.md)."""
 

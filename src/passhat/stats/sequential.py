@@ -45,8 +45,6 @@ from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray, log_choose, special
 
-__all__ = ["Bounds", "ConfidenceSequence", "Decision", "consumption_order"]
-
 Sides = Literal["two-sided", "lower", "upper"]
 Decision = Literal["shown", "refuted", "open"]
 

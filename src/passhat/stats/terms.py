@@ -21,8 +21,6 @@ from passhat.errors import InvalidValue, shorten
 from passhat.protocol import Alternative, Question
 from passhat.stats.outcomes.vocabulary import MissingPolicy
 
-__all__ = ["OptionName", "Population", "TermOptions", "Terms"]
-
 
 class Population(StrEnum):
     """The tasks that an interval or a claim is about.

@@ -10,7 +10,7 @@ import pytest
 from passhat import Outcomes, Run, gate
 from passhat.errors import InvalidValue
 from passhat.protocol import Protocol
-from passhat.stats.gate.gate_result import Unsettled
+from passhat.stats.gate.cases import Unsettled
 
 NAMES = [f"t{i}" for i in range(30)]
 BASE = Run("main", "main", Outcomes.from_counts(4, [4, 3, 2] * 10, NAMES))

@@ -19,8 +19,6 @@ from passhat.reporting.why import build_why
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptFilter, AttemptLine, Reading
 
-__all__ = ["attempt", "attempts", "calls", "why"]
-
 SCHEMA = "passhat.attempts/1"
 VERDICTS = {
     "": None,

@@ -20,8 +20,6 @@ from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
 from passhat.stats.terms import Terms
 
-__all__ = ["comparison"]
-
 _RUN_NAMES = ("run 1", "run 2", "run 3", "run 4", "run 5", "run 6")
 
 _MOST_RUNS = 6

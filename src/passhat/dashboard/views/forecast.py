@@ -27,9 +27,6 @@ from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps
 from passhat.stats.outcomes import Run
 from passhat.stats.plan import Plan, plan_tasks
 
-__all__ = ["forecast", "plan_page"]
-
-
 _OFFERED_PLANS = 200
 _FIELDS = (
     *("run", "against", "goal", "target", "metric", "power", "level"),

@@ -16,8 +16,6 @@ from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import JudgementSource, StoredJudgement, open_store
 from passhat.store.queries import AttemptFilter, AttemptLine
 
-__all__ = ["grid", "override"]
-
 SCHEMA = "passhat.grid/1"
 PARTS = ("expected", "got", "cause", "cost", "time")
 """Parts of the grid that can be hidden."""

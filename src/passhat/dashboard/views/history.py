@@ -15,8 +15,6 @@ from passhat.reporting.view import populations_text
 from passhat.stats.estimate import Estimate, Metric, metric
 from passhat.stats.outcomes import Run
 
-__all__ = ["history"]
-
 _MOST_RUNS = 400
 _MOST_LISTED = 60
 _COLUMNS = (

@@ -23,8 +23,6 @@ from passhat.store.labels import (
 )
 from passhat.suites.base import REMARKS
 
-__all__ = ["draw_labels", "label_page", "save_label"]
-
 SCHEMA = "passhat.labels/1"
 _LONGEST_NAME = 80
 _UNDO = "undo"

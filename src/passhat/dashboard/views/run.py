@@ -22,8 +22,6 @@ from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import AttemptFilter, Group
 
-__all__ = ["cards_of", "run", "total"]
-
 _RECENT = 20
 _LEVEL = 0.95
 

@@ -16,9 +16,6 @@ from passhat.stats.estimate import Estimate
 from passhat.stats.terms import Population
 from passhat.store.rows import FRESH_PREFIXES
 
-__all__ = ["regrade_command", "runs", "show_commands", "start_command"]
-
-
 _FIELDS = {
     "agent": "--agent",
     "suite": "--suite",

@@ -18,9 +18,6 @@ from passhat.stats.outcomes import Outcomes, Verdict
 from passhat.stats.terms import Population
 from passhat.store.queries import AttemptFilter, AttemptLine
 
-__all__ = ["DOTS_UP_TO", "TaskLine", "TaskList", "task", "task_list"]
-
-
 SCHEMA = "passhat.task/1"
 _MOST_LINES = 1_000
 _OTHER_RUNS = 12

@@ -9,8 +9,6 @@ from passhat.reporting.document import Block, Document, Facts, Heading, Sentence
 from passhat.reporting.run_summary import MARKS, AttemptLine, Summary, TaskSummary
 from passhat.stats.outcomes import Verdict
 
-__all__ = ["attempts_document", "total_facts", "totals_document"]
-
 _IN_FULL = 3
 """Up to this many tasks are shown one by one."""
 _MOST_TASK_ROWS = 60

@@ -8,8 +8,6 @@ from passhat._display import counted, money, number, percent, some
 from passhat.reporting.bisect import Bisection, BisectStatus
 from passhat.reporting.document import Block, Document, Finding, Heading, Level, Note, Table
 
-__all__ = ["bisect_document"]
-
 _MOST_LEFT = 10
 _MOST_TASKS = 5
 

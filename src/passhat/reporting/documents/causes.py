@@ -24,19 +24,6 @@ if TYPE_CHECKING:
 else:
     gate = LazyModule("passhat.stats.gate")  # the report on a run has none
 
-__all__ = [
-    "broken_lines",
-    "broken_table",
-    "change_bar",
-    "dropped_lines",
-    "dropped_table",
-    "failure_lines",
-    "failure_table",
-    "label_failures",
-    "no_answer_lines",
-    "side_table",
-]
-
 
 def failure_lines(failures: Failures) -> Iterator[Block]:
     """A line for each kind of failure, with its count and most common messages."""

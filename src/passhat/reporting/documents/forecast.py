@@ -23,15 +23,6 @@ from passhat.stats.outcomes import Run
 from passhat.stats.plan import Plan
 from passhat.stats.plan.allocation import Allocation
 
-__all__ = [
-    "allocation_table",
-    "default_words",
-    "forecast_data",
-    "forecast_document",
-    "plan_document",
-    "plan_table",
-]
-
 _MOST_ROWS = 6
 
 _SHORT = {

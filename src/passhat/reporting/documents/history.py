@@ -23,8 +23,6 @@ from passhat.reporting.document import (
 from passhat.reporting.history import History, HistoryRun, ShownChange
 from passhat.stats.changes import LOOKS_PER_YEAR
 
-__all__ = ["difference_text", "history_document"]
-
 _MOST_ROWS = 10
 _MOST_TASKS = 5
 _MOST_SUITE_CHANGES = 3

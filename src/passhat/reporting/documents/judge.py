@@ -43,24 +43,6 @@ if TYPE_CHECKING:
     from passhat.stats.labels.label_plan import LabelPlan
     from passhat.stats.labels.lifts import CorrectedLift
 
-__all__ = [
-    "CorrectedReport",
-    "anchor_blocks",
-    "anchor_facts",
-    "correct_lifts",
-    "correct_run",
-    "corrected_blocks",
-    "corrected_headline",
-    "judge_blocks",
-    "judge_check_document",
-    "judge_facts",
-    "label_plan_document",
-    "meaning_text",
-    "noise_blocks",
-    "noise_facts",
-    "with_corrected_lifts",
-]
-
 _METHOD_WORDS = {
     "whole tasks": "labels of whole tasks, nothing assumed about the errors",
     "errors": "the judge's error rates, if errors strike attempts of all tasks alike",

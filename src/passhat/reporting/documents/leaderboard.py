@@ -21,19 +21,6 @@ from passhat.reporting.leaderboard.facts import Board, BoardAgent, Leaderboard
 from passhat.reporting.view import estimate_text, number_labels, value_text
 from passhat.stats.terms import Population
 
-__all__ = [
-    "board_title",
-    "front_text",
-    "group_blocks",
-    "leaderboard_document",
-    "method_blocks",
-    "price_text",
-    "protocol_text",
-    "slice_blocks",
-    "source_table",
-    "use_text",
-]
-
 _MOST_AGENTS = 20
 _LONGEST_NAME = 40  # on one screen
 _MOST_GROUPS = 12

@@ -10,8 +10,6 @@ from passhat.reporting.document import Level, OptionsNote
 from passhat.reporting.view import RunReport
 from passhat.stats.outcomes import Run
 
-__all__ = ["full_report_note", "join_words", "next_step"]
-
 
 def next_step(run: RunReport) -> str:
     """The cheapest thing that would make the answer better."""

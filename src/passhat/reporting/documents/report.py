@@ -65,15 +65,6 @@ from passhat.stats.estimate.metrics import Delta, Mean, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Outcomes, Run, summarize_failures
 from passhat.stats.terms import Population
 
-__all__ = [
-    "SECTIONS",
-    "ReportSection",
-    "label_warnings",
-    "report_document",
-    "run_document",
-    "runs_on_screen",
-]
-
 _MOST_ROWS = 4
 _MOST_RUNS = 6
 _MOST_TASKS = 200

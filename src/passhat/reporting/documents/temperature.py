@@ -23,8 +23,6 @@ from passhat.stats.temperature.laws import POWER_FROM_K
 from passhat.stats.temperature.peak import FEWEST
 from passhat.stats.temperature.temperature_result import BestTemperature
 
-__all__ = ["fit_document", "study_document"]
-
 _SHOWN_KS = (2, 4, 16, 64, 256, 1024, 4096)
 _MOST_FLIPS = 6
 _MOST_COLUMNS = 4

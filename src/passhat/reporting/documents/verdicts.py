@@ -42,15 +42,6 @@ from passhat.stats.compare.claims import Claim, Evidence, PairVerdict, points
 from passhat.stats.gate import GateResult
 from passhat.stats.outcomes import Run, no_answer_text, served_change
 
-__all__ = [
-    "comparison_document",
-    "gate_document",
-    "lead_verdict",
-    "pair_table",
-    "result_table",
-    "verdict_sentence",
-]
-
 _MOST_ROWS = 4
 _MOST_RUNS = 6
 _MOST_PAIRS = 4

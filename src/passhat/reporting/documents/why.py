@@ -34,8 +34,6 @@ from passhat.stats.why import (
     Why,
 )
 
-__all__ = ["why_document"]
-
 Link = Callable[[int], str]
 """The address of an attempt at the task, by its number."""
 

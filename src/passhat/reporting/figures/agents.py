@@ -13,8 +13,6 @@ from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate
 from passhat.stats.estimate.metrics import PassAt, PassHat
 
-__all__ = ["flips", "forest", "headline_words"]
-
 _ROW_HEIGHT = 26
 _MOST_BARS = 160
 """Tasks drawn as bars; more become steps, so that the file stays small."""

@@ -13,8 +13,6 @@ from passhat.reporting.figures.vega_lite import Row
 from passhat.stats.estimate import exact
 from passhat.stats.estimate.metrics import PassAt, PassHat
 
-__all__ = ["SHAPES_OF_DIFFICULTY", "Shapes", "article_delta", "article_sweep", "parse_shape"]
-
 Shapes = Mapping[str, Sequence[float]]
 """Suites by name, each as the success rates of its tasks."""
 

@@ -17,22 +17,6 @@ from passhat.reporting.figures.drawing import draw
 from passhat.reporting.figures.vega_lite import Spec, field
 from passhat.reporting.view import RunReport, run_labels
 
-__all__ = [
-    "COLORS",
-    "DASHES",
-    "FORMS",
-    "HEIGHT",
-    "LONGEST_LABEL",
-    "MOST_RUNS",
-    "SHAPES",
-    "WIDTH",
-    "Figure",
-    "color_channel",
-    "figure_bytes",
-    "labels_of",
-    "page_svg",
-]
-
 WIDTH, HEIGHT = 350, 230
 MOST_RUNS = 6
 """Series drawn at most: more cannot be distinguished."""

@@ -11,8 +11,6 @@ from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, laye
 from passhat.reporting.leaderboard.facts import PRICES, Board, BoardAgent
 from passhat.reporting.view import number_labels
 
-__all__ = ["price_figures"]
-
 _CHARACTER, _LINE, _MARGIN = 6.5, 15.0, 10.0
 """Pixels: of a character and a line of a label, and beyond the plot."""
 _TITLES = {"cost": "US dollars per attempt", "seconds": "seconds per attempt"}

@@ -15,8 +15,6 @@ from math import ceil, floor, log, log10, sqrt
 
 from passhat.reporting.figures.vega_lite import Row, Spec
 
-__all__ = ["draw", "round_ticks", "text_width"]
-
 _INK, _FAINT, _LINE = "var(--ink)", "var(--faint)", "var(--line)"
 _FONT, _TITLE_FONT = 12, 13
 _PADDING, _LABEL_GAP, _TITLE_GAP, _PANEL_GAP = 5, 6, 8, 26

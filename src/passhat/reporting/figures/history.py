@@ -10,8 +10,6 @@ from passhat.reporting.figures.lines import Panel, Scale, panel
 from passhat.reporting.figures.vega_lite import Row
 from passhat.reporting.history import History
 
-__all__ = ["badge_svg", "trend_figure"]
-
 _HEIGHT = 20
 _CHARACTER = 6.6
 """The width of a character of 11 pixels in the badge's fonts, about."""

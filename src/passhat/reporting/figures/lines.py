@@ -11,8 +11,6 @@ from passhat.reporting.figures.base import COLORS, DASHES, HEIGHT, SHAPES, WIDTH
 from passhat.reporting.figures.drawing import round_ticks
 from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks
 
-__all__ = ["Panel", "Scale", "decade_scale", "k_scale", "panel", "spread_labels"]
-
 _LINEAR_UP_TO = 16
 _MOST_TICKS = 9
 _GAP = 15

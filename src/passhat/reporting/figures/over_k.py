@@ -15,8 +15,6 @@ from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate
 from passhat.stats.forecast import Forecast
 
-__all__ = ["curves", "delta", "forecast", "lift"]
-
 _SHARE = Scale("share of tasks", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form=".0%")
 _TALL, _LOW = 240, 165
 _ASKS = {"pass^k": "pass^k, all of k attempts pass", "pass@k": "pass@k, at least one of k passes"}

@@ -17,8 +17,6 @@ from passhat.stats.outcomes import Run
 from passhat.stats.temperature import TemperatureFit
 from passhat.stats.terms import Terms
 
-__all__ = ["DETAILED", "FIGURES", "FITTED", "Material", "make_figure", "needs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Material:

@@ -12,8 +12,6 @@ from passhat.reporting.scores import ScoreFacts
 from passhat.reporting.view import RunReport
 from passhat.stats.estimate import Estimate
 
-__all__ = ["scores", "thresholds"]
-
 _SCORE = Scale("score", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form=".2~f")
 _SHARE = Scale("share of tasks", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form=".0%")
 _CUT = Scale("a score passes from", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form=".2~f")

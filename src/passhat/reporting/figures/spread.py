@@ -13,8 +13,6 @@ from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks, 
 from passhat.reporting.measures import Measure, Quantiles
 from passhat.reporting.view import RunReport
 
-__all__ = ["distributions", "failures", "width"]
-
 _ROW_HEIGHT = 22
 
 

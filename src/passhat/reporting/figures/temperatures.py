@@ -14,8 +14,6 @@ from passhat.stats.outcomes import Run
 from passhat.stats.temperature import AgentFit, RankingFlip, TemperatureFit, fit_temperatures
 from passhat.stats.terms import Terms
 
-__all__ = ["best_figure", "curve_figure", "fit_figures", "fit_of", "heat_figure"]
-
 _MOST_FLIPS = 6
 _TALL = 200
 

@@ -19,8 +19,6 @@ from passhat.stats.temperature import (
     family,
 )
 
-__all__ = ["toy_figures"]
-
 _SINGLE = (1, 2, 4, 8, 16)
 _OVERLAID = (
     ("Gaussian", "gaussian", 2.0),

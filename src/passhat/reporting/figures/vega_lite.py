@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Row", "Spec", "constant", "field", "layer", "marks", "stack"]
-
 Row = Mapping[str, object]
 Spec = dict[str, Any]
 

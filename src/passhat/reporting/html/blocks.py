@@ -32,8 +32,6 @@ from passhat.reporting.view import RunReport, card_interval, card_value
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.estimate.metrics import PassAt
 
-__all__ = ["Card", "CardRow", "build_cards", "render_blocks", "render_sections"]
-
 _MOST_ITEMS = 20
 _WIDTH, _HEIGHT, _EDGE = 480, 46, 34
 _CLASSES = {"lead": "claim", "plain": "more", "warning": "more warning"}

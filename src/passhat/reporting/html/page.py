@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from passhat.stats.why import Why
 
-__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report", "template", "why_page"]
-
 PAGE_SCHEMA = "passhat.page/1"
 MOST_ON_CARDS = 3
 """Runs on one card; more become a table."""

@@ -18,18 +18,6 @@ from passhat.stats.outcomes import Attempts, Outcomes, Run, Verdict
 from passhat.stats.outcomes.names import same_names
 from passhat.store import Store, is_address, open_store
 
-__all__ = [
-    "MOST_TASKS",
-    "SMALL",
-    "Transcripts",
-    "attempts_data",
-    "choose_tasks",
-    "is_counted",
-    "script_json",
-    "transcripts_of",
-]
-
-
 SMALL = 1_000_000
 """Characters of conversation that a page holds without being asked to."""
 _FEW = 4_000

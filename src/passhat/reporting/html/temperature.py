@@ -17,8 +17,6 @@ from passhat.stats.outcomes import Run
 from passhat.stats.temperature import AgentFit, Study, TemperatureFit
 from passhat.stats.temperature.laws import POWER_FROM_K
 
-__all__ = ["fit_page", "toy_page"]
-
 _FAMILIES = {"gaussian": "Gaussian", "exponential": "exponential", "power": "power-law"}
 
 _FORMULAS = Table(

@@ -28,18 +28,6 @@ from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Terms
 
-__all__ = [
-    "Board",
-    "BoardAgent",
-    "BoardOptions",
-    "Leaderboard",
-    "RankRange",
-    "SliceValues",
-    "build_leaderboard",
-    "name_skeleton",
-    "protocol_differences",
-]
-
 _LEAST_SHARED = 0.5
 """A run with less than this share of a board's tasks is not ranked with it."""
 _MOST_SLICE_VALUES = 12

@@ -30,8 +30,6 @@ from passhat.reporting.leaderboard.facts import PRICES, Board, BoardAgent, Leade
 from passhat.stats.estimate import Estimate
 from passhat.stats.estimate.metrics import Metric
 
-__all__ = ["agents_csv", "leaderboard_page", "site_files", "tasks_csv"]
-
 _MOST_LETTERS = 12
 _FEW_AGENTS = 12
 

@@ -21,8 +21,6 @@ from passhat.stats.compare.significance import share_chances
 from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import MEASURES, Attempts
 
-__all__ = ["Problem", "check_submission", "copy_chance"]
-
 _MOST_MISSING = 0.05
 _COPY_CHANCE = 1e-4
 """Two runs that agree as closely as theirs do with a smaller chance than this are one run."""

@@ -35,8 +35,6 @@ from passhat.stats.compare.significance import unequal_drop_p_value
 from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, fisher_tests
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 
-__all__ = ["LOOKS_PER_YEAR", "Change", "Direction", "Series", "find_changes"]
-
 Direction = Literal["drop", "rise", "mixed"]
 LOOKS_PER_YEAR = 365
 _WINDOWS = (1, 2, 4, 8, 16)

@@ -20,8 +20,6 @@ import numpy as np
 
 from passhat.stats.arrays import BoolArray, FloatArray, IntArray, special
 
-__all__ = ["ChangePosterior", "in_order", "locate_change"]
-
 _STEP = 0.25
 _LOGITS = np.arange(-22, 23) * _STEP
 _LOG_P, _LOG_Q = -np.log1p(np.exp(-_LOGITS)), -np.log1p(np.exp(_LOGITS))

@@ -19,8 +19,6 @@ import numpy as np
 from passhat.stats.arrays import BoolArray, FloatArray, IntArray, special
 from passhat.stats.changes.posterior import ChangePosterior, locate_change
 
-__all__ = ["LEVEL", "Evidence", "Found", "Probe", "Search", "pair_capital"]
-
 LEVEL = 0.95
 """A candidate with this chance is confirmed; the range that is left holds it with this chance."""
 _CAPITAL = 20.0

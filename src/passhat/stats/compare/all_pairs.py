@@ -34,8 +34,6 @@ from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
-__all__ = ["SCHEMA", "Comparisons", "RankSet", "compare_all"]
-
 SCHEMA = "passhat.comparisons/1"
 
 Pair = tuple[int, int]

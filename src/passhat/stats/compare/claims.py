@@ -19,19 +19,6 @@ from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.terms import Population
 
-__all__ = [
-    "AdjustedFor",
-    "Claim",
-    "Evidence",
-    "Method",
-    "PairVerdict",
-    "decide",
-    "headline",
-    "points",
-    "remarks",
-    "sentence",
-]
-
 
 class Claim(StrEnum):
     """The allowed claim about B against A."""

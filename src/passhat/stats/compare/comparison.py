@@ -54,8 +54,6 @@ from passhat.stats.estimate.task_values import verdict_twin
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["Result", "Setting", "SliceResult", "judge", "pair_evidence", "slice_results"]
-
 _LEVEL = 1e-12
 """A difference closer to zero than rounding can tell is a tie."""
 

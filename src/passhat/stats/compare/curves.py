@@ -26,8 +26,6 @@ from passhat.stats.compare.pairing import Differences, Pairing
 from passhat.stats.estimate.metrics import Mean, Metric, PassHat, Rate, WorstOf
 from passhat.stats.outcomes import MissingPolicy
 
-__all__ = ["CurvePoint", "Flip", "LiftCurve", "family", "lift_curve"]
-
 _MOST_POINTS = 32
 _LEVEL = 1e-12
 """A lift closer to zero than rounding can tell is level."""

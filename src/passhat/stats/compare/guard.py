@@ -19,8 +19,6 @@ from passhat.stats.estimate.metrics import (
 )
 from passhat.stats.outcomes import Completion, Outcomes
 
-__all__ = ["Agreement", "agree", "find_score_difference", "same_metric"]
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement:

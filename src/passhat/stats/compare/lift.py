@@ -33,19 +33,6 @@ from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray, round_outward, special
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
 
-__all__ = [
-    "METHOD",
-    "ROWS",
-    "TOGETHER",
-    "Interval",
-    "LiftSample",
-    "cluster_rows",
-    "expected_bound",
-    "hull",
-    "simultaneous_tail",
-    "tail_of",
-]
-
 METHOD = "Gaffke's bound on [-1, 1]"
 TOGETHER = "max-|t| with Gaussian multipliers"
 ROWS = 65_536

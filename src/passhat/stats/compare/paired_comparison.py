@@ -34,24 +34,6 @@ from passhat.stats.estimate.task_values import gap_notes
 from passhat.stats.outcomes import Outcomes, Run, Verdict, served_change
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
-__all__ = [
-    "SCHEMA",
-    "TAKES",
-    "Comparison",
-    "Use",
-    "Value",
-    "Words",
-    "as_run",
-    "check_agreement",
-    "cluster_notes",
-    "compare",
-    "deployment",
-    "deployment_line",
-    "measure_use",
-    "parse_metrics",
-]
-
-
 _ORDER = ("cost", "seconds", "steps", "tokens")
 
 

@@ -16,8 +16,6 @@ from passhat.stats.estimate.task_values import FilledOutcomes, values_by_task
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.outcomes.names import same_names
 
-__all__ = ["Differences", "Pairing", "common_tasks", "mean_lift", "pair", "restrict"]
-
 _ROUNDING = 1e-12
 
 

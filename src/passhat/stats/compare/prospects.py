@@ -24,20 +24,6 @@ from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.terms import Population
 
-__all__ = [
-    "FittedRates",
-    "Prospect",
-    "Reach",
-    "Settles",
-    "cell_likelihood",
-    "draw_estimates",
-    "fit_weights",
-    "foresee_attempts",
-    "foresee_tasks",
-    "no_tie_chance",
-    "rate_grid",
-]
-
 _DRAWS = 200
 _MOST_CELLS = 1_000_000
 """Draws times tasks; more would take longer than the report they belong to."""

@@ -28,8 +28,6 @@ from passhat.stats.estimate.task_values import values_by_task, verdict_twin
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["Front", "Ranking", "find_front", "find_groups", "rank_agents", "rank_sets"]
-
 _DRAWS = 1_000
 _SEED = 20_261_118
 _MOST_STEPS = 400

@@ -40,23 +40,6 @@ from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, MissingPolicy
 
-__all__ = [
-    "SEED",
-    "Tested",
-    "drop_p_value",
-    "holm",
-    "lift_deviation",
-    "longer_drop_p_value",
-    "max_t",
-    "pair_drop_p_value",
-    "pair_rise_p_value",
-    "share_chances",
-    "sign_flip_test",
-    "sign_test",
-    "split_drop_p_value",
-    "unequal_drop_p_value",
-]
-
 SEED = 20240712
 """Where random signs start: the same data give the same p-value every time."""
 

@@ -20,8 +20,6 @@ from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.significance import holm
 from passhat.stats.outcomes import Completion, MissingPolicy
 
-__all__ = ["TaskChange", "find_changed_tasks", "fisher_tests"]
-
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:

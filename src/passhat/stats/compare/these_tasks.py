@@ -51,8 +51,6 @@ from passhat.stats.terms import Terms
 SparseMatrix = Any
 """A csr_array; the stubs of SciPy's linprog know dense matrices only."""
 
-__all__ = ["METHOD", "bound_lift", "can_bound_lift", "end_below_zero", "lift_on_these_tasks"]
-
 METHOD = "frontier of task rates by linear programs"
 
 _COUNT_SHARE = 2 / 3

@@ -29,8 +29,6 @@ from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.outcomes.table import TaskNumbers
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["METHOD", "agree_unpaired", "judge_unpaired", "note_unpaired", "refuse_pairs"]
-
 METHOD = "Gaffke's bound on either side, drawn together (seed 20261118)"
 
 _SEED = 20_261_118

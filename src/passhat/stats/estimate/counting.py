@@ -23,17 +23,6 @@ from passhat.errors import InvalidCounts, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes.table import whole_numbers
 
-__all__ = [
-    "all_of_k",
-    "any_of_k",
-    "as_share",
-    "at_least_of_k",
-    "g_pass_at_k",
-    "pass_at_k",
-    "pass_hat_k",
-    "passes_needed",
-]
-
 OnCells = Callable[[IntArray, IntArray, int], FloatArray]
 """(n, c, k) to values; the cells (n, c) are unique and sorted."""
 

@@ -12,8 +12,6 @@ from passhat._serialize import Plain
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Attempts, Completion, Outcomes
 
-__all__ = ["Diagnosis", "diagnose", "icc1"]
-
 _AVERAGES_DISAGREE = 0.005
 """Half a point between run average and task average is worth a note."""
 

@@ -24,8 +24,6 @@ from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 if TYPE_CHECKING:
     from passhat.stats.estimate.intervals.interval_methods import Interval, IntervalTerms
 
-__all__ = ["Estimate", "default_ks", "estimate", "estimate_all", "exact", "missing_effect"]
-
 
 def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
     """The value of a metric for known success rates of all tasks.

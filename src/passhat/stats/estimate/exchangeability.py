@@ -22,8 +22,6 @@ from passhat.stats.arrays import BoolArray, FloatArray, special
 from passhat.stats.outcomes import Completion, Outcomes
 from passhat.stats.outcomes.order import Sequences
 
-__all__ = ["PositionEffect", "position_effect", "position_warnings"]
-
 _SEED = 20240712
 _DRAWS = 20_000
 _FEW = 400

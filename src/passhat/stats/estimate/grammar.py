@@ -24,8 +24,6 @@ from passhat.stats.estimate.metrics import (
     WorstOf,
 )
 
-__all__ = ["GRAMMAR", "metric"]
-
 GRAMMAR: Mapping[str, type[Metric]] = MappingProxyType(
     {
         kind.word: kind

@@ -30,8 +30,6 @@ import numpy as np
 from passhat.stats.arrays import FloatArray, lapack, special
 from passhat.stats.outcomes import Histogram
 
-__all__ = ["Factored", "Optimum", "minimise", "scaled_likelihood"]
-
 _MOST_ITERATIONS = 60
 _TOLERANCE = 1e-6
 _FEASIBLE = 1e-7  # the caller computes y = B g and the certificate itself

@@ -16,8 +16,6 @@ from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric, S
 from passhat.stats.outcomes import Completion, Histogram, Outcomes
 from passhat.stats.outcomes.order import Scores, Sequences
 
-__all__ = ["FilledOutcomes", "TaskValues", "gap_notes", "values_by_task"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskValues:

@@ -33,9 +33,6 @@ from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
 
-__all__ = ["Admissible", "cutoff_for", "rare_tasks", "rate_grid"]
-
-
 _TAIL_STEP = 0.1
 _BULK_STEP = 0.1  # in units of the likelihood's width times two
 _FINEST_BULK = 0.0015  # about a thousand points, for any n

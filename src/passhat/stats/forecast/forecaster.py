@@ -20,9 +20,6 @@ from passhat.stats.forecast.views import TAKES, Views, cells_for, countable, out
 from passhat.stats.outcomes import Histogram, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
-__all__ = ["SCHEMA", "Forecast", "forecast", "forecast_all", "forecast_curve"]
-
-
 SCHEMA = "passhat.forecast/1"
 
 

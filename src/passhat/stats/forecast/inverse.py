@@ -15,8 +15,6 @@ from passhat.stats.forecast.views import TAKES, Views, cells_for, outcomes_of
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import TermOptions, Terms
 
-__all__ = ["FURTHEST", "Reach", "keeps", "reaches"]
-
 FURTHEST = 1_000_000
 """The largest k that is looked at."""
 

@@ -38,8 +38,6 @@ from passhat.stats.estimate.mixture import scaled_likelihood
 from passhat.stats.forecast.band import rate_grid
 from passhat.stats.outcomes import Histogram
 
-__all__ = ["FORMULAS", "Lines", "lines_of"]
-
 FORMULAS = MappingProxyType(
     {
         "power law": "-log pass@k = a k^-b",

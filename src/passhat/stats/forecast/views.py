@@ -25,8 +25,6 @@ from passhat.stats.forecast.band import Admissible, cutoff_for, rare_tasks
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import OptionName, Terms
 
-__all__ = ["MOST_K", "TAKES", "Views", "cells_for", "countable", "outcomes_of"]
-
 TAKES: tuple[OptionName, ...] = ("level", "missing", "cluster")
 """The options that forecasts use."""
 MOST_K = 1_000_000_000

@@ -28,19 +28,6 @@ from passhat.stats.outcomes import (
 from passhat.stats.outcomes.attempts import MEASURES
 from passhat.stats.terms import Terms
 
-__all__ = [
-    "Absent",
-    "Baseline",
-    "Case",
-    "GateOptions",
-    "Losses",
-    "Tools",
-    "Unsettled",
-    "copy_text",
-    "luck_of_same_counts",
-    "missing_notes",
-]
-
 Unsettled = Literal["pass", "warn", "fail"]
 """How a gate that is not settled ends: with 0, with 0 and a warning, or with 3."""
 

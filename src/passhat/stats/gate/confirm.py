@@ -44,18 +44,6 @@ from passhat.stats.compare.task_changes import TaskChange, find_changed_tasks, f
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.outcomes import MissingPolicy, Outcomes
 
-__all__ = [
-    "FRESH_ATTEMPTS",
-    "MOST_SUSPECTS",
-    "Confirmation",
-    "FreshRun",
-    "Suspects",
-    "add_attempts",
-    "choose_suspects",
-    "confirm_suspects",
-    "count_mean_attempts",
-]
-
 MOST_SUSPECTS = 5
 FRESH_ATTEMPTS = 8
 _MOST_FRESH_ATTEMPTS = 32

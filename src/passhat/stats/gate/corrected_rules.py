@@ -13,8 +13,6 @@ from passhat.stats.labels.correction import Correction, correct
 from passhat.stats.labels.lifts import LabeledSide, correct_lift, require_labels
 from passhat.stats.terms import Population
 
-__all__ = ["judge_corrected"]
-
 _ADVICE = Advice("none", "label more tasks or make more attempts; the plan says which helps more")
 
 

@@ -53,8 +53,6 @@ from passhat.stats.outcomes import (
 )
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
-__all__ = ["find_suspects", "gate", "judge"]
-
 _MOST_DROPPED = 10
 """Tasks that are listed with their causes."""
 

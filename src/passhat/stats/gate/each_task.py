@@ -55,14 +55,6 @@ from passhat.stats.gate.rules import (
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.terms import Population, Terms
 
-__all__ = [
-    "EachTaskRule",
-    "attempts_that_could_show",
-    "check_one_task_rule",
-    "judge_one_task",
-    "refuting_chances",
-]
-
 _MOST = 100_000
 _EACH = "each "
 

@@ -19,19 +19,6 @@ from passhat.stats.gate.power import PowerCurve, RulePower
 from passhat.stats.outcomes import FailureKind, Failures
 from passhat.stats.terms import Population, Terms
 
-__all__ = [
-    "SCHEMA",
-    "Advice",
-    "DroppedTask",
-    "GateResult",
-    "GateVerdict",
-    "Rule",
-    "RuleResult",
-    "RunSide",
-    "TaskVerdict",
-    "Unsettled",
-]
-
 SCHEMA = "passhat.gate/1"
 
 

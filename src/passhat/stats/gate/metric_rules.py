@@ -33,8 +33,6 @@ from passhat.stats.gate.rules import (
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["LiftRule", "MetricRule", "advise"]
-
 _ON_THE_LIMIT = 0.002
 """A value this near to the limit would take more tasks than any suite has."""
 

@@ -34,15 +34,6 @@ from passhat.stats.gate.confirm import (
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import Population, Terms
 
-__all__ = [
-    "GatePower",
-    "PowerCurve",
-    "RulePower",
-    "simulate_curve",
-    "simulate_power",
-    "simulate_rule",
-]
-
 _LIKELY = 0.8
 _MOST_TASKS, _MOST_ATTEMPTS = 20_000, 2_000
 """Larger runs take seconds to simulate, and detect drops that are smaller than any of interest."""

@@ -21,8 +21,6 @@ from passhat.stats.gate.confirm import CONFIRMED_MEAN_SHARE
 from passhat.stats.gate.gate_result import Advice, GateVerdict, Rule, RuleResult
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["NoRegression"]
-
 _COARSEST = 0.5
 """Data that resolve no drop smaller than this show nothing that is worth being called a pass."""
 

@@ -25,8 +25,6 @@ from passhat.stats.arrays import BoolArray, FloatArray, IntArray
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Outcomes
 
-__all__ = ["Rounds", "attempts_in_order"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rounds:

@@ -31,18 +31,6 @@ from passhat.stats.gate.gate_result import GateVerdict, Rule, RuleResult
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.attempts import MEASURES
 
-__all__ = [
-    "LimitRule",
-    "MeasureRule",
-    "MissingRule",
-    "Rule",
-    "RuleText",
-    "Sign",
-    "parse_rule",
-    "register_rule",
-    "verdict_of",
-]
-
 _RULE = re.compile(r"(?P<subject>[^<>=≥≤!]+?)\s*(?P<sign>[<>=≥≤!]+)\s*(?P<limit>.+)")
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LIMIT = re.compile(rf"(?P<sign>[+-]?)\s*(?P<number>{_NUMBER})\s*(?P<percent>%?)")

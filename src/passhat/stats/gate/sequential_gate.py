@@ -28,8 +28,6 @@ from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
 from passhat.stats.terms import Population
 
-__all__ = ["Look", "Watcher"]
-
 _SIDES: tuple[Literal["lower"], Literal["upper"]] = ("lower", "upper")
 
 _WAYS = {

@@ -21,15 +21,6 @@ import numpy as np
 
 from passhat._serialize import Plain
 
-__all__ = [
-    "FEWEST_VOTED_TASKS",
-    "NoiseShares",
-    "cohen_kappa",
-    "count_voted_tasks",
-    "krippendorff_alpha",
-    "share_noise",
-]
-
 
 def krippendorff_alpha(units: Iterable[Sequence[int]]) -> float | None:
     """Agreement on attempts that several people labeled: 1 is full, 0 is that of chance.

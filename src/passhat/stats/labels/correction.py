@@ -42,18 +42,6 @@ from passhat.stats.outcomes.histogram import cells_of
 from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.terms import Population, TermOptions, Terms
 
-__all__ = [
-    "Corrected",
-    "Correction",
-    "check_alike",
-    "correct",
-    "corrected_values_by_task",
-    "error_parts",
-    "task_values",
-    "value_range",
-    "whole_sample",
-]
-
 Ends = tuple[float, float]
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from passhat._display import counted
 from passhat.errors import InvalidValue
 
-__all__ = ["Draw", "DrawKind", "draw_attempts", "draw_whole_tasks"]
-
 Attempt = tuple[str, int]
 
 

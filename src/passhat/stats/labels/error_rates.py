@@ -38,17 +38,6 @@ from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat, Rate
 from passhat.stats.labels.judge_error import Strata
 from passhat.stats.outcomes.labels import LabelCounts
 
-__all__ = [
-    "ErrorPair",
-    "ErrorRates",
-    "corrected_values",
-    "estimate_errors",
-    "join_ends",
-    "refuse_poor_judge",
-    "supports",
-    "target_of",
-]
-
 MOST_ERROR = 0.5
 """Where a and b together may reach this, the judge tells right from wrong too badly."""
 FEWEST_LABELS = 8

@@ -27,22 +27,6 @@ from passhat.stats.estimate.intervals.these_tasks import clopper_pearson
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.outcomes.labels import Anchor, LabelCounts
 
-__all__ = [
-    "AGAIN",
-    "Alikeness",
-    "AnchorCheck",
-    "CheckedAttempt",
-    "ErrorRate",
-    "JudgeCheck",
-    "JudgeError",
-    "Strata",
-    "VariantFlips",
-    "alikeness",
-    "error_rates",
-    "judge_error",
-    "summarize_check",
-]
-
 _SEED = 20_251_118
 _DRAWS = 2_000
 _DEVIATIONS = 3.0

@@ -26,8 +26,6 @@ from passhat.stats.labels.judge_error import Strata
 from passhat.stats.outcomes import LabelCounts, Outcomes
 from passhat.stats.terms import Terms
 
-__all__ = ["LabelPlan", "LabelStep", "plan_labels"]
-
 _MORE_LABELS = (100, 200, 400)
 _MOST_TASKS = 100_000
 

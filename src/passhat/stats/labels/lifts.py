@@ -41,8 +41,6 @@ from passhat.stats.labels.whole_tasks import WholeTasks
 from passhat.stats.outcomes import Completion, LabelCounts, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["CorrectedLift", "LabeledSide", "correct_lift", "require_labels"]
-
 
 @dataclass(frozen=True, slots=True)
 class LabeledSide:

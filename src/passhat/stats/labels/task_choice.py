@@ -14,16 +14,6 @@ from passhat.stats.labels.drawing import DrawKind
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.outcomes.labels import LabelCounts
 
-__all__ = [
-    "FEWEST_TASKS",
-    "find_whole_tasks",
-    "label_tasks",
-    "refuse_choice",
-    "refuse_few_tasks",
-    "unequal_chances",
-    "unfair_notes",
-]
-
 FEWEST_TASKS = 5
 """Whole tasks below which there is nothing to learn a judge's error from."""
 _HARDLY_BY_CHANCE = 0.001

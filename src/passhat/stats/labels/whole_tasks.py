@@ -37,8 +37,6 @@ import numpy as np
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.intervals.new_tasks_delta import SEED
 
-__all__ = ["WholeTasks"]
-
 _MOST_DRAWS, _MOST_WEIGHTS = 20_000, 20_000_000
 Ends = tuple[float, float]
 

@@ -19,17 +19,6 @@ from passhat.stats.outcomes.vocabulary import (
     source_words,
 )
 
-__all__ = [
-    "MEASURES",
-    "Aggregates",
-    "Attempt",
-    "Attempts",
-    "Categorical",
-    "MeasureColumns",
-    "MeasureSum",
-    "describe_reason",
-]
-
 MEASURES = ("seconds", "steps", "tokens", "cost")
 """Measures of an attempt besides its verdict; NaN is "not recorded", never zero."""
 

@@ -17,17 +17,6 @@ from passhat.protocol import is_code_judge
 from passhat.stats.outcomes.run import Run
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
 
-__all__ = [
-    "FailureGroup",
-    "FailureKind",
-    "Failures",
-    "group_failures",
-    "judge_error_message",
-    "no_answer_text",
-    "summarize_failures",
-    "summarize_task_failures",
-]
-
 
 class FailureKind(StrEnum):
     """Kinds of failure: something broke, no answer came, a limit was reached, or it is wrong."""

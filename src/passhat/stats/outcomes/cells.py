@@ -18,19 +18,6 @@ import numpy as np
 from passhat.errors import shorten
 from passhat.stats.arrays import FloatArray, IntArray
 
-__all__ = [
-    "CellCodes",
-    "HashColumn",
-    "NumberColumn",
-    "RowError",
-    "TextColumn",
-    "number_by_appearance",
-    "number_from",
-    "parse_column",
-    "sort_rows",
-    "whole_number_from",
-]
-
 
 class RowError(Exception):
     """A row is wrong; ``row`` counts from 0, ``other`` is a second row involved."""

@@ -19,8 +19,6 @@ from passhat.stats.outcomes.cells import RowError
 from passhat.stats.outcomes.run import Run
 from passhat.stats.outcomes.table import Outcomes
 
-__all__ = ["Data", "as_outcomes", "as_run_or_outcomes", "as_runs", "kind_of"]
-
 Data: TypeAlias = "Run | Outcomes | Sequence[Sequence[Any]] | np.ndarray[Any, Any] | Any"
 """A run, outcomes, a matrix with a row per task, or a data frame."""
 

@@ -12,18 +12,6 @@ from types import MappingProxyType
 from passhat._display import some
 from passhat.errors import InvalidValue
 
-__all__ = [
-    "ALIASES",
-    "EVERY_COLUMN",
-    "EVERY_PART",
-    "JOIN_SIGN",
-    "SLICE_PREFIX",
-    "ColumnMap",
-    "fold_name",
-    "is_negative",
-    "split_joined",
-]
-
 SLICE_PREFIX = "slice:"
 EVERY_COLUMN = "@column"
 """As the column of ``model`` or ``trial``: every column of verdicts is one."""

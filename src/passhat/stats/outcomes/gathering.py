@@ -43,18 +43,6 @@ from passhat.stats.outcomes.rewards import (
 )
 from passhat.stats.outcomes.vocabulary import Verdict
 
-__all__ = [
-    "RUN_COLUMNS",
-    "SPLIT_HINT",
-    "AttemptGatherer",
-    "Chunk",
-    "CountGatherer",
-    "Gathered",
-    "OutcomeColumns",
-    "as_gathered",
-    "columns_of",
-]
-
 SPLIT_HINT = Hint(
     "If another column tells them apart, say what it is: {columns[suite]}, {columns[model]} or "
     "{columns[trial]}.",

@@ -13,8 +13,6 @@ import numpy as np
 from passhat._serialize import Plain
 from passhat.stats.arrays import IntArray
 
-__all__ = ["Histogram", "cells_of", "fillings_between"]
-
 _FEW_TASKS = 30
 """Up to here the filling of a single task moves an interval by half a point or more."""
 _DENSE_CELLS = 4_000_000

@@ -12,8 +12,6 @@ from passhat.errors import InvalidValue
 from passhat.stats.arrays import BoolArray, IntArray
 from passhat.stats.outcomes.table import Outcomes
 
-__all__ = ["Anchor", "LabelCounts"]
-
 _COLUMNS = ("right_passed", "right_failed", "wrong_passed", "wrong_failed", "skipped")
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from passhat.stats.arrays import IntArray
 
-__all__ = ["PackedNames", "same_names", "whole_numbers_of"]
-
 _BLOCK = 10_000
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from passhat.stats.arrays import BoolArray, FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
-__all__ = ["Order", "Scores", "Sequences"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sequences:

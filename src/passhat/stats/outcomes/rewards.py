@@ -15,21 +15,6 @@ from passhat.errors import Hint, InvalidValue, shorten
 from passhat.stats.arrays import BoolArray, FloatArray, VerdictArray
 from passhat.stats.outcomes.vocabulary import MissingReason
 
-__all__ = [
-    "COUNTED_SCORES",
-    "REWARD_NAMES",
-    "REWARD_TOLERANCE",
-    "RewardWords",
-    "ScoreRange",
-    "Unscored",
-    "Verdicts",
-    "blame_notes",
-    "check_threshold",
-    "grade",
-    "is_binary",
-    "verdicts_from_rewards",
-]
-
 REWARD_TOLERANCE = 1e-6
 """Sums of floating rewards land a hair below 1; that is still a pass."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Loss", "Run", "Tally", "served_change"]
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:

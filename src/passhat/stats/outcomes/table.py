@@ -24,8 +24,6 @@ from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import REWARD_TOLERANCE, Unscored, check_threshold
 from passhat.stats.outcomes.vocabulary import Completion, Verdict
 
-__all__ = ["Outcomes", "TaskNumbers", "columns_from_records"]
-
 
 def columns_from_records(records: Iterable[Mapping[str, object] | Attempt]) -> OutcomeColumns:
     """See :meth:`Outcomes.from_records`."""

@@ -7,17 +7,6 @@ from types import MappingProxyType
 
 from passhat.errors import InvalidValue
 
-__all__ = [
-    "Completion",
-    "FailureCategory",
-    "MissingPolicy",
-    "MissingReason",
-    "Verdict",
-    "failure_category",
-    "missing_reason",
-    "source_words",
-]
-
 
 class Verdict(IntEnum):
     """How an attempt ended. The numbers are those stored in arrays."""

@@ -47,8 +47,6 @@ from passhat.stats.plan.difficulty import (
 )
 from passhat.stats.terms import Terms
 
-__all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "Offer", "share_of_settled"]
-
 _LADDER = (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of attempts, in multiples of the smallest. Few different n keep intervals narrow, since
 each has rates of its own. Against every whole number they cost 1 to 3% of the saving."""

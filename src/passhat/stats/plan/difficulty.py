@@ -31,22 +31,6 @@ from passhat.stats.estimate.metrics import CountMetric, PassHat, ScoreMetric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes, Scores
 
-__all__ = [
-    "Components",
-    "Difficulty",
-    "PilotVariance",
-    "PlannedMetric",
-    "ScoreSpread",
-    "TaskSpread",
-    "VarianceByAttempts",
-    "binomial_chances",
-    "find_spread",
-    "median_attempts",
-    "missing_note",
-    "pilot_basis",
-    "pilot_values",
-]
-
 _POINTS = 200
 _MOST_ATTEMPTS = 2_000
 _ALIKE = 1e-6

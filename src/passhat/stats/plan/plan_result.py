@@ -13,8 +13,6 @@ from passhat.stats.arrays import special
 from passhat.stats.compare.lift import expected_bound
 from passhat.stats.plan.allocation import Allocation
 
-__all__ = ["SCHEMA", "Detect", "Goal", "HalfWidth", "Plan", "PlanRow"]
-
 SCHEMA = "passhat.plan/1"
 _MOST_TASKS = 10**9
 

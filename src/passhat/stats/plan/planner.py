@@ -40,9 +40,6 @@ from passhat.stats.plan.difficulty import (
 from passhat.stats.plan.plan_result import Detect, Goal, HalfWidth, Plan, PlanRow
 from passhat.stats.terms import Population
 
-__all__ = ["allocate", "half_widths", "plan_attempts", "plan_tasks"]
-
-
 _STEPS = (1, 1.5, 2, 3, 4, 8, 16)
 """Attempts per task that a plan lists, in multiples of k."""
 _SAVES_LITTLE = 1.1

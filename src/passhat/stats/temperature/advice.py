@@ -16,8 +16,6 @@ from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
 
-__all__ = ["Advice", "Gain", "advise"]
-
 
 @dataclass(frozen=True, slots=True)
 class Gain(Plain):

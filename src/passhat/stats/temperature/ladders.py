@@ -15,8 +15,6 @@ from passhat.stats.compare.pairing import common_tasks, restrict
 from passhat.stats.estimate import default_ks, pass_at_k
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 
-__all__ = ["Ladder", "ladders_of"]
-
 _EXPECTED = ("decoding.temperature", "attempts")
 """Protocol fields that may differ between the rungs of a ladder."""
 

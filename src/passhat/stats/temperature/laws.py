@@ -21,22 +21,6 @@ from passhat.stats.arrays import FloatArray
 from passhat.stats.temperature.optimum import best_temperatures
 from passhat.stats.temperature.tasks import SHAPES, TaskSet, family, shape
 
-__all__ = [
-    "GAMMAS",
-    "KS",
-    "POWER_FROM_K",
-    "SPREADS",
-    "LogLogit",
-    "Point",
-    "ScalingLaw",
-    "Study",
-    "fit_law",
-    "fit_log_logit",
-    "head_or_tail",
-    "study",
-    "sweep",
-]
-
 SPREADS = tuple(float(1 << i) for i in range(10))
 GAMMAS = (4.0, 3.0, 2.5, 2.0, 1.5)
 KS = (*range(1, 17), 24, *(1 << i for i in range(5, 17)))

@@ -21,17 +21,6 @@ from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.temperature.tasks import TaskSet
 
-__all__ = [
-    "Optimum",
-    "best_temperatures",
-    "expected_pass_at_k",
-    "log_chances",
-    "log_failure_at_k",
-    "log_normalizer",
-    "variance",
-]
-
-
 _SWITCH = 1 / (2 * np.pi)
 _TERMS = np.arange(1.0, 6.0)
 

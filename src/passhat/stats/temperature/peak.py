@@ -20,8 +20,6 @@ from passhat.protocol import Protocol
 from passhat.stats.arrays import BoolArray, FloatArray, IntArray
 from passhat.stats.outcomes import Outcomes, Run
 
-__all__ = ["FEWEST", "KnownRates", "Peaks", "peaks"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KnownRates:

@@ -14,9 +14,6 @@ from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
 
-__all__ = ["DRAWS", "SEED", "Lead", "RankingFlip", "Redraws", "ranking_flips", "redraw_tasks"]
-
-
 SEED = 20_250_601
 DRAWS = 2_000
 _BLOCK = 500

@@ -15,8 +15,6 @@ import numpy as np
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 
-__all__ = ["FAMILIES", "SHAPES", "TaskSet", "family", "shape"]
-
 _REACH = 40.0
 """A population ends where a task is exp(-40) times as frequent as the most frequent one."""
 _FARTHEST = 50_000

@@ -28,8 +28,6 @@ from passhat.stats.temperature.temperature_result import (
 )
 from passhat.stats.terms import OptionName, TermOptions, Terms
 
-__all__ = ["CANNOT_TELL", "fit_temperatures"]
-
 _TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short")
 
 CANNOT_TELL = (

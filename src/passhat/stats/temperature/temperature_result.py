@@ -10,16 +10,6 @@ from passhat.stats.estimate import Estimate
 from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.rankings import RankingFlip
 
-__all__ = [
-    "SCHEMA",
-    "AgentFit",
-    "BestTemperature",
-    "Cell",
-    "Change",
-    "Exponent",
-    "TemperatureFit",
-]
-
 SCHEMA = "passhat.temperature/1"
 
 

@@ -12,17 +12,6 @@ from types import MappingProxyType
 
 from passhat._serialize import Plain
 
-__all__ = [
-    "Event",
-    "EventKind",
-    "Occurrence",
-    "Step",
-    "Trace",
-    "argument_text",
-    "list_events",
-    "value_text",
-]
-
 _LONGEST_SHOWN = 60
 
 

@@ -22,8 +22,6 @@ from passhat.stats.why.tree import (
     smallest_p_value,
 )
 
-__all__ = ["EventFinding", "TaskWhy", "Why", "explain_failures", "explain_task"]
-
 _FEWEST_TASKS = 2
 _NO_FAILURES = Failures((), 0)
 

@@ -18,8 +18,6 @@ from scipy.optimize import brentq
 
 from passhat.stats.arrays import FloatArray, log_choose
 
-__all__ = ["Stratified", "Stratum", "choose_testable", "correct_discrete"]
-
 _LARGEST_LOG_ODDS = 50.0
 _TINY = 1e-300
 _ROUNDING = 1e-9

@@ -14,17 +14,6 @@ from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray, special
 from passhat.stats.why.events import Step, Trace, argument_text
 
-__all__ = [
-    "END",
-    "Branch",
-    "ClosestPair",
-    "DecisiveStep",
-    "build_tree",
-    "find_closest_pair",
-    "find_decisive_step",
-    "smallest_p_value",
-]
-
 END = "ends"
 _MOST_CALLS = 60
 """Calls of an attempt that are in the tree; what comes after them is not told apart."""

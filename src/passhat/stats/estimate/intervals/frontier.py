@@ -53,8 +53,6 @@ from passhat.stats.estimate.intervals.interior_point import FitLimits, Problem, 
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
 
-__all__ = ["Attempted", "Calibration", "Statistic", "frontier", "holds", "strata", "thin"]
-
 _SMALLEST = 1e-300
 _LARGEST_TILT = 25.0
 _TILT_RATIO = 1.5  # a tilt between two of the grid loses at most 5% of the exponent

@@ -17,8 +17,6 @@ import numpy as np
 from passhat.stats.arrays import FloatArray, lapack
 from passhat.stats.estimate.mixture import Factored
 
-__all__ = ["FitLimits", "Problem", "Side"]
-
 _MOST_ITERATIONS = 50
 _STARTS = (0.3, 0.03, 0.003, 0.0003, 0.8)
 _LOST = 1e2  # mean product of slack and price at which a search is given up

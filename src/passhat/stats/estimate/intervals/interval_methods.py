@@ -35,8 +35,6 @@ else:  # with the solver of frontiers
     score_levels = LazyModule("passhat.stats.estimate.intervals.score_levels")
     these_tasks = LazyModule("passhat.stats.estimate.intervals.these_tasks")
 
-__all__ = ["Interval", "IntervalTerms", "intervals_between", "intervals_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class IntervalTerms:

@@ -26,8 +26,6 @@ from passhat.stats.outcomes.histogram import cells_of
 from passhat.stats.outcomes.order import Scores
 from passhat.stats.terms import Terms
 
-__all__ = ["METHOD", "ScoreLevels", "Threshold", "cells_at", "choose_thresholds"]
-
 METHOD = "saddlepoint frontier over the likelihood region, averaged over {} of the score"
 
 _MOST_LEVELS = 16

@@ -45,9 +45,6 @@ from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, PassHat
 from passhat.stats.outcomes import Histogram
 from passhat.stats.terms import Terms
 
-__all__ = ["Ends", "TheseTasks", "clopper_pearson"]
-
-
 Ends = tuple[float, float]
 
 

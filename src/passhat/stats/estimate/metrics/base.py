@@ -19,8 +19,6 @@ from passhat.errors import MetricError
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes.order import Sequences
 
-__all__ = ["CountMetric", "Metric", "OrderedMetric"]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric(Text, ABC):

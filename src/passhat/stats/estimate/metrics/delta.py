@@ -12,8 +12,6 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.metrics.base import Metric
 from passhat.stats.estimate.metrics.pass_k import PassHat
 
-__all__ = ["Delta", "Tangents"]
-
 _MOST_STEPS = 200_000_000
 """Sums of the exact search for the largest delta^k; beyond it a bound is given."""
 

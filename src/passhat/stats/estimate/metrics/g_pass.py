@@ -10,8 +10,6 @@ from passhat.stats.arrays import FloatArray, IntArray, special
 from passhat.stats.estimate.counting import as_share, at_least_of_k, passes_needed
 from passhat.stats.estimate.metrics.base import CountMetric
 
-__all__ = ["GPass"]
-
 
 @dataclass(frozen=True, slots=True)
 class GPass(CountMetric):

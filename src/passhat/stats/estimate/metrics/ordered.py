@@ -14,8 +14,6 @@ from passhat.stats.estimate.metrics.base import CountMetric, OrderedMetric
 from passhat.stats.estimate.metrics.pass_k import PassAt, PassHat
 from passhat.stats.outcomes.order import Sequences
 
-__all__ = ["MOST_ATTEMPTS", "FirstAll", "FirstAny", "ShuffledWindow", "Window"]
-
 MOST_ATTEMPTS = 128
 """Beyond that counting the sequences of ``window^w`` would take seconds."""
 

@@ -11,8 +11,6 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.counting import all_of_k, any_of_k
 from passhat.stats.estimate.metrics.base import CountMetric
 
-__all__ = ["PassAt", "PassHat", "Rate"]
-
 
 @dataclass(frozen=True, slots=True)
 class PassAt(CountMetric):

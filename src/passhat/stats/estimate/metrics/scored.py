@@ -19,8 +19,6 @@ from passhat.stats.estimate.metrics.base import CountMetric, Metric
 from passhat.stats.estimate.metrics.pass_k import PassAt, PassHat
 from passhat.stats.outcomes.order import Scores
 
-__all__ = ["BestOf", "Mean", "ScoreMetric", "WorstOf"]
-
 _PAPER = (
     "Order statistics of a sample without replacement (David and Nagaraja 2003, Order Statistics, "
     "section 3.7); at scores of 0 and 1 the estimators of pass@k and pass^k"
