@@ -106,16 +106,9 @@ def make_app(
 ) -> Starlette:
     """The dashboard over a store.
 
-    Parameters
-    ----------
-    store : str
-        A store that is there and up to date: a path or an address.
-    access : Access
-        Hosts, names and token that allow access.
-    allow_run : bool
-        Whether runs may be started from a page.
-    ending : callable
-        Whether the server is about to stop: open streams then end by themselves.
+    ``store`` is the path or address of one that is there and up to date; ``allow_run`` lets pages
+    start runs. Once ``ending`` says that the server is about to stop, open streams end by
+    themselves.
     """
     register_url_convertor("form", _Form())
     reading = open_reading(store)

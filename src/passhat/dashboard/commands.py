@@ -50,10 +50,7 @@ class Started:
 class Commands:
     """Commands started here, newest first. Closing interrupts the running ones, as Ctrl-C does.
 
-    Parameters
-    ----------
-    place : str
-        The store that every command is about.
+    ``place`` is the store that every command is about.
     """
 
     def __init__(self, place: str) -> None:

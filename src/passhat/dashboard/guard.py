@@ -92,26 +92,13 @@ def _is_plain(host: str) -> bool:
 class Guard:
     """Middleware that refuses a request before the app sees it and sets strict headers.
 
-    Parameters
-    ----------
-    app : ASGIApp
-        The server.
-    access : Access
-        Hosts, names and token.
-    server : str
-        Name of the server in refusals, as in ``dashboard``.
-    command : str
-        The command that printed its address, as in ``passhat view``.
-    content_types : sequence of str
-        Accepted in requests that change something; empty accepts all. A browser page of another
-        site can send ``text/plain`` and forms without asking, but not ``application/json``.
-    name_option : str
-        The option that allows another host name.
-    open_paths : sequence of str
-        Paths that may be read without the token.
-    pages : bool
-        Whether the server has pages: a link from another site may then open one, and a browser may
-        carry the token in a cookie. Otherwise no request of another site's page is answered.
+    ``server`` names the server in refusals, as in ``dashboard``; ``command`` printed its address,
+    as in ``passhat view``; ``name_option`` allows another host name. ``content_types`` are accepted
+    in requests that change something; empty accepts all. A browser page of another site can send
+    ``text/plain`` and forms without asking, but not ``application/json``. ``open_paths`` may be
+    read without the token. Where the server has ``pages``, a link from another site may open one,
+    and a browser may carry the token in a cookie. Otherwise no request of another site's page is
+    answered.
     """
 
     def __init__(

@@ -193,16 +193,10 @@ def build_history(
 ) -> History:
     """The history of one agent at one suite: the newest one's, unless they are named.
 
-    Parameters
-    ----------
-    metrics : sequence of Metric
-        Estimated for every run; pass^1, and pass^k at the largest k that all runs have, if empty.
-    last : int, optional
-        Only the newest runs are listed; changes are found in all of them.
-    estimator : callable, optional
-        Gives the estimate of a metric of a run, as :func:`passhat.estimate` does.
-    error : float
-        The chance of a false alarm in a year of nightly runs.
+    ``metrics`` are estimated for every run; pass^1, and pass^k at the largest k that all runs have,
+    if empty. Only the ``last`` runs are listed, but changes are found in all of them. ``estimator``
+    gives the estimate of a metric of a run, as :func:`passhat.estimate` does; ``error`` is the
+    chance of a false alarm in a year of nightly runs.
     """
     terms = terms or Terms()
     # The rest of a file that ends in the middle is not known: its value is no value of the run.

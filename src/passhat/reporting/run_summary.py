@@ -195,14 +195,9 @@ class Summary(Plain):
 def summarise(rows: Iterable[Sequence[Any]], k: int, most: int = _MOST_DETAILS) -> Summary:
     """Summarise finished attempts.
 
-    Parameters
-    ----------
-    rows
-        (task, number, verdict, why, detail, seconds, steps, cost), task after task, in order.
-    k
-        Attempts planned for every task.
-    most
-        Attempts kept with their reasons: all where they are few, else those that did not pass.
+    A row is (task, number, verdict, why, detail, seconds, steps, cost), task after task, in order;
+    ``k`` attempts were planned for every task. All attempts are kept with their reasons where they
+    are few, else ``most`` of those that did not pass.
     """
     tasks: list[TaskSummary] = []
     every: list[AttemptLine] = []

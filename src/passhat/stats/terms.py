@@ -120,16 +120,8 @@ class Terms:
     ) -> Terms:
         """Terms with these options; the others as in ``base``.
 
-        Parameters
-        ----------
-        options
-            Keywords of :class:`TermOptions`.
-        base
-            Terms that the options change; the defaults if not given.
-        takes
-            The options that the caller uses; any other one is refused.
-        populations
-            The populations that the caller can speak about.
+        ``options`` are keywords of :class:`TermOptions` that change ``base``. Any other option than
+        the caller ``takes`` is refused, as is a population that it cannot speak about.
         """
         annotations = TermOptions.__annotations__
         for name in options:

@@ -73,16 +73,8 @@ def html_report(
 ) -> str:
     """The report as a single self-contained HTML file.
 
-    Parameters
-    ----------
-    report : Report
-        Built with details.
-    options : HtmlOptions
-        The command, and whether conversations are embedded.
-    comparison : Comparison or Comparisons, optional
-        Of the same runs; its claim is then the headline.
-    changes : sequence of TaskChange
-        Task by task from A to B, where there are two runs.
+    The report must have been built with details. A ``comparison`` of the same runs gives the
+    headline; ``changes`` go task by task from A to B, where there are two runs.
     """
     material = Material(
         report,

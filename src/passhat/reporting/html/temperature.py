@@ -58,16 +58,8 @@ _FORMULAS = Table(
 def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command: str = "") -> str:
     """A single HTML file with figures, tables, formulas and protocol.
 
-    Parameters
-    ----------
-    fit : TemperatureFit
-        The fit to show.
-    runs : sequence of Run
-        The fitted runs; their protocols are shown.
-    missing : str
-        The policy for attempts without a verdict.
-    command : str
-        The line that made the page.
+    ``runs`` are the fitted ones, whose protocols are shown; ``missing`` is the policy for attempts
+    without a verdict, ``command`` the line that made the page.
     """
     agents = fit.agents
     return template("temperature.html.j2").render(

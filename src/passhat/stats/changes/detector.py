@@ -128,14 +128,8 @@ def find_changes(
 ) -> tuple[Change, ...]:
     """Changes that are shown in a series of runs, in the order of time.
 
-    Parameters
-    ----------
-    runs : sequence of Outcomes
-        The oldest first.
-    policy : MissingPolicy
-        How attempts without a verdict are counted; ``bound`` counts them against every change.
-    error : float
-        The chance of a false alarm in a year of nightly runs.
+    ``runs`` has the oldest first. The policy ``bound`` counts attempts without a verdict against
+    every change; ``error`` is the chance of a false alarm in a year of nightly runs.
     """
     series = Series.of(runs)
     alarms: list[_Alarm] = []

@@ -78,12 +78,8 @@ class ChangePosterior:
 def locate_change(contains: BoolArray, n: IntArray, c: IntArray) -> ChangePosterior:
     """The posterior over candidates.
 
-    Parameters
-    ----------
-    contains : bool array, candidates x revisions
-        Whether a revision contains a candidate's change; see :func:`in_order`.
-    n, c : int arrays, revisions x tasks
-        Attempts with a verdict, and how many of them passed.
+    ``contains`` (candidates x revisions) says whether a revision contains a candidate's change; see
+    :func:`in_order`. ``n`` and ``c`` (revisions x tasks) are attempts with a verdict and passes.
     """
     tried = n.any(axis=1)
     rows, group = np.unique(contains[:, tried], axis=0, return_inverse=True)

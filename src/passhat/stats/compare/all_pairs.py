@@ -120,11 +120,8 @@ def compare_all(
     Holm's correction and with max-T over sign-flips. Every comparison is two-sided: among many
     agents there is no direction to choose beforehand.
 
-    Returns
-    -------
-    Comparisons
-        With the set of ranks that each agent may have: a run is ranked below another only where
-        their pair is shown to differ, corrected for all pairs by Holm.
+    Gives the set of ranks that each agent may have: a run is ranked below another only where their
+    pair is shown to differ, corrected for all pairs by Holm.
     """
     terms = replace(Terms.from_options(options, terms, takes=TAKES), alternative="two-sided")
     metrics = parse_metrics(metric)

@@ -167,12 +167,9 @@ def simultaneous_tail(
 ) -> float:
     """The tail for each interval with which all of them hold together at ``level``.
 
-    Parameters
-    ----------
-    differences : array, tasks x intervals
-        One column for each interval; a task that it does not look at has difference 0. An iterable
-        of such arrays keeps a suite of millions of tasks out of memory. With clusters, one row per
-        cluster (see :func:`cluster_rows`).
+    ``differences`` (tasks x intervals) has one column for each interval; a task that it does not
+    look at has difference 0. An iterable of such arrays keeps a suite of millions of tasks out of
+    memory. With clusters, one row per cluster (see :func:`cluster_rows`).
 
     Notes
     -----

@@ -299,36 +299,9 @@ def compare(
 ) -> Comparison:
     """Is B better than A on the tasks they share?
 
-    Parameters
-    ----------
-    a, b : Run or Outcomes
-        The lift is B minus A. Tasks are paired by their ids.
-    metric : str or several
-        Words such as ``pass^4``. With several, the intervals hold for all of them at once.
-    terms : Terms, optional
-        All options in one object; keywords change single ones.
-    metric_b : str, optional
-        The metric of B, if it is named apart; anything but the same quantity is refused.
-    alternative : {"two-sided", "greater", "less"}
-        Chosen before looking: B differs from A, is better, is worse.
-    level : float
-        The confidence of the intervals.
-    missing : {"bound", "fail", "exclude"}
-        Under ``bound`` a claim must hold however the missing attempts would have ended.
-    allow : bool
-        Compare although the protocols are known to differ; the differences are listed.
-    drop_short : bool
-        Leave out tasks with fewer than k attempts on either side rather than refuse.
-    about : {"new tasks", "these tasks"}, optional
-        The tasks that the claim is about. Without it the results are about new tasks, and those
-        about these tasks are given beside them; on a single common task only about that one.
-    cluster : str, optional
-        A label of the tasks; those that share its value are not independent of each other.
-    by : str, optional
-        A slice: compare each of its values too, corrected for how many there are.
-    unpaired : bool
-        The runs attempted different tasks of one pool: compare them about new tasks, with the
-        larger interval that this takes.
+    Options as in :func:`passhat.compare`. Under the policy ``bound`` a claim must hold however the
+    missing attempts would have ended. Without a population the results are about new tasks, and
+    those about these tasks are given beside them; on a single common task only about that one.
 
     Examples
     --------

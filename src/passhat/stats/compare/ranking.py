@@ -201,11 +201,8 @@ class Front:
 def find_front(values: FloatArray, prices: FloatArray) -> Front:
     """The agents for which no other is at least as good and cheaper, or better and as cheap.
 
-    Parameters
-    ----------
-    values, prices : array, tasks x agents
-        The value and the mean price of an attempt on each task. The tasks are drawn again with
-        Rubin's weights, the same for all agents.
+    ``values`` and ``prices`` (tasks x agents) are the value and the mean price of an attempt on
+    each task. The tasks are drawn again with Rubin's weights, the same for all agents.
     """
     plain = np.full((1, len(values)), 1 / len(values))
     is_on_front = next(_fronts(values, prices, plain))[0]

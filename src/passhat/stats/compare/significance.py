@@ -200,10 +200,8 @@ def max_t(
 ) -> FloatArray:
     """Step-down max-T p-values of several comparisons on the same tasks.
 
-    Parameters
-    ----------
-    differences : array, tasks x comparisons
-        A task that a comparison does not look at has difference 0 there.
+    ``differences`` is tasks x comparisons; a task that a comparison does not look at has difference
+    0 there.
 
     Notes
     -----

@@ -88,16 +88,9 @@ def lift_on_these_tasks(
 ) -> Interval:
     """The interval of the lift of B over A on the tasks of both histograms.
 
-    Parameters
-    ----------
-    a, b
-        How many tasks have c passes in n attempts; the same tasks in both.
-    metric
-        A metric of counts.
-    tail
-        The error probability of each end.
-    sign
-        0 for both ends; 1 for the lower end only, -1 for the upper end only.
+    ``a`` and ``b`` say how many of the same tasks have c passes in n attempts. ``tail`` is the
+    error probability of each end; ``sign`` is 0 for both ends, 1 for the lower only, -1 for the
+    upper only.
     """
     if not 0 < tail < 1:
         raise InvalidValue(f"tail must lie between 0 and 1, not {tail:g}.")

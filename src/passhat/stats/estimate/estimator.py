@@ -185,30 +185,8 @@ def estimate(
 ) -> Estimate:
     """Estimate one metric over a suite.
 
-    Parameters
-    ----------
-    outcomes : Outcomes
-        The outcomes of the run.
-    metric : str
-        A word of the grammar, such as ``pass^4``.
-    terms : Terms, optional
-        All options in one object; keywords change single ones.
-    about : {"new tasks", "these tasks"}
-        The population the interval is about: tasks like these, or exactly these again.
-        ``re-runs`` is an alias of ``these tasks``. By default new tasks, and for a single task
-        this one again.
-    level : float or None
-        The confidence of the interval; ``None`` for the value alone.
-    missing : {"bound", "fail", "exclude"}
-        How to count attempts that have no verdict. Under ``bound`` the interval reaches from
-        the lower end with all of them failed to the upper end with all of them passed.
-    drop_short : bool
-        Leave out tasks with fewer than k attempts rather than refuse; a note says so.
-    cluster : str, optional
-        A label of the tasks; those that share its value (a template, a repository) are not taken
-        to be independent of each other.
-    rng : numpy.random.Generator, optional
-        Only ``delta^k`` needs draws; a fixed seed is used, and named, unless one is given.
+    Options as in :func:`passhat.estimate`. Under the policy ``bound`` the interval reaches from the
+    lower end with all missing attempts failed to the upper end with all of them passed.
 
     Examples
     --------

@@ -137,22 +137,9 @@ def forecast(
 ) -> Forecast:
     """Bound a metric at any k, also beyond the attempts that were made.
 
-    Parameters
-    ----------
-    source : Outcomes or Run
-        The outcomes of a run; one attempt at one task is enough for an answer.
-    metric : str
-        ``pass@k``, ``pass^k``, ``gpass@k:t`` or ``rate``.
-    terms : Terms, optional
-        All options in one object; keywords change single ones.
-    level : float
-        The confidence of the band, for each k by itself.
-    missing : {"bound", "fail", "exclude"}
-        How to count attempts that have no verdict. Under ``bound`` the band reaches over both
-        ways to fill them in.
-    cluster : str, optional
-        A label of the tasks; tasks that share its value are not independent, and the band is
-        widened by their design effect.
+    Takes ``pass@k``, ``pass^k``, ``gpass@k:t`` and ``rate``; the level holds for each k by itself.
+    Under the policy ``bound`` the band reaches over both ways to fill missing attempts in. With a
+    cluster it is widened by the design effect.
 
     Examples
     --------

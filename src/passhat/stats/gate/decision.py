@@ -77,52 +77,13 @@ def gate(
 ) -> GateResult:
     """Judge a run by rules, or, without a rule, against its baseline.
 
-    Parameters
-    ----------
-    run : Run or Outcomes
-        The run to judge. Rules on cost, seconds, steps and tokens need a run.
-    rules : str or several
-        Such as ``pass^4 >= 0.6``, ``pass^4 >= base - 0.03``, ``cost <= 0.5``, ``missing <= 2%``.
-    against : Run or Outcomes, optional
-        The run that ``base`` stands for. Without a rule the gate asks whether ``run`` is worse
-        than it on the tasks of both.
-    terms : Terms, optional
-        All options in one object; keywords change single ones.
-    level : float
-        One-sided confidence of a rule on a metric.
-    missing : {"bound", "fail", "exclude"}
-        How attempts without a verdict are counted.
-    tasks, attempts : int, optional
-        Tasks, and attempts per task, that were planned.
-    drop_short : bool
-        Leave out tasks with fewer than k attempts rather than refuse.
-    about : {"new tasks", "these tasks"}, optional
-        The tasks that verdicts are about; by default new tasks, and these tasks against a baseline
-        or where there is only one.
-    cluster : str, optional
-        A label of the tasks; those that share its value are not independent of each other.
-    metric, margin : optional
-        Of the gate without a rule: the compared metric, and the accepted drop, as a share; by
-        default the smallest drop that the data resolve.
-    unsettled : {"pass", "warn", "fail"}, optional
-        How a gate ends that is not settled: 0, 0 with a warning, or 3. Rules end with 3 and the
-        gate without a rule warns unless it is given.
-    max_missing : float
-        The share of planned attempts that may be missing; beyond it the run is incomplete, and the
-        gate ends with 4. A rule on missing attempts states its own.
-    details : bool
-        Simulate how often a drop would have been caught, and estimate each run by itself; takes
-        some tenths of a second.
-    corrected : {"whole tasks", "errors"}, optional
-        Judge rules on a metric by numbers that the labels of the runs correct.
-    allow : bool
-        Compare with ``against`` although the protocols differ; the differences are listed.
+    Options as in :func:`passhat.gate`. ``details`` simulates how often a drop would have been
+    caught, and estimates each run by itself, which takes some tenths of a second. ``corrected``
+    judges rules on a metric by numbers that the labels of the runs correct, by ``whole tasks`` or
+    by ``errors``.
 
-    Raises
-    ------
-    PasshatError
-        When a rule cannot be evaluated: k larger than the attempts made, a measure that was not
-        recorded, ``base`` without a second run.
+    A rule that cannot be evaluated is refused: k larger than the attempts made, a measure that was
+    not recorded, ``base`` without a second run.
     """
     terms = Terms.from_options(options, terms, takes=_TAKES)
     how = GateOptions(

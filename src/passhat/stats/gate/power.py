@@ -175,27 +175,10 @@ def simulate_power(
 ) -> GatePower | None:
     """Simulate the gate without a rule on the baseline's tasks, with a drop of the metric.
 
-    Parameters
-    ----------
-    base : Outcomes
-        The baseline; its rates are drawn from the distribution that fits it.
-    attempts : array
-        Attempts of the new run at each task of the baseline.
-    metric, drop, level
-        What is compared, how far its mean falls, the one-sided level of the gate.
-    confirmation : Confirmation, optional
-        The fresh attempts of this gate: as many are made in each simulated one.
-    missing : array, optional
-        How many of ``attempts`` have no verdict; those of the baseline are its own. As many are
-        missing in each simulated run.
-    policy : MissingPolicy
-        How they are counted.
-
-    Returns
-    -------
-    GatePower or None
-        ``None`` where the baseline cannot tell tasks apart (one attempt each), or the drop is
-        larger than the value.
+    The baseline's rates are drawn from the distribution that fits it. ``attempts`` are those of the
+    new run at each task, ``missing`` how many of them have no verdict; as many are missing in each
+    simulated run, and as many fresh attempts are made as ``confirmation`` has. ``None`` where the
+    baseline cannot tell tasks apart (one attempt each), or the drop is larger than the value.
     """
     if int(base.n.max()) < 2 or int(attempts.min()) < metric.k:
         return None

@@ -25,15 +25,8 @@ from passhat._serialize import Plain
 def krippendorff_alpha(units: Iterable[Sequence[int]]) -> float | None:
     """Agreement on attempts that several people labeled: 1 is full, 0 is that of chance.
 
-    Parameters
-    ----------
-    units
-        The labels of each attempt; attempts with fewer than two count for nothing.
-
-    Returns
-    -------
-    float or None
-        ``None`` where no attempt has two labels, or all labels are the same.
+    ``units`` are the labels of each attempt; attempts with fewer than two count for nothing.
+    ``None`` where no attempt has two labels, or all labels are the same.
 
     Examples
     --------

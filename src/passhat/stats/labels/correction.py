@@ -112,25 +112,10 @@ def correct(
 ) -> Corrected:
     """Estimate a metric as labels would have it, from a judge's verdicts and some labels.
 
-    Parameters
-    ----------
-    outcomes : Outcomes
-        The outcomes by the judge.
-    labels : LabelCounts
-        Labels of some attempts, drawn at random.
-    metric : str
-        ``pass^k``, ``pass@k``, ``rate`` or ``delta^k``.
-    terms : Terms, optional
-        All options in one object; keywords change single ones.
-    correction : {"whole tasks", "errors"}
-        By tasks whose attempts are all labeled, with no assumption about the errors; or by the
-        judge's error rates from any labeled attempts, if errors strike all tasks alike.
-
-    Raises
-    ------
-    InvalidValue
-        There are too few labels, the judge is too poor to be corrected, or its errors depend on
-        the task.
+    The labels must be of attempts drawn at random. ``whole tasks`` corrects by tasks whose attempts
+    are all labeled, with no assumption about the errors; ``errors`` by the judge's error rates from
+    any labeled attempts, if errors strike all tasks alike. Refuses too few labels, a judge too poor
+    to be corrected, and errors that depend on the task.
     """
     terms = Terms.from_options(
         options, terms, takes=("missing", "level", "drop_short", "cluster", "about")

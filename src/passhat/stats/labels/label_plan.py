@@ -105,10 +105,7 @@ def plan_labels(
 ) -> LabelPlan:
     """Plan labels for a corrected interval: of whole tasks, or of attempts for error rates.
 
-    Parameters
-    ----------
-    half_width : float, optional
-        The half-width to reach; without one, only further steps are listed.
+    Without a ``half_width`` to reach, only further steps are listed.
     """
     terms, parsed = terms or Terms(), parse(metric)
     if not isinstance(parsed, CountMetric):

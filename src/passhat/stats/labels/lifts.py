@@ -116,11 +116,8 @@ def correct_lift(
     Under the policy ``bound`` the interval reaches from the worst to the best way for missing
     attempts and skipped labels to have gone.
 
-    Raises
-    ------
-    InvalidValue
-        Too few labels, a judge that is too poor, errors that depend on the task, or a metric that
-        is not an average over tasks.
+    Refuses too few labels, a judge that is too poor, errors that depend on the task, and metrics
+    that are no average over tasks.
     """
     terms, parsed, kind = terms or Terms(), parse(metric), Correction.of(correction)
     if not isinstance(parsed, CountMetric):

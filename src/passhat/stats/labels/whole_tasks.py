@@ -47,7 +47,7 @@ class WholeTasks:
 
     true: FloatArray
     judged: FloatArray
-    """``true``, ``judged`` ((M, L)): M metrics on the tasks that are labeled whole: by the labels,
+    """``true``, ``judged`` (M, L): M metrics on the tasks that are labeled whole: by the labels,
     and by the judge.
     """
     others: FloatArray

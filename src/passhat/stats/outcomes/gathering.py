@@ -239,19 +239,10 @@ class _Rows:
 class AttemptGatherer(_Rows):
     """Gathers rows that are one attempt each.
 
-    Parameters
-    ----------
-    columns : ColumnMap
-        The meaning of each column.
-    pass_at : float, optional
-        The reward from which an attempt passes; ``None`` is 1, and refuses rewards above it.
-    extras : sequence of str
-        Columns that are kept with each attempt as they are.
-    first_trial : int, optional
-        The number of a task's first attempt, where that is known; otherwise 0 or 1, as it stands
-        there.
-    score_range : ScoreRange, optional
-        The lowest and highest score; 0 and 1 unless stated, and scores beyond are then not kept.
+    ``pass_at`` is the reward from which an attempt passes; ``None`` is 1, and refuses rewards above
+    it. ``extras`` are columns that are kept with each attempt as they are. ``first_trial`` is the
+    number of a task's first attempt, where that is known; otherwise 0 or 1, as it stands there.
+    Scores beyond ``score_range`` (0 and 1 unless stated) are not kept.
     """
 
     def __init__(
@@ -542,12 +533,8 @@ def as_gathered(
 class _Trials:
     """Trial labels as ranks: by number when all are whole numbers, by appearance otherwise.
 
-    Attributes
-    ----------
-    rank : array
-        For each row; a smaller rank within a task is an earlier attempt.
-    ordered : bool
-        Whether the ranks really are the order in which attempts were made.
+    A smaller ``rank`` within a task is an earlier attempt; ``ordered`` says whether ranks really
+    are the order in which attempts were made.
     """
 
     def __init__(self, column: TextColumn, *, gives_order: bool) -> None:

@@ -17,10 +17,7 @@ _BLOCK = 10_000
 class PackedNames(Sequence[str]):
     """Strings that are decoded when they are read.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Taken one after the other; none is kept as it is.
+    Takes names one after the other; none is kept as it is.
     """
 
     __slots__ = ("_bytes", "_ends")

@@ -291,16 +291,8 @@ class Offer:
 class Allocator:
     """Designs for the tasks of an earlier run, and their expected precision.
 
-    Parameters
-    ----------
-    source : Run or Outcomes
-        The earlier run. Attempts without a verdict say nothing about a rate and are left out.
-    metric : CountMetric
-        The metric to estimate.
-    level : float
-        Confidence of half-widths.
-    most : int, optional
-        The most attempts at one task; 8 times the uniform number by default.
+    Attempts of the earlier run without a verdict say nothing about a rate and are left out.
+    ``most`` is the most attempts at one task; 8 times the uniform number by default.
     """
 
     def __init__(

@@ -57,12 +57,8 @@ def ladders_of(
 ) -> tuple[Ladder, ...]:
     """Group runs by agent; refuse runs without a temperature or with too few attempts.
 
-    Parameters
-    ----------
-    ks : sequence of int
-        The k to ask for; empty for 1, 2, 4, 8 ... as far as each agent's attempts go.
-    drop_short : bool
-        Leave out tasks with fewer attempts than the largest requested k.
+    Without ``ks`` they are 1, 2, 4, 8 ... as far as each agent's attempts go; ``drop_short`` leaves
+    out tasks with fewer attempts than the largest requested k.
     """
     without = [run.name for run in runs if _temperature(run) is None]
     groups: dict[str, list[Run]] = {}

@@ -51,23 +51,10 @@ def fit_temperatures(
 ) -> TemperatureFit:
     """pass@k by temperature, the best temperature for every k, and the gain of changing it.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs of the same agent are distinguished by the temperature in their protocol's decoding.
-        Several agents may be given; each is fitted alone, and their rankings are compared.
-    ks : sequence of int
-        Values of k; 1, 2, 4, 8 ... up to the attempts there are, unless given.
-    terms : Terms, optional
-        All options in one object; keywords change single ones.
-    level : float
-        The confidence of the intervals.
-    missing : {"bound", "fail", "exclude"}
-        How attempts without a verdict are counted. The bootstrap takes ``bound`` as failed.
-    drop_short : bool
-        Leave out tasks with fewer than k attempts.
-    seed : int
-        Of the bootstrap over tasks.
+    Runs of the same agent are told apart by the temperature in their protocol's decoding; several
+    agents are fitted each alone, and their rankings are compared. Without ``ks`` they are 1, 2, 4,
+    8 ... up to the attempts there are. ``seed`` is that of the bootstrap over tasks, which takes
+    ``bound`` as failed.
 
     Examples
     --------

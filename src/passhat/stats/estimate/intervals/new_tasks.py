@@ -187,14 +187,8 @@ def gaffke_clusters(
     where the unseen cluster has the size a task finds its cluster to have on average,
     :math:`m_0 = \sum_g m_g^2 / \sum_g m_g`. With one task per cluster this is `gaffke`.
 
-    Parameters
-    ----------
-    values
-        Per-task values, (T,) or (M, T).
-    clusters
-        The cluster label of each task, (T,).
-    level, lowest, highest, sides, unseen
-        As in `gaffke`.
+    ``values`` (T,) or (M, T) and ``clusters``, the cluster labels, are by task; the rest as in
+    :func:`gaffke`.
     """
     tasks = scale_values(values, lowest, highest)
     interval = gaffke_groups(

@@ -101,16 +101,8 @@ def gaffke_delta_clusters(
     whole cluster shows is an average of points of the triangle and lies in it, so the worst places
     are the same. With one task per cluster this is `gaffke_delta`.
 
-    Parameters
-    ----------
-    powers
-        pass^k of each task, (T,) or (M, T), one row for each of `ks`.
-    rates
-        pass^1 of each task, (T,).
-    clusters
-        The cluster label of each task, (T,).
-    ks, level, sides, unseen, draws, seed
-        As in `gaffke_delta`.
+    As :func:`gaffke_delta`, but ``powers`` (T,) or (M, T), ``rates`` (T,) and ``clusters`` are by
+    task.
     """
     groups = group_by_cluster(_rows(powers, rates, ks), clusters)
     shapes = np.ones(groups.sizes.size)
@@ -132,14 +124,8 @@ def bound_delta(
     In every draw each task is filled in where it hurts most, so that the ends may reach a little
     further than those of the worst single filling.
 
-    Parameters
-    ----------
-    cells
-        Attempts, passes and missing attempts of every task, (3, T).
-    clusters
-        The cluster label of each task, (T,).
-    k, level, unseen, seed
-        As in `gaffke_delta`.
+    ``cells`` holds attempts, passes and missing attempts of every task, (3, T); ``clusters`` their
+    cluster labels.
     """
     tangents = Tangents.of(k)
     kinds, place, tasks = np.unique(cells, axis=1, return_inverse=True, return_counts=True)
