@@ -34,6 +34,7 @@ from passhat.dashboard.guard import Access
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import InvalidValue, PasshatError
+from passhat.reporting.html.blocks import template_environment
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import Reading
 
@@ -192,16 +193,7 @@ class AppState:
 
     @cached_property
     def templates(self) -> Environment:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("passhat.dashboard", "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=_harmless,
-        )
+        environment = template_environment("passhat.dashboard", "templates", _harmless)
         environment.globals |= {
             "state": self,
             "passhat_version": __version__,

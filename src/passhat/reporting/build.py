@@ -15,7 +15,15 @@ from passhat.judging import is_code_judge
 from passhat.reporting.documents.judge import correct_run
 from passhat.reporting.documents.report import SECTIONS
 from passhat.reporting.scores import summarize_scores
-from passhat.reporting.view import CurvePoint, Report, RunReport, TaskRow, doubt_notes
+from passhat.reporting.view import (
+    CurvePoint,
+    Report,
+    RunReport,
+    TaskRow,
+    doubt_notes,
+    rate_variance,
+    task_marks,
+)
 from passhat.stats.estimate import (
     Estimate,
     default_ks,
@@ -25,7 +33,16 @@ from passhat.stats.estimate import (
     metric,
     missing_effect,
 )
-from passhat.stats.estimate.metrics import BestOf, Delta, Mean, Metric, PassAt, PassHat, WorstOf
+from passhat.stats.estimate.metrics import (
+    BestOf,
+    CountMetric,
+    Delta,
+    Mean,
+    Metric,
+    PassAt,
+    PassHat,
+    WorstOf,
+)
 from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
 from passhat.stats.terms import Population, Terms
@@ -176,8 +193,6 @@ def _allocation_notes(run: Run) -> Iterator[str]:
     """
     if run.planned is None or int(run.outcomes.n.max()) < 2:
         return
-    from passhat.stats.estimate.grammar import metric
-    from passhat.stats.estimate.metrics import CountMetric
     from passhat.stats.plan import Allocator
 
     yield f"attempts per task were planned: {run.protocol.allocation}"
@@ -216,7 +231,9 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
             value: tuple(
                 estimate
                 for about in _populations(part)
-                for estimate in _estimates(part, _metrics(part, options), options, about)
+                for estimate in estimate_all(
+                    part, _metrics(part, options), options.terms, about=about
+                )
             )
             for value, part in slices.items()
         },
@@ -266,7 +283,7 @@ def _main_estimates(
 
         curve_metrics = curve_words(ks)
     metrics = list(dict.fromkeys([*words, *curve_metrics]))
-    estimates = _estimates(outcomes, metrics, options, _populations(outcomes)[0])
+    estimates = estimate_all(outcomes, metrics, options.terms, about=_populations(outcomes)[0])
     return dict(zip(metrics, estimates, strict=True))
 
 
@@ -276,30 +293,17 @@ def _about_these_tasks(
     """Every metric about these tasks; none in a short report, or where they are the main ones."""
     if options.short or len(_populations(outcomes)) == 1:
         return ()
-    return _estimates(outcomes, words, options, Population.THESE_TASKS)
+    return estimate_all(outcomes, words, options.terms, about=Population.THESE_TASKS)
 
 
 def _details(
-    run: Run,
-    words: list[str],
-    ks: list[int],
-    known: dict[str, Estimate],
-    options: ReportOptions,
+    run: Run, words: list[str], ks: list[int], known: dict[str, Estimate], options: ReportOptions
 ) -> Details:
     from passhat.reporting.details import build_details
 
-    return build_details(
-        *(run, words, ks, known, options.terms),
-        # A forecast is about users who bring new tasks, of which a single one says nothing.
-        with_forecasts=options.with_forecasts and len(run.outcomes) > 1,
-    )
-
-
-def _estimates(
-    outcomes: Outcomes, words: list[str], options: ReportOptions, about: Population
-) -> tuple[Estimate, ...]:
-    """Every metric about one population."""
-    return estimate_all(outcomes, words, options.terms, about=about)
+    # A forecast is about users who bring new tasks, of which a single one says nothing.
+    with_forecasts = options.with_forecasts and len(run.outcomes) > 1
+    return build_details(run, words, ks, known, options.terms, with_forecasts=with_forecasts)
 
 
 def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
@@ -332,25 +336,17 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k at every k of the report, for drawing; at more k where cheap."""
-    requested_ks = {
-        parsed_metric.k
-        for parsed_metric in map(metric, words)
-        if isinstance(parsed_metric, PassAt | PassHat)
-    }
+    metrics = map(metric, words)
+    requested_ks = {each.k for each in metrics if isinstance(each, PassAt | PassHat)}
     n, _ = outcomes.counts(options.terms.missing.completion)
     top = min(max(requested_ks, default=0), int(n.min()))
     if top < 2:
         return ()
     ks = sorted(set(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int).tolist()))
-    estimates = estimate_all(
-        outcomes,
-        [kind(k) for k in ks for kind in (PassHat, PassAt)],
-        missing=options.terms.missing,
-        level=None,
-    )
-    return tuple(
-        CurvePoint(k, estimates[2 * i].value, estimates[2 * i + 1].value) for i, k in enumerate(ks)
-    )
+    metrics = [kind(k) for kind in (PassHat, PassAt) for k in ks]
+    estimates = estimate_all(outcomes, metrics, missing=options.terms.missing, level=None)
+    values = [estimate.value for estimate in estimates]
+    return tuple(map(CurvePoint, ks, values, values[len(ks) :]))
 
 
 def _missing_effects(outcomes: Outcomes, words: list[str]) -> dict[str, dict[str, float | None]]:
@@ -364,42 +360,16 @@ def _missing_effects(outcomes: Outcomes, words: list[str]) -> dict[str, dict[str
 
 
 def _task_rows(outcomes: Outcomes) -> tuple[TaskRow, ...]:
-    """Every task, the most unsettled first.
-
-    Unsettled is the variance of the success rate under Jeffreys' prior: highest for few attempts
-    and for a rate near one half.
-    """
-    n, c, missing = outcomes.n, outcomes.c, outcomes.missing
-    a, b = c + 0.5, n - c + 0.5
-    variance = a * b / ((a + b) ** 2 * (a + b + 1))
+    """Every task, the most unsettled first."""
+    variance = rate_variance(outcomes)
+    columns = (each.tolist() for each in (outcomes.n, outcomes.c, outcomes.missing))
+    cells = list(zip(outcomes.tasks, *columns, strict=True))
     return tuple(
-        TaskRow(
-            outcomes.tasks[i],
-            int(n[i]),
-            int(c[i]),
-            int(missing[i]),
-            _dots(outcomes, i),
-            float(variance[i]),
-        )
+        TaskRow(*cells[i], task_marks(outcomes, i, _DOTS), float(variance[i]))
         for i in np.argsort(-variance, kind="stable").tolist()
     )
 
 
-def _dots(outcomes: Outcomes, index: int) -> str:
-    """The attempts of a task in order, or passes first where the order is unknown."""
-    if outcomes.order is not None:
-        return "".join(_DOTS[verdict] for verdict in outcomes.order.of(index))
-    n, c = int(outcomes.n[index]), int(outcomes.c[index])
-    return (
-        _DOTS[Verdict.PASSED] * c
-        + _DOTS[Verdict.FAILED] * (n - c)
-        + _DOTS[Verdict.MISSING] * int(outcomes.missing[index])
-    )
-
-
-def _slice_notes(count: int, label: str | None) -> tuple[str, ...]:
-    if count < 2:
-        return ()
-    return (
-        f"{count} slices of {label!r} were looked at: the best of them looks good by chance alone",
-    )
+def _slice_notes(count: int, label: str | None) -> list[str]:
+    note = "slices of {!r} were looked at: the best of them looks good by chance alone"
+    return [f"{count} {note.format(label)}"] if count > 1 else []

@@ -112,13 +112,16 @@ def gate_as_junit(result: gate.GateResult) -> str:
         errors=str((0 if warns else open_rules) + result.incomplete),
         skipped=str(open_rules if warns else 0),
     )
-    for rule in results:
-        _add_case(suite, rule, result.name, warns=warns)
-    if result.incomplete:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=_printable(result.name), name="all planned attempts"
+
+    def add_case(name: str) -> ElementTree.Element:
+        return ElementTree.SubElement(
+            suite, "testcase", classname=_printable(result.name), name=name
         )
-        text = _printable(result.headline)
+
+    for rule in results:
+        _fill_case(add_case(str(rule.rule)), rule, warns=warns)
+    if result.incomplete:
+        text, case = _printable(result.headline), add_case("all planned attempts")
         ElementTree.SubElement(case, "error", type="incomplete", message=text)
     root = ElementTree.Element("testsuites")
     root.append(suite)
@@ -126,12 +129,7 @@ def gate_as_junit(result: gate.GateResult) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
 
 
-def _add_case(
-    suite: ElementTree.Element, result: gate.RuleResult, name: str, *, warns: bool
-) -> None:
-    case = ElementTree.SubElement(
-        suite, "testcase", classname=_printable(name), name=str(result.rule)
-    )
+def _fill_case(case: ElementTree.Element, result: gate.RuleResult, *, warns: bool) -> None:
     kinds = {
         gate.GateVerdict.REFUTED: "failure",
         gate.GateVerdict.NOT_SETTLED: "skipped" if warns else "error",
@@ -197,17 +195,14 @@ def _langfuse(run: RunReport) -> Iterator[dict[str, object]]:
     ours = run.run
     has_traces = ours.attempts is not None and _LANGFUSE_TITLE in ours.reading
     for estimate in _scores(run):
-        shared = {
-            "name": estimate.metric.name,
-            "dataType": "NUMERIC",
-            "comment": _interval_sentence(estimate),
-            "metadata": {"passhat": __version__, **estimate.to_dict()},
-        }
+        shared = {"name": estimate.metric.name, "dataType": "NUMERIC"}
         yield {
             "id": _same_id(run.name, estimate.metric.name),
             "sessionId": run.name[:_LONGEST_SESSION],
             "value": estimate.value,
             **shared,
+            "comment": _interval_sentence(estimate),
+            "metadata": {"passhat": __version__, **estimate.to_dict()},
         }
         scores = task_scores(ours, estimate) if has_traces else {}
         for attempt in ours.attempts or ():
@@ -217,8 +212,7 @@ def _langfuse(run: RunReport) -> Iterator[dict[str, object]]:
                     "id": _same_id(trace, estimate.metric.name),
                     "traceId": trace,
                     "value": scores[attempt.task],
-                    "name": estimate.metric.name,
-                    "dataType": "NUMERIC",
+                    **shared,
                 }
 
 
@@ -287,10 +281,6 @@ def _scores(run: RunReport) -> Iterator[Estimate]:
             yield estimate
 
 
-def _population_suffix(population: Population) -> str:
-    return "" if population is Population.NEW_TASKS else f"_{plain_name(population)}"
-
-
 def _numbers(run: RunReport) -> Iterator[tuple[str, float]]:
     """Every number under a plain name; an interval about these tasks says so in its name."""
     for estimate in _scores(run):
@@ -299,7 +289,8 @@ def _numbers(run: RunReport) -> Iterator[tuple[str, float]]:
             name = f"{plain_name(estimate.metric.name)}_if_missing_passed"
             yield name, float(estimate.value_if_passed or 0)
     for estimate in run.estimates:
-        about = _population_suffix(estimate.population)
+        is_usual = estimate.population is Population.NEW_TASKS
+        about = "" if is_usual else f"_{plain_name(estimate.population)}"
         for end, value in (("low", estimate.low), ("high", estimate.high)):
             if value is not None and not math.isnan(value):
                 yield f"{plain_name(estimate.metric.name)}_{end}{about}", value
@@ -318,7 +309,7 @@ def _config(run: RunReport) -> dict[str, object]:
         "passed": outcomes.passes,
         "missing": outcomes.total_missing,
         "missing_policy": run.protocol.missing,
-        "level": next((e.level for e in run.estimates if e.level is not None), None),
+        "level": run.level,
         "source": run.run.source,
         "protocol": run.protocol.digest,
         "passhat": __version__,
@@ -327,17 +318,13 @@ def _config(run: RunReport) -> dict[str, object]:
 
 
 def _interval_sentence(estimate: Estimate) -> str:
+    counts = f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}"
     if estimate.low is None or estimate.level is None:
-        return _counts_text(estimate)
+        return counts
     return (
         f"{100 * estimate.level:g}% interval for {estimate.population}: "
-        f"{percent_interval(estimate.low, estimate.high)}; "
-        f"{_counts_text(estimate)}"
+        f"{percent_interval(estimate.low, estimate.high)}; {counts}"
     )
-
-
-def _counts_text(estimate: Estimate) -> str:
-    return f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}"
 
 
 def _same_id(*parts: str) -> str:

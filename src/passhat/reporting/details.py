@@ -38,11 +38,11 @@ class Curves(Plain):
 
     def _as_dict(self) -> dict[str, object]:
         return {
-            "pass^k": [_point(point) for point in self.pass_hat],
-            "pass@k": [_point(point) for point in self.pass_at],
-            "delta^k": [_point(point) for point in self.delta],
-            "forecast pass@k": [_band(point) for point in self.forecast_at],
-            "forecast pass^k": [_band(point) for point in self.forecast_hat],
+            "pass^k": list(map(_point, self.pass_hat)),
+            "pass@k": list(map(_point, self.pass_at)),
+            "delta^k": list(map(_point, self.delta)),
+            "forecast pass@k": list(map(_band, self.forecast_at)),
+            "forecast pass^k": list(map(_band, self.forecast_hat)),
         }
 
 
@@ -72,18 +72,8 @@ def build_curves(
     if not with_forecasts:
         return Curves(hats, ats, deltas)
     n = max(1, int(outcomes.n.max()))
-    return Curves(
-        hats,
-        ats,
-        deltas,
-        _forecast(outcomes, PassAt(_FAR_AT * n), terms),
-        _forecast(outcomes, PassHat(_FAR_HAT * n), terms),
-    )
-
-
-def k_of(point: Estimate | Forecast) -> int:
-    """The k of an estimate's metric."""
-    return point.metric.k
+    far = (PassAt(_FAR_AT * n), PassHat(_FAR_HAT * n))
+    return Curves(hats, ats, deltas, *(_forecast(outcomes, word, terms) for word in far))
 
 
 def _forecast(outcomes: Outcomes, word: CountMetric, terms: Terms) -> tuple[Forecast, ...]:
@@ -97,7 +87,7 @@ def _forecast(outcomes: Outcomes, word: CountMetric, terms: Terms) -> tuple[Fore
 
 def _point(point: Estimate) -> dict[str, object]:
     data: dict[str, object] = {
-        "k": k_of(point),
+        "k": point.metric.k,
         "value": point.value,
         "value_if_passed": point.value_if_passed,
         "low": point.low,
@@ -111,7 +101,7 @@ def _point(point: Estimate) -> dict[str, object]:
 
 def _band(point: Forecast) -> Mapping[str, object]:
     return {
-        "k": k_of(point),
+        "k": point.metric.k,
         "low": point.low,
         "high": point.high,
         "observed": point.observed,
@@ -139,6 +129,8 @@ class Width:
 class Details(Plain):
     """Curves, measures, policies, and the gain from more data."""
 
+    WRITTEN = ("curves", "measures", ("missing_policies", "policies"), "plan", "widths")
+
     curves: Curves
     measures: tuple[Measure, ...]
     policies: Mapping[str, Mapping[str, Estimate | None]]
@@ -154,13 +146,8 @@ class Details(Plain):
         return next((measure for measure in self.measures if measure.name == name), None)
 
     def _as_dict(self) -> dict[str, object]:
-        return {
-            "curves": self.curves,
-            "measures": {measure.name: measure for measure in self.measures},
-            "missing_policies": self.policies,
-            "plan": self.plan,
-            "widths": self.widths,
-        }
+        measures = {measure.name: measure for measure in self.measures}
+        return {**Plain._as_dict(self), "measures": measures}
 
 
 def build_details(

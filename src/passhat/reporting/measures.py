@@ -43,14 +43,7 @@ class Measure(Plain):
     """A measure of a run."""
 
     WRITTEN = (
-        "attempts",
-        "passed",
-        "mean",
-        "per_solved",
-        "low",
-        "high",
-        "level",
-        "method",
+        *("attempts", "passed", "mean", "per_solved", "low", "high", "level", "method"),
         "spread",
     )
     method: ClassVar[str] = RATIO_METHOD
@@ -80,12 +73,12 @@ def measures_of(attempts: Attempts | MeasureColumns | None, level: float) -> tup
     """Every measure that was recorded, cost first."""
     if attempts is None:
         return ()
-    quantiles = []
-    for name in _ORDER:
-        column = attempts.measures.get(name)
-        if column is not None and not np.isnan(column).all():
-            quantiles.append(_measure(name, column, attempts, level))
-    return tuple(quantiles)
+    columns = ((name, attempts.measures.get(name)) for name in _ORDER)
+    return tuple(
+        _measure(name, column, attempts, level)
+        for name, column in columns
+        if column is not None and not np.isnan(column).all()
+    )
 
 
 def _measure(
@@ -95,10 +88,7 @@ def _measure(
     passed = known & (attempts.verdicts == Verdict.PASSED)
     total, passes = float(column[known].sum()), int(passed.sum())
     low, high = _ratio_interval(column, known, passed, attempts, level)
-    ends = (
-        ("passed", passed),
-        ("failed", known & (attempts.verdicts == Verdict.FAILED)),
-    )
+    failed = known & (attempts.verdicts == Verdict.FAILED)
     return Measure(
         name,
         int(known.sum()),
@@ -108,12 +98,12 @@ def _measure(
         low,
         high,
         level,
-        tuple(_quantiles(word, column[rows]) for word, rows in ends if rows.any()),
+        tuple(
+            Quantiles(word, int(rows.sum()), *map(float, np.quantile(column[rows], _SHARES)))
+            for word, rows in (("passed", passed), ("failed", failed))
+            if rows.any()
+        ),
     )
-
-
-def _quantiles(word: str, values: FloatArray) -> Quantiles:
-    return Quantiles(word, len(values), *map(float, np.quantile(values, _SHARES)))
 
 
 def _ratio_interval(

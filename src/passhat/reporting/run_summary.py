@@ -96,11 +96,9 @@ class TaskSummary(Plain):
     @property
     def marks(self) -> str:
         """✓ passed, ✗ failed, ? missing, · not made."""
-        verdict_by_number = dict(zip(self.numbers, self.verdicts, strict=True))
-        return "".join(
-            MARKS[verdict_by_number[number]] if number in verdict_by_number else "·"
-            for number in range(1, len(self.by_number) + 1)
-        )
+        made = set(self.numbers)
+        verdicts = enumerate(self.by_number, 1)
+        return "".join(MARKS[verdict] if number in made else "·" for number, verdict in verdicts)
 
     @property
     def first(self) -> bool | None:
@@ -204,7 +202,10 @@ def summarise(rows: Iterable[Sequence[Any]], k: int, most: int = _MOST_DETAILS) 
     others: list[AttemptLine] = []
     attempt_count = not_passed = 0
     for task, group in groupby(rows, lambda row: str(row[0])):
-        lines = [_line(row) for row in group]
+        lines = [
+            AttemptLine(task, int(number), Verdict(verdict), *rest)
+            for _, number, verdict, *rest in group
+        ]
         tasks.append(_task(task, lines, k))
         attempt_count += len(lines)
         every += lines[: most - len(every)]
@@ -220,11 +221,6 @@ def summarise(rows: Iterable[Sequence[Any]], k: int, most: int = _MOST_DETAILS) 
         _add_counts(task.failures for task in tasks),
         _add_counts(task.missing for task in tasks),
     )
-
-
-def _line(row: Sequence[Any]) -> AttemptLine:
-    task, number, verdict, *rest = row
-    return AttemptLine(str(task), int(number), Verdict(verdict), *rest)
 
 
 def _task(task: str, lines: Sequence[AttemptLine], k: int) -> TaskSummary:

@@ -21,12 +21,15 @@ from passhat._serialize import Plain
 from passhat.protocol import Protocol, is_code_judge
 from passhat.reporting.document import upper_first
 from passhat.reporting.source_checks import SourceCheck, check_source
+from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate import Diagnosis, Estimate, metric
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
 from passhat.stats.outcomes import (
     Completion,
     Failures,
+    Outcomes,
     Run,
+    Verdict,
     judge_error_message,
     no_answer_text,
     summarize_failures,
@@ -168,8 +171,9 @@ class RunReport(Plain):
             return (
                 f"{sentence}. One attempt per task cannot show whether the same task passes again."
             )
+        all_of_them = "both" if k == 2 else f"all {k}"
         return (
-            f"{sentence}; {_all_of(k)} pass on {value_text(reliable)} of tasks"
+            f"{sentence}; {all_of_them} pass on {value_text(reliable)} of tasks"
             f"{_interval_in_words(reliable)}."
         )
 
@@ -202,7 +206,7 @@ class RunReport(Plain):
         protocol = self.protocol
         unknown = "not recorded"
         decoding = ", ".join(f"{key} {value}" for key, value in protocol.decoding.items())
-        ks = sorted({point for estimate in self.estimates if (point := _k_of(estimate))})
+        ks = sorted({estimate.metric.k for estimate in self.estimates} - {0})
         return (
             ("attempts per task (n)", self.run.outcomes.attempts_text()),
             ("k", ", ".join(map(str, ks)) or "1"),
@@ -217,11 +221,14 @@ class RunReport(Plain):
         )
 
     @property
+    def level(self) -> float | None:
+        """The confidence of the intervals; ``None`` where there are none."""
+        return next((each.level for each in self.estimates if each.level is not None), None)
+
+    @property
     def interval_text(self) -> str:
         """The level of the intervals and their populations."""
-        level = next(
-            (estimate.level for estimate in self.estimates if estimate.level is not None), None
-        )
+        level = self.level
         if level is None:
             return "none computed: the values are point estimates"
         if len(self.run.outcomes) == 1:
@@ -234,9 +241,10 @@ class RunReport(Plain):
         values: dict[str, dict[str, None]] = {}
         intervals: dict[str, dict[str, None]] = {}
         for estimate in self.estimates:
-            values.setdefault(estimate.estimator, {})[estimate_family(estimate)] = None
+            family = estimate.metric.family
+            values.setdefault(estimate.estimator, {})[family] = None
             interval = f"{estimate.interval_method} ({estimate.population})"
-            intervals.setdefault(interval, {})[estimate_family(estimate)] = None
+            intervals.setdefault(interval, {})[family] = None
         return (
             *((", ".join(families), how) for how, families in values.items()),
             *((f"interval of {', '.join(families)}", how) for how, families in intervals.items()),
@@ -384,10 +392,6 @@ def _interval_in_words(estimate: Estimate) -> str:
     return f" ({level}{percent_interval(estimate.low, estimate.high)})"
 
 
-def _all_of(k: int) -> str:
-    return "both" if k == 2 else f"all {k}"
-
-
 def run_warnings(run: Run) -> tuple[str, ...]:
     """Warnings to read before any number: leaks, cut answers, frequent timeouts."""
     late = run.failures_by_category.get(FailureCategory.TIMEOUT, 0)
@@ -400,6 +404,25 @@ def run_warnings(run: Run) -> tuple[str, ...]:
         f"{percent(late / total, 0)} of attempts ({late:,} of {total:,}) timed out: their share "
         "says as much about the time limit and the server as about the agent",
     )
+
+
+def rate_variance(outcomes: Outcomes) -> FloatArray:
+    """How unsettled each task is: the variance of its success rate under Jeffreys' prior.
+
+    Highest for few attempts and for a rate near one half.
+    """
+    a, b = outcomes.c + 0.5, outcomes.n - outcomes.c + 0.5
+    variance: FloatArray = a * b / ((a + b) ** 2 * (a + b + 1))
+    return variance
+
+
+def task_marks(outcomes: Outcomes, index: int, signs: Mapping[Verdict, str]) -> str:
+    """The attempts of a task in order, or passes first where the order is unknown."""
+    if outcomes.order is not None:
+        return "".join(signs[verdict] for verdict in outcomes.order.of(index))
+    n, c = int(outcomes.n[index]), int(outcomes.c[index])
+    counts = {Verdict.PASSED: c, Verdict.FAILED: n - c, Verdict.MISSING: outcomes.missing[index]}
+    return "".join(signs[verdict] * int(count) for verdict, count in counts.items())
 
 
 def confirmed_shares(run: Run) -> dict[str, float] | None:
@@ -428,14 +451,13 @@ def confirmed_text(run: Run) -> str:
 
 def doubt_notes(run: Run) -> tuple[str, ...]:
     """Sentences on programs that the judges did not agree on."""
-    notes = []
     unlike = run.missing_by_reason.get(MissingReason.JUDGES_DISAGREE, 0)
-    if unlike and is_code_judge(run.protocol.judge):
-        notes.append(
-            f"judges disagree on {counted(unlike, 'attempt')}, counted as failed in the lower "
-            "bound; look at them with passhat judge --show TASK"
-        )
-    return tuple(notes)
+    if not unlike or not is_code_judge(run.protocol.judge):
+        return ()
+    return (
+        f"judges disagree on {counted(unlike, 'attempt')}, counted as failed in the lower bound; "
+        "look at them with passhat judge --show TASK",
+    )
 
 
 def strip_kind(agent: str) -> str:
@@ -448,10 +470,14 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
     agents = [run.agent or run.name for run in runs]
     short = [strip_kind(agent) for agent in agents]
     labels = short if len(set(short)) == len(set(agents)) else agents
-    for detail_of in (_temperature_of, _suite_of, _short_name):
+    for details in (
+        [_temperature_of(run) for run in runs],
+        [run.protocol.suite or "" for run in runs],
+        # The id in the store, or the run's own name: distinct for runs of the same agent.
+        [run.id or run.name.removeprefix(run.agent or "").strip() for run in runs],
+    ):
         if len(set(labels)) == len(labels):
-            break
-        details = [detail_of(run) for run in runs]
+            return labels
         labels = [
             f"{label} {detail}".strip()
             if len({d for other, d in zip(labels, details, strict=True) if other == label}) > 1
@@ -491,21 +517,3 @@ def number_labels(labels: Sequence[str], limit: int) -> list[str]:
 def _temperature_of(run: Run) -> str:
     temperature = run.protocol.decoding.get("temperature")
     return "" if temperature is None else f"T={temperature}"
-
-
-def _suite_of(run: Run) -> str:
-    return run.protocol.suite or ""
-
-
-def _short_name(run: Run) -> str:
-    """The id in the store, or the run's own name: distinct for runs of the same agent."""
-    return run.id or run.name.removeprefix(run.agent or "").strip()
-
-
-def estimate_family(estimate: Estimate) -> str:
-    """The metric without its numbers: ``pass^k`` for ``pass^4``."""
-    return estimate.metric.family
-
-
-def _k_of(estimate: Estimate) -> int | None:
-    return estimate.metric.k

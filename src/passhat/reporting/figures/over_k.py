@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from passhat._display import number, percent
-from passhat.reporting.details import Curves, k_of
+from passhat.reporting.details import Curves
 from passhat.reporting.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
 from passhat.reporting.figures.vega_lite import Row, stack
@@ -53,7 +53,9 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
         ]
         for family, pick in families.items()
     }
-    scale = k_scale([k_of(estimate) for _, curve in labelled_curves for estimate in curve.pass_hat])
+    scale = k_scale(
+        [estimate.metric.k for _, curve in labelled_curves for estimate in curve.pass_hat]
+    )
     if several:
         labels = [label for label, _ in labelled_curves]
         chart = stack(
@@ -85,7 +87,7 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
         tuple(
             (
                 label,
-                str(k_of(hat)),
+                str(hat.metric.k),
                 number(hat.value),
                 hat.interval_text(),
                 number(at.value),
@@ -101,14 +103,14 @@ def _curve_sentence(label: str, own: Curves) -> str:
     hat, at = own.pass_hat[-1], own.pass_at[-1]
     who = f"{label}: at" if label else "At"
     return (
-        f"{who} k = {k_of(hat)} at least one attempt passes on {percent(at.value)} of tasks, "
+        f"{who} k = {hat.metric.k} at least one attempt passes on {percent(at.value)} of tasks, "
         f"and all of them on {percent(hat.value)}."
     )
 
 
 def _point(estimate: Estimate, series: str, label: str) -> Row:
     return {
-        "x": k_of(estimate),
+        "x": estimate.metric.k,
         "series": series,
         "value": estimate.value,
         "low": estimate.low,
@@ -137,7 +139,7 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
     if not several:
         ceiling = [
             {
-                "x": k_of(estimate),
+                "x": estimate.metric.k,
                 "series": "at most",
                 "value": estimate.bounds[1],
                 "tip": f"{estimate.metric} is at most {number(estimate.bounds[1])}",
@@ -150,16 +152,16 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
     top = max(float(str(row["high"] or row["value"])) for row in rows)
     top = max([top, *(float(str(row["value"])) for row in ceiling)])
     y = Scale("delta^k", lowest, top * 1.06 + 0.01, form=".2~f")
-    scale = k_scale([k_of(estimate) for _, curve in labelled_curves for estimate in curve.delta])
+    scale = k_scale([estimate.metric.k for _, curve in labelled_curves for estimate in curve.delta])
     last = {label: curve.delta[-1] for label, curve in labelled_curves}
     return Figure(
         "delta",
         "What uneven difficulty adds to pass^k",
         " ".join(
-            f"{f'{label}: a' if several else 'A'}ll {k_of(estimate)} attempts pass "
+            f"{f'{label}: a' if several else 'A'}ll {estimate.metric.k} attempts pass "
             f"{points(abs(estimate.value), signed=False)} points "
-            f"{'more' if estimate.value >= 0 else 'less'} often than {k_of(estimate)} independent "
-            "tries at the average rate would."
+            f"{'more' if estimate.value >= 0 else 'less'} often than "
+            f"{estimate.metric.k} independent tries at the average rate would."
             for label, estimate in last.items()
         ),
         "Lines of delta^k, pass^k minus the k-th power of pass^1, over k. It is 0 when all tasks "
@@ -171,7 +173,7 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
         tuple(
             (
                 label,
-                str(k_of(estimate)),
+                str(estimate.metric.k),
                 number(estimate.value),
                 estimate.interval_text(),
                 number(estimate.bounds[1] if estimate.bounds else None),
@@ -247,7 +249,7 @@ def _band(band: Forecast, series: str, label: str) -> Row:
     observed_text = "" if band.observed is None else f" = {number(band.observed)} observed,"
     words = f"{band.metric}{observed_text} band {band.band_text()}"
     return {
-        "x": k_of(band),
+        "x": band.metric.k,
         "series": series,
         "value": band.observed,
         "low": band.low,

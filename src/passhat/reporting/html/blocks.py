@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
@@ -32,9 +33,28 @@ from passhat.reporting.view import RunReport, card_interval, card_value
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.estimate.metrics import PassAt
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 _MOST_ITEMS = 20
 _WIDTH, _HEIGHT, _EDGE = 480, 46, 34
 _CLASSES = {"lead": "claim", "plain": "more", "warning": "more warning"}
+
+
+def template_environment(
+    package: str, folder: str, finalize: Callable[[Any], Any] | None = None
+) -> Environment:
+    """Templates that escape their values and fail on an undefined name."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=finalize,
+    )
 
 
 def render_blocks(blocks: Iterable[Block], table_class: str = "") -> Markup:

@@ -14,12 +14,17 @@ from markupsafe import Markup
 
 from passhat._serialize import to_data
 from passhat._version import __version__
-from passhat.reporting.document import Block, Document, Heading, Level, NextStep, Section, Table
+from passhat.reporting.document import Document, Heading, Level, NextStep, Section, Table
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.documents.verdicts import comparison_document, lead_verdict
 from passhat.reporting.figures import Figure, Material, make_figure, page_svg
 from passhat.reporting.figures.base import MOST_RUNS, labels_of
-from passhat.reporting.html.blocks import build_cards, render_blocks, render_sections
+from passhat.reporting.html.blocks import (
+    build_cards,
+    render_blocks,
+    render_sections,
+    template_environment,
+)
 from passhat.reporting.html.payload import (
     SMALL,
     Transcripts,
@@ -32,9 +37,8 @@ from passhat.reporting.html.payload import (
 )
 from passhat.reporting.measures import RATIO_METHOD
 from passhat.reporting.task_changes import TaskChange
-from passhat.reporting.view import Report, estimate_family
+from passhat.reporting.view import Report
 from passhat.stats.compare import Comparison, Comparisons
-from passhat.stats.outcomes import Run
 from passhat.stats.terms import Terms
 
 if TYPE_CHECKING:
@@ -76,12 +80,8 @@ def html_report(
     The report must have been built with details. A ``comparison`` of the same runs gives the
     headline; ``changes`` go task by task from A to B, where there are two runs.
     """
-    material = Material(
-        report,
-        comparison if isinstance(comparison, Comparison) else None,
-        tuple(changes),
-        options.terms,
-    )
+    pair = comparison if isinstance(comparison, Comparison) else None
+    material = Material(report, pair, tuple(changes), options.terms)
     labels = labels_of(report.runs)
     runs = [run.run for run in report.runs]
     conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
@@ -94,7 +94,7 @@ def html_report(
     ]
     return template("report.html.j2").render(
         title=(comparison_text or document).title,
-        badge=str(lead_verdict(comparison).claim) if isinstance(comparison, Comparison) else "",
+        badge="" if pair is None else str(lead_verdict(pair).claim),
         lead=_lead(document, comparison_text, few=on_cards),
         facts=list(dict.fromkeys(str(run.outcomes) for run in runs))[:MOST_ON_CARDS],
         cards=list(build_cards(report.runs, labels if len(labels) > 1 else [""], measures))
@@ -141,16 +141,12 @@ def _of(document: Document, *names: str) -> list[Section]:
 def _lead(document: Document, compared: Document | None, *, few: bool) -> list[Section]:
     """The claim of a comparison, or the headlines of a few runs."""
     if compared is not None:
-        lead = _of(compared, "lead", "claims")
-        return [replace(part, blocks=_without_headings(part.blocks)) for part in lead]
-    if not few:
-        # The best of many would be praised for its luck; all of them are in the table below.
-        return []
-    return document.find("headline")
-
-
-def _without_headings(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if not isinstance(block, Heading))
+        return [
+            replace(part, blocks=tuple(b for b in part.blocks if not isinstance(b, Heading)))
+            for part in _of(compared, "lead", "claims")
+        ]
+    # The best of many would be praised for its luck; all of them are in the table below.
+    return document.find("headline") if few else []
 
 
 def _steps(document: Document, compared: Document | None) -> list[tuple[str, str]]:
@@ -166,22 +162,13 @@ def _steps(document: Document, compared: Document | None) -> list[tuple[str, str
 
 def _formulas(report: Report) -> Table:
     """Every kind of number with its question and its formula."""
-    words = {
-        estimate_family(estimate): estimate.metric
-        for run in report.runs
-        for estimate in run.estimates
-    }
-    rows = [
-        (family, family_words.asks, family_words.formula) for family, family_words in words.items()
-    ]
+    metrics = (estimate.metric for run in report.runs for estimate in run.estimates)
+    by_family = {metric.family: metric for metric in metrics}
+    rows = [(family, metric.asks, metric.formula) for family, metric in by_family.items()]
     if any(run.details is not None and run.details.measures for run in report.runs):
         rows.append(("per solved task", "what a success takes", RATIO_METHOD))
-    return Table(
-        ("metric", "asks", "formula"),
-        tuple(rows),
-        "What each number asks, and its formula",
-        (0, 1, 2),
-    )
+    caption = "What each number asks, and its formula"
+    return Table(("metric", "asks", "formula"), tuple(rows), caption, (0, 1, 2))
 
 
 def _figures(material: Material) -> Iterator[Figure]:
@@ -215,7 +202,8 @@ def _page_data(
 def _left_out_text(report: Report) -> str:
     """Parts of counted runs that the page omits; empty where it shows all."""
     runs = [run.run for run in report.runs]
-    large = max((run for run in runs if is_counted(run)), key=_attempts, default=None)
+    counted_runs = filter(is_counted, runs)
+    large = max(counted_runs, key=lambda run: run.outcomes.attempts, default=None)
     if large is None:
         return ""
     total, visible = max(len(run.outcomes) for run in runs), len(choose_tasks(runs))
@@ -223,40 +211,29 @@ def _left_out_text(report: Report) -> str:
         f" Of {total:,} tasks the {visible:,} most unsettled are listed." if visible < total else ""
     )
     return (
-        f"Single attempts are left out: {_attempts(large):,} of {large.name} were counted in the "
-        f"database. passhat read --one-by-one puts them in, whatever that takes.{tables_text}"
+        f"Single attempts are left out: {large.outcomes.attempts:,} of {large.name} were counted "
+        "in the database. passhat read --one-by-one puts them in, whatever that takes."
+        f"{tables_text}"
     )
-
-
-def _attempts(run: Run) -> int:
-    return run.outcomes.attempts
 
 
 def _conversations_text(transcripts: Sequence[Transcripts]) -> str:
-    if any(part.left_out for part in transcripts):
-        return (
-            f"Conversations are left out (more than {SMALL // 1_000_000} MB, or not wanted); "
-            "--with-transcripts embeds them."
-        )
-    return ""
+    if not any(part.left_out for part in transcripts):
+        return ""
+    return (
+        f"Conversations are left out (more than {SMALL // 1_000_000} MB, or not wanted); "
+        "--with-transcripts embeds them."
+    )
 
 
 def template(name: str) -> Template:
-    """A template that escapes its values and fails on an undefined name."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("passhat.reporting.html", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """A template of these pages."""
+    environment = template_environment("passhat.reporting.html", ".")
     environment.globals |= {
         "blocks": render_blocks,
         "sections": render_sections,
         "own_file": read_template_file,
-        "inline_script": _inline_script,
+        "inline_script": lambda name: Markup(f"<script>{read_template_file(name)}</script>"),
         "content_security_policy": _content_security_policy(),
         "versions": versions(),
     }
@@ -264,10 +241,6 @@ def template(name: str) -> Template:
 
 
 _SCRIPTS = ("scheme.js", "page.js", "script.js", "board.js")
-
-
-def _inline_script(name: str) -> Markup:
-    return Markup(f"<script>{read_template_file(name)}</script>")
 
 
 def _content_security_policy() -> str:

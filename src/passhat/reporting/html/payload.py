@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import PasshatError
-from passhat.stats.arrays import FloatArray
+from passhat.reporting.view import rate_variance, task_marks
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Verdict
 from passhat.stats.outcomes.names import same_names
 from passhat.store import Store, is_address, open_store
@@ -38,18 +38,13 @@ class Transcripts:
     @property
     def size(self) -> int:
         """Characters of all conversations; repeated texts count once."""
-        texts = {
-            text
-            for attempts in self.bodies.values()
-            for body in attempts.values()
-            for _, text in body
-        }
-        return sum(map(len, texts))
+        bodies = (body for attempts in self.bodies.values() for body in attempts.values())
+        return sum(map(len, {text for body in bodies for _, text in body}))
 
 
 def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     """The conversations of a stored run; ``wanted`` None takes them only where they are small."""
-    if run.attempts is None and run.aggregates is not None:  # too many to be looked at one by one
+    if is_counted(run):  # too many to be looked at one by one
         return Transcripts(left_out=True)
     source_store = _open_source(run.source, wanted=bool(wanted))
     if source_store is None:
@@ -132,15 +127,12 @@ def attempts_data(
     """
     tasks = choose_tasks(runs)
     texts: dict[str, int] = {}
-    data: dict[str, object] = {
-        "tasks": tasks,
-        "labels": _labels(tasks, runs),
-        "runs": [
-            _run(run, label, tasks) | _conversations(transcript, tasks, texts)
-            for run, label, transcript in zip(runs, labels, transcripts, strict=True)
-        ],
-    }
-    return data | {"texts": list(texts)}
+    runs_data = [
+        _run(run, label, tasks) | _conversations(transcript, tasks, texts)
+        for run, label, transcript in zip(runs, labels, transcripts, strict=True)
+    ]
+    labels_data = _labels(tasks, runs)
+    return {"tasks": tasks, "labels": labels_data, "runs": runs_data, "texts": list(texts)}
 
 
 def _labels(tasks: Sequence[str], runs: Sequence[Run]) -> list[str]:
@@ -164,7 +156,9 @@ def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
     }
     if is_counted(run):
         return data | {"counts": [_counts(run.outcomes, place.get(task)) for task in tasks]}
-    data["marks"] = [_marks(run.outcomes, place[task]) if task in place else "" for task in tasks]
+    data["marks"] = [
+        task_marks(run.outcomes, place[task], _MARKS) if task in place else "" for task in tasks
+    ]
     attempts = run.attempts
     if attempts is not None:
         rows = _rows(attempts, tasks)
@@ -196,25 +190,18 @@ def choose_tasks(runs: Sequence[Run]) -> list[str]:
     if all(same_names(run.outcomes.tasks, tasks) for run in runs[1:]):
         if len(tasks) <= MOST_TASKS or not any(map(is_counted, runs)):
             return list(tasks)
-        open_ = np.sum([_rate_variance(run.outcomes) for run in runs], axis=0)
+        open_ = np.sum([rate_variance(run.outcomes) for run in runs], axis=0)
         places = np.sort(np.argsort(-open_, kind="stable")[:MOST_TASKS])
         return [tasks[place] for place in places.tolist()]
     totals: dict[str, float] = {}
     for run in runs:
-        for task, value in zip(
-            run.outcomes.tasks, _rate_variance(run.outcomes).tolist(), strict=True
-        ):
+        variances = rate_variance(run.outcomes).tolist()
+        for task, value in zip(run.outcomes.tasks, variances, strict=True):
             totals[task] = totals.get(task, 0.0) + value
     if len(totals) <= MOST_TASKS or not any(map(is_counted, runs)):
         return list(totals)
     least = sorted(totals.values(), reverse=True)[MOST_TASKS - 1]
     return [task for task, value in totals.items() if value >= least][:MOST_TASKS]
-
-
-def _rate_variance(outcomes: Outcomes) -> FloatArray:
-    a, b = outcomes.c + 0.5, outcomes.n - outcomes.c + 0.5
-    variance: FloatArray = a * b / ((a + b) ** 2 * (a + b + 1))
-    return variance
 
 
 def _counts(outcomes: Outcomes, index: int | None) -> list[int]:
@@ -244,14 +231,6 @@ def _conversations(
             for number, body in transcripts.bodies.get(task, {}).items()
         }
     return data
-
-
-def _marks(outcomes: Outcomes, index: int) -> str:
-    """The attempts of a task in order, or passes first where the order is unknown."""
-    if outcomes.order is not None:
-        return "".join(_MARKS[verdict] for verdict in outcomes.order.of(index))
-    n, c = int(outcomes.n[index]), int(outcomes.c[index])
-    return "1" * c + "0" * (n - c) + "-" * int(outcomes.missing[index])
 
 
 def _rows(attempts: Attempts, tasks: Sequence[str]) -> list[int]:
@@ -288,8 +267,7 @@ def _why(attempts: Attempts, rows: Sequence[int]) -> tuple[list[list[str]], list
 
 def _words(attempts: Attempts, row: int) -> tuple[str, str]:
     index = int(np.searchsorted(attempts.starts, row, side="right")) - 1
-    number = row - int(attempts.starts[index])
-    attempt = list(attempts.of(index))[number]
+    attempt = list(attempts.of(index))[row - int(attempts.starts[index])]
     return attempt.why or "", "" if attempt.detail in (None, attempt.why) else str(attempt.detail)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Unpack
@@ -26,7 +27,7 @@ from passhat.stats.labels.error_rates import (
     estimate_errors,
     join_ends,
     refuse_poor_judge,
-    supports,
+    refuse_unsupported,
     target_of,
 )
 from passhat.stats.labels.judge_error import Alikeness, Strata, alikeness
@@ -250,7 +251,7 @@ def whole_values(reading: _Reading) -> tuple[WholeTasks, IntArray, IntArray]:
         right = right + view.outcomes.m[places]
     others = np.setdiff1d(np.arange(len(n)), places)
     judged = np.stack([view.per_task(part) for part in reading.parts])
-    true = np.stack([task_values(part, n[places], right) for part in reading.parts])
+    true = np.stack([by_task(part.values, n[places], right) for part in reading.parts])
     clusters = None
     if reading.terms.cluster is not None:
         names = np.array(view.outcomes.label(reading.terms.cluster))
@@ -266,11 +267,13 @@ def whole_sample(
     return whole_values(_Reading(outcomes, labels, terms, metric, completion, False))[0]
 
 
-def task_values(metric: CountMetric, n: IntArray, c: IntArray) -> FloatArray:
-    """The metric at each task; its formula wants n in order."""
+def by_task(
+    formula: Callable[[IntArray, IntArray], FloatArray], n: IntArray, c: IntArray
+) -> FloatArray:
+    """A formula's value at each task, in any order; the formula wants n in order."""
     order = np.lexsort((c, n))
     values = np.empty(len(n))
-    values[order] = metric.values(n[order], c[order])
+    values[order] = formula(n[order], c[order])
     return values
 
 
@@ -330,11 +333,7 @@ def _by_errors(reading: _Reading) -> _Part:
         value, ends = _delta_by_errors(view, reading.metric, rates, terms)
     else:
         metric = reading.parts[0]
-        if not supports(metric):
-            raise InvalidValue(
-                f"{metric} cannot be corrected by error rates.",
-                hint="Ask for pass^k, pass@k or rate, or label whole tasks.",
-            )
+        refuse_unsupported(metric)
         value, ends = bound_by_errors(view, metric, rates, terms)
     low, high = (min(max(end, reading.metric.lowest), reading.metric.highest) for end in ends)
     value = round(min(max(value, reading.metric.lowest), reading.metric.highest), 12)
@@ -419,30 +418,33 @@ def _gaffke_ends(
 ) -> tuple[float, float]:
     """Gaffke's bound at given error rates; the range is that of every number of passes."""
     cells = view.histogram
-    lowest, highest = value_range(metric, cells.n, pair)
-    # Ends that have to hold together only: near the mid-p form, as for whole tasks.
-    unseen = UNSEEN if terms.equal_tails else UNSEEN / 2
-    if terms.cluster is not None:
-        n, c = view.outcomes.counts(view.completion)
-        values = corrected_values_by_task(metric, n, c, pair)
-        ends = gaffke_clusters(
-            np.clip(values, lowest, highest),
-            np.array(view.outcomes.label(terms.cluster)),
-            level=terms.level,
-            lowest=lowest,
-            highest=highest,
-            unseen=unseen,
-        )
-    else:
+    limits = value_range(metric, cells.n, pair)
+    if terms.cluster is None:
         values = corrected_values(metric, cells.n, cells.c, pair)
-        ends = gaffke(
-            np.clip(values, lowest, highest),
-            cells.tasks,
-            level=terms.level,
-            lowest=lowest,
-            highest=highest,
-            unseen=unseen,
-        )
+        return gaffke_ends(values, cells.tasks, limits, terms)
+    n, c = view.outcomes.counts(view.completion)
+    values = by_task(lambda n, c: corrected_values(metric, n, c, pair), n, c)
+    return gaffke_ends(values, view.outcomes.label(terms.cluster), limits, terms)
+
+
+def gaffke_ends(
+    values: FloatArray, weights: IntArray | Sequence[str], limits: Ends, terms: Terms
+) -> Ends:
+    """Gaffke's bound on the mean of values within limits.
+
+    ``weights`` are the numbers of tasks with each value, or, with clusters, the cluster of each.
+    """
+    lowest, highest = limits
+    bound = gaffke if terms.cluster is None else gaffke_clusters
+    ends = bound(
+        np.clip(values, lowest, highest),
+        np.asarray(weights),
+        level=terms.level,
+        lowest=lowest,
+        highest=highest,
+        # Ends that have to hold together only: near the mid-p form, as for whole tasks.
+        unseen=UNSEEN if terms.equal_tails else UNSEEN / 2,
+    )
     return float(ends.lows[0]), float(ends.highs[0])
 
 
@@ -458,16 +460,6 @@ def value_range(metric: CountMetric, n: IntArray, pair: ErrorPair) -> tuple[floa
         lows.append(float(values.min()))
         highs.append(float(values.max()))
     return min(lows), max(highs)
-
-
-def corrected_values_by_task(
-    metric: CountMetric, n: IntArray, c: IntArray, pair: ErrorPair
-) -> FloatArray:
-    """The corrected value of each task, in any order."""
-    order = np.lexsort((c, n))
-    values = np.empty(len(n))
-    values[order] = corrected_values(metric, n[order], c[order], pair)
-    return values
 
 
 def _delta_by_errors(

@@ -173,9 +173,13 @@ def target_of(metric: CountMetric, pair: ErrorPair) -> Callable[[FloatArray], Fl
     return lambda q: (shift + slope * q) ** k
 
 
-def supports(metric: object) -> bool:
-    """Whether the formula is known for a metric."""
-    return isinstance(metric, PassAt | PassHat | Rate)
+def refuse_unsupported(metric: CountMetric) -> None:
+    """Refuse a metric for which the formula is not known."""
+    if not isinstance(metric, PassAt | PassHat | Rate):
+        raise InvalidValue(
+            f"{metric} cannot be corrected by error rates.",
+            hint="Ask for pass^k, pass@k or rate, or label whole tasks.",
+        )
 
 
 def join_ends(value: float, parts: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -16,24 +16,24 @@ from passhat._serialize import Plain
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, round_outward
 from passhat.stats.estimate import metric as parse
-from passhat.stats.estimate.intervals.new_tasks import UNSEEN, gaffke, gaffke_clusters
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.labels.correction import (
     Correction,
+    by_task,
     check_alike,
     correct,
-    corrected_values_by_task,
-    task_values,
+    gaffke_ends,
     value_range,
 )
 from passhat.stats.labels.error_rates import (
     ErrorPair,
     ErrorRates,
+    corrected_values,
     estimate_errors,
     join_ends,
     refuse_poor_judge,
-    supports,
+    refuse_unsupported,
 )
 from passhat.stats.labels.judge_error import Strata, alikeness
 from passhat.stats.labels.task_choice import FEWEST_TASKS, label_tasks, refuse_choice
@@ -226,7 +226,7 @@ def _by_whole_tasks(pair: _Pair) -> _Part:
         n, _ = side.outcomes.counts(pair.completions[place])
         if pair.completions[place] is Completion.AS_PASSED and side.outcomes.m is not None:
             right = right + side.outcomes.m[places]
-        found.append((places, task_values(pair.metric, n[places], right)))
+        found.append((places, by_task(pair.metric.values, n[places], right)))
     both = np.intersect1d(found[0][0], found[1][0])
     if len(both) < FEWEST_TASKS:
         return _each_by_itself(pair)
@@ -273,11 +273,7 @@ def _each_by_itself(pair: _Pair) -> _Part:
 
 
 def _by_errors(pair: _Pair) -> _Part:
-    if not supports(pair.metric):
-        raise InvalidValue(
-            f"{pair.metric} cannot be corrected by error rates.",
-            hint="Ask for pass^k, pass@k or rate, or label whole tasks.",
-        )
+    refuse_unsupported(pair.metric)
     one_judge = bool(pair.a.judge) and pair.a.judge == pair.b.judge
     rates, notes = _rates(pair, one_judge=one_judge)
     best = tuple(rate.best for rate in rates)
@@ -333,7 +329,7 @@ def _rates(
 
 def _corrected(pair: _Pair, place: int, errors: ErrorPair) -> FloatArray:
     n, c = pair.side(place).outcomes.counts(pair.completions[place])
-    return corrected_values_by_task(pair.metric, n, c, errors)
+    return by_task(lambda n, c: corrected_values(pair.metric, n, c, errors), n, c)
 
 
 def _lift_at(pair: _Pair, errors: tuple[ErrorPair, ...]) -> float:
@@ -347,17 +343,9 @@ def _attempts_part(pair: _Pair, errors: tuple[ErrorPair, ...]) -> tuple[float, f
         value_range(pair.metric, pair.side(i).outcomes.counts(pair.completions[i])[0], errors[i])
         for i in (0, 1)
     ]
-    lowest, highest = ranges[1][0] - ranges[0][1], ranges[1][1] - ranges[0][0]
+    limits = ranges[1][0] - ranges[0][1], ranges[1][1] - ranges[0][0]
     lifts = _corrected(pair, 1, errors[1]) - _corrected(pair, 0, errors[0])
-    unseen = UNSEEN if pair.terms.equal_tails else UNSEEN / 2
-    values = np.clip(np.round(lifts, 12), lowest, highest)
-    level = pair.terms.level
+    values = np.clip(np.round(lifts, 12), *limits)
     if pair.terms.cluster is not None:
-        names = np.array(pair.a.outcomes.label(pair.terms.cluster))
-        ends = gaffke_clusters(
-            values, names, level=level, lowest=lowest, highest=highest, unseen=unseen
-        )
-    else:
-        cells, tasks = np.unique(values, return_counts=True)
-        ends = gaffke(cells, tasks, level=level, lowest=lowest, highest=highest, unseen=unseen)
-    return float(ends.lows[0]), float(ends.highs[0])
+        return gaffke_ends(values, pair.a.outcomes.label(pair.terms.cluster), limits, pair.terms)
+    return gaffke_ends(*np.unique(values, return_counts=True), limits, pair.terms)
