@@ -17,6 +17,7 @@ from passhat.reporting.document import (
     Section,
     Sentence,
     Table,
+    upper_first,
 )
 from passhat.reporting.view import RunReport, estimate_text
 from passhat.stats.estimate import metric
@@ -70,9 +71,8 @@ def judge_blocks(run: RunReport) -> Iterator[Block]:
     ]
     entries += [("Judge", f"drawn: {draw}") for draw in labels.draws]
     if labels.people > 1:
-        alpha = (
-            "no attempt labeled twice" if labels.agreement is None else f"{labels.agreement:.2f}"
-        )
+        agreed = labels.agreement
+        alpha = "no attempt labeled twice" if agreed is None else f"{agreed:.2f}"
         entries.append(("Judge", f"{labels.people} people, Krippendorff's alpha {alpha}"))
     entries.append(("Judge", _alike_text(error)))
     if error.weighted:
@@ -155,11 +155,10 @@ def noise_blocks(run: RunReport) -> Iterator[Block]:
 
 
 def _rates_text(error: JudgeError) -> str:
-    parts = [
-        f"fails {_rate_text(error.false_failures)} of right attempts",
-        f"passes {_rate_text(error.false_passes)} of wrong ones",
-    ]
-    return ", ".join(parts)
+    return (
+        f"fails {_rate_text(error.false_failures)} of right attempts, "
+        f"passes {_rate_text(error.false_passes)} of wrong ones"
+    )
 
 
 def _rate_text(rate: ErrorRate) -> str:
@@ -268,7 +267,7 @@ def corrected_tables(report: CorrectedReport) -> Iterator[Block]:
         )
     yield Note(f"Corrected by {_METHOD_WORDS[report.correction]}: {rests_text(first)}.")
     for note in warnings_of(report.estimates):
-        yield Sentence(f"{note[:1].upper()}{note[1:]}.", level=Level.BOTH)
+        yield Sentence(f"{upper_first(note)}.")
 
 
 def rests_text(corrected: Corrected) -> str:
@@ -289,11 +288,8 @@ def rests_text(corrected: Corrected) -> str:
 
 def warnings_of(estimates: Sequence[Corrected]) -> tuple[str, ...]:
     """Notes of the correction itself, each once."""
-    return tuple(
-        dict.fromkeys(
-            note for one in estimates for note in one.estimate.notes if note not in one.judged.notes
-        )
-    )
+    pairs = ((note, one) for one in estimates for note in one.estimate.notes)
+    return tuple(dict.fromkeys(note for note, one in pairs if note not in one.judged.notes))
 
 
 def correct_lifts(
@@ -324,8 +320,7 @@ def _lift_blocks(lifts: Sequence[CorrectedLift], names: tuple[str, str]) -> Iter
             "lead",
         )
         yield Note(f"{_METHOD_WORDS[lift.correction]}: {lift.basis}.".capitalize())
-        for note in lift.notes:
-            yield Sentence(f"{note[:1].upper()}{note[1:]}.")
+        yield from (Sentence(f"{upper_first(note)}.") for note in lift.notes)
 
 
 def _lift_claim(lift: CorrectedLift, names: tuple[str, str]) -> str:
@@ -357,15 +352,13 @@ def label_plan_document(plan: LabelPlan) -> Document:
         yield Sentence(f"{percent(plan.label_share, 0)} of that would go if {ideal}.")
         rows = tuple(
             (
-                f"{step.more_labels:,}" if step.more_labels else "",
-                f"{step.more_attempts:,}" if step.more_attempts else "",
+                *(f"{n:,}" if n else "" for n in (step.more_labels, step.more_attempts)),
                 points(step.half_width),
             )
             for step in plan.steps
         )
-        yield Table(
-            ("more labels", "more attempts at new tasks", "points either way"), rows, left=()
-        )
+        header = ("more labels", "more attempts at new tasks", "points either way")
+        yield Table(header, rows, left=())
         if plan.goal is not None:
             yield Sentence(_goal_text(plan))
 
@@ -403,13 +396,12 @@ def _check_blocks(check: JudgeCheck) -> Iterator[Block]:
         )
         return
     flips = drift.to_failed + drift.to_passed
-    tone = "warning" if drift.low > 0.02 else "lead"
     yield Sentence(
         f"{counted(drift.attempts, 'answer')} judged again as they are: "
         f"{counted(flips, 'verdict')} differ from those of the run "
         f"({drift.to_failed} now failed, {drift.to_passed} now passed; "
         f"{percent_range(drift.low, drift.high)}).",
-        "warning" if tone == "warning" else "lead",
+        "warning" if drift.low > 0.02 else "lead",
     )
     if check.anchors:
         yield Sentence(

@@ -62,7 +62,7 @@ from passhat.reporting.view import (
 )
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.estimate.metrics import Delta, Mean, Metric, PassAt, PassHat
-from passhat.stats.outcomes import Completion, Outcomes, Run, summarize_failures
+from passhat.stats.outcomes import Completion, Run, summarize_failures
 from passhat.stats.terms import Population
 
 _MOST_ROWS = 4
@@ -250,7 +250,7 @@ def _level_note(estimates: Sequence[Estimate]) -> Iterator[Note]:
 
 def _estimates(run: RunReport) -> Iterator[Block]:
     """The estimates about new tasks, then those about these tasks, each under its own name."""
-    level = next((estimate.level for estimate in run.estimates if estimate.level is not None), None)
+    level = run.level
     for population, question in _QUESTIONS.items():
         caption = question.format(level="" if level is None else f"{100 * level:g}% ")
         estimates = [estimate for estimate in run.estimates if estimate.population is population]
@@ -282,18 +282,11 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
     others = [estimate for estimate in estimates if id(estimate) not in in_pairs]
     if others:
         rows = [
-            (
-                str(estimate.metric),
-                estimate_text(estimate),
-                f"{estimate.tasks:,}",
-                f"{estimate.attempts:,}",
-            )
-            for estimate in others
+            (str(e.metric), estimate_text(e), f"{e.tasks:,}", f"{e.attempts:,}") for e in others
         ]
         header = ("metric", "value", "tasks", "attempts")
-        yield Table(
-            header, tuple(rows), f"{caption}, other metrics" if ks else caption, level=Level.FULL
-        )
+        caption = f"{caption}, other metrics" if ks else caption
+        yield Table(header, tuple(rows), caption, level=Level.FULL)
 
 
 def _further_attempts(run: RunReport) -> Iterator[Block]:
@@ -331,14 +324,13 @@ def _scores(run: RunReport) -> Iterator[Block]:
         yield Table(("k", "worst@k", "best@k"), rows, caption, left=(), level=Level.FULL)
     if len(facts.cuts) < 2:
         return
-    last = f"pass^{facts.k}"
     rows = tuple(
         (f"{cut.threshold:g}", percent(cut.pass_one, 1), percent(cut.pass_all, 1))
         for cut in facts.cuts
     )
     judged = ("as judged", percent(facts.judged.pass_one, 1), percent(facts.judged.pass_all, 1))
     caption = "; ".join(filter(None, ["The verdict over its threshold", facts.missing_text]))
-    header = ("passes from", "pass^1", last)
+    header = ("passes from", "pass^1", f"pass^{facts.k}")
     yield Table(header, (*rows, judged), caption, left=(), level=Level.FULL)
 
 
@@ -371,9 +363,9 @@ def _policies(run: RunReport) -> Iterator[Block]:
 
 
 def _under(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "not computed: too few attempts are left"
-    return estimate_text(estimate)
+    return (
+        "not computed: too few attempts are left" if estimate is None else estimate_text(estimate)
+    )
 
 
 def _failures(run: RunReport) -> Iterator[Block]:
@@ -389,18 +381,14 @@ def _worst_tasks(run: RunReport) -> Iterator[Block]:
     A task that never passes is a gap in ability, one that sometimes fails is unreliable; a report
     about reliability names both.
     """
-    never, flaky = _tasks_to_look_at(run.run.outcomes)
-    if flaky:
-        yield Listing("Flaky tasks:", flaky, level=Level.SHORT)
-    if never:
-        yield Listing("Never passed:", never, level=Level.SHORT)
-
-
-def _tasks_to_look_at(outcomes: Outcomes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    outcomes = run.run.outcomes
     rows = list(zip(outcomes.tasks, outcomes.n.tolist(), outcomes.c.tolist(), strict=True))
-    never = tuple(task for task, n, c in rows if n and not c)
     flaky = sorted((c / n, task, c, n) for task, n, c in rows if 0 < c < n)
-    return never, tuple(f"{task} {c} of {n}" for _, task, c, n in flaky)
+    if flaky:
+        tasks = tuple(f"{task} {c} of {n}" for _, task, c, n in flaky)
+        yield Listing("Flaky tasks:", tasks, level=Level.SHORT)
+    if never := tuple(task for task, n, c in rows if n and not c):
+        yield Listing("Never passed:", never, level=Level.SHORT)
 
 
 def _tasks(run: RunReport) -> Iterator[Block]:
@@ -409,15 +397,10 @@ def _tasks(run: RunReport) -> Iterator[Block]:
             (run.mark_task(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
             for row in run.tasks
         )
-        yield Table(
-            ("task", "attempts", "passed", "missing"),
-            rows,
-            "Tasks, the most unsettled first",
-            (0, 1),
-            _MOST_TASKS,
-            "; --json lists all of them",
-            level=Level.FULL,
-        )
+        header = ("task", "attempts", "passed", "missing")
+        limits = (_MOST_TASKS, "; --json lists all of them")
+        caption = "Tasks, the most unsettled first"
+        yield Table(header, rows, caption, (0, 1), *limits, level=Level.FULL)
 
 
 def _plan(run: RunReport) -> Iterator[Block]:
@@ -507,7 +490,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     yield from (block for block in label_failures(*on_screen) if block.level is Level.SHORT)
     answered_runs = [run for run in runs if run.run.outcomes.scored and not run.nothing_answered]
     yield from _level_note([each for run in answered_runs for each in run.main_estimates])
-    if all(_most_attempts(run.run.outcomes) <= 1 for run in runs):
+    if all(int(run.outcomes.counts(Completion.AS_FAILED)[0].max()) <= 1 for run in plain_runs):
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if sizes[0] == 1:
         yield Sentence("One task says nothing about other tasks.")
@@ -533,27 +516,25 @@ def _overview_rows(
     return tuple(rows)
 
 
-def _most_attempts(outcomes: Outcomes) -> int:
-    """The most attempts at a task, judged or missing."""
-    return int(outcomes.counts(Completion.AS_FAILED)[0].max())
-
-
 def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
     """The requested metrics; else pass^1, the largest k that all runs reach, and the mean score."""
     if runs[0].requested:
         return list(dict.fromkeys(map(str, runs[0].requested)))
-    names = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
-    shared = [name for name in names if all(run.find(name) for run in runs)]
+    names, shared = _shared_names(runs)
     reliable = [name for name in shared if type(metric(name)) is PassHat]
-    metrics = [*reliable[:1], *reliable[-1:]] or shared[:2] or list(names)[:2]
+    metrics = [*reliable[:1], *reliable[-1:]] or shared[:2] or names[:2]
     return list(dict.fromkeys([*metrics, *(name for name in shared if metric(name) == Mean())]))
+
+
+def _shared_names(runs: Sequence[RunReport]) -> tuple[list[str], list[str]]:
+    """The metrics of the first run, and those of them that all runs have."""
+    names = list(dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates))
+    return names, [name for name in names if all(run.find(name) for run in runs)]
 
 
 def _last(family: type, runs: Sequence[RunReport]) -> list[str]:
     """The metric of a family with the largest k that all runs have."""
-    names = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
-    shared = [name for name in names if all(run.find(name) for run in runs)]
-    return [name for name in shared if type(metric(name)) is family][-1:]
+    return [name for name in _shared_names(runs)[1] if type(metric(name)) is family][-1:]
 
 
 def label_warnings(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:

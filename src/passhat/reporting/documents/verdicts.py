@@ -99,19 +99,14 @@ def lead_verdict(comparison: Comparison, a: str = "", b: str = "") -> PairVerdic
 def _relabel(verdict: PairVerdict, a: str, b: str) -> PairVerdict:
     lead = verdict.lead
     label_of = {lead.a: a or lead.a, lead.b: b or lead.b}
-    return PairVerdict(
-        *(
-            None
-            if evidence is None
-            else replace(
-                evidence,
-                a=a or evidence.a,
-                b=b or evidence.b,
-                unjudged=tuple(label_of[name] for name in evidence.unjudged),
-            )
-            for evidence in (verdict.these, verdict.new)
-        )
-    )
+
+    def relabel(evidence: Evidence | None) -> Evidence | None:
+        if evidence is None:
+            return None
+        unjudged = tuple(label_of[name] for name in evidence.unjudged)
+        return replace(evidence, a=a or evidence.a, b=b or evidence.b, unjudged=unjudged)
+
+    return PairVerdict(relabel(verdict.these), relabel(verdict.new))
 
 
 def verdict_sentence(comparison: Comparison, a: str = "", b: str = "") -> str:
@@ -247,10 +242,8 @@ def _tasks(
         # A move that no test shows is not called a gain or a loss, even if that of all tasks is.
         which = "none of them" if shown else "no task"
         way = "up" if title == "Gained" else "down"
-        for heading, is_shown in (
-            (title, True),
-            (f"Largest moves {way}, {which} shown by itself", False),
-        ):
+        unshown = f"Largest moves {way}, {which} shown by itself"
+        for heading, is_shown in ((title, True), (unshown, False)):
             moves = tuple(
                 f"{change.task} {change.counts_text}"
                 for change in tasks
@@ -428,32 +421,26 @@ def _ranking_document(comparisons: Comparisons, runs: Sequence[Run]) -> Document
         "screen": _ranking_screen(comparisons, labels, runs),
         "failures": label_failures(short, runs) if runs else (),
         "results": _ranking_tables(comparisons),
-        "evidence": _ranking_evidence(comparisons),
+        "evidence": [
+            Facts(
+                tuple(("Protocol", line) for line in _ranking_lines(comparisons)), level=Level.FULL
+            )
+        ],
     }
     title = f"{len(comparisons.names)} runs compared"
     return Document(title, tuple(Section(name, tuple(part)) for name, part in sections.items()))
 
 
-def _ranking_evidence(comparisons: Comparisons) -> Iterator[Block]:
-    lines = _ranking_lines(comparisons)
-    yield Facts(tuple(("Protocol", line) for line in lines), level=Level.FULL)
-
-
 def _ranking_lead(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Block]:
-    detail = f"{counted(comparisons.tasks, 'shared task')}"
-    yield Heading(f"{len(comparisons.names)} runs on {detail}", level=Level.SHORT)
-    pairs = counted(len(comparisons.pairs), "pair")
-    yield Heading(f"{len(comparisons.names)} runs compared, {pairs}", level=Level.FULL)
+    count, pairs = len(comparisons.names), counted(len(comparisons.pairs), "pair")
+    yield Heading(f"{count} runs on {counted(comparisons.tasks, 'shared task')}", level=Level.SHORT)
+    yield Heading(f"{count} runs compared, {pairs}", level=Level.FULL)
     yield Sentence(comparisons.pairing_text, level=Level.FULL)
     yield from first_warning(label_warnings(run_labels(runs), runs) if runs else [])
     yield from no_answer_lines(run_labels(runs), runs) if runs else ()
     first = comparisons.ranks[0]
-    yield Sentence(
-        f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
-        f"{len(comparisons.names)} may be {first}.",
-        "lead",
-        level=Level.FULL,
-    )
+    text = f"{first.name} has the highest {first.metric}, {percent(first.value)}"
+    yield Sentence(f"{text}; its rank among {count} may be {first}.", "lead", level=Level.FULL)
 
 
 def _ranking_screen(
@@ -486,12 +473,11 @@ def _ranking_screen(
         )
         yield Sentence(text, level=Level.SHORT)
     if len(clear) > _MOST_PAIRS:
-        text = f"and {counted(len(clear) - _MOST_PAIRS, 'more pair')}"
-        yield Sentence(text, level=Level.SHORT)
+        more = counted(len(clear) - _MOST_PAIRS, "more pair")
+        yield Sentence(f"and {more}", level=Level.SHORT)
     if not clear:
         yield Sentence("No pair shows a clear difference.", level=Level.SHORT)
-    text = "Intervals hold for all pairs at once. More: --full, --json"
-    yield Note(text, level=Level.SHORT)
+    yield Note("Intervals hold for all pairs at once. More: --full, --json", level=Level.SHORT)
 
 
 def _ranking_tables(comparisons: Comparisons) -> Iterator[Block]:
@@ -501,8 +487,7 @@ def _ranking_tables(comparisons: Comparisons) -> Iterator[Block]:
         for entry in comparisons.ranks
     )
     header = ("run", "name", "metric", "value", "possible ranks")
-    caption = "Ranks that are still possible"
-    yield Table(header, rows, caption, (0, 1, 2), level=Level.FULL)
+    yield Table(header, rows, "Ranks that are still possible", (0, 1, 2), level=Level.FULL)
     yield pair_table(comparisons)
     yield Note(
         f"Lifts in points; the {100 * comparisons.level:g}% intervals hold for all pairs at once; "

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat._display import counted, number
-from passhat.reporting.figures.base import COLORS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
+from passhat.reporting.figures.base import (
+    COLORS,
+    MOST_RUNS,
+    SHAPES,
+    WIDTH,
+    Figure,
+    estimate_tip,
+    labels_of,
+)
 from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layer, marks, stack
 from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import RunReport, populations_text
@@ -43,28 +51,23 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
     ]
     if not panels:
         return None
-    lead = words[0]
+    lead, level, intervals = words[0], runs[0].level, ""
     best = max(range(len(runs)), key=lambda i: _value(by_word[lead][i]))
-    level = next(
-        (estimate.level for estimate in runs[0].estimates if estimate.level is not None), None
-    )
-    intervals = (
-        ""
-        if level is None
-        else f" The lines are {100 * level:g}% intervals for "
-        f"{populations_text(each for entries in by_word.values() for each in entries)}, each run "
-    )
-    tail = "by itself; whether one run beats another is a question for passhat compare."
+    if level is not None:
+        about = populations_text(each for entries in by_word.values() for each in entries)
+        intervals = (
+            f" The lines are {100 * level:g}% intervals for {about}, each run by itself; whether "
+            "one run beats another is a question for passhat compare."
+        )
     return Figure(
         "forest",
         "The runs side by side",
-        f"{labels[best]} has the highest {lead}, {number(_value(by_word[lead][best]))}."
-        + (f"{intervals}{tail}" if intervals else ""),
+        f"{labels[best]} has the highest {lead}, {number(_value(by_word[lead][best]))}.{intervals}",
         "Points with intervals for every run, one panel for each of "
         + ", ".join(words)
         + ". "
         + "; ".join(
-            f"{label}: {estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
+            estimate_tip(estimate, label)
             for word in words
             for label, estimate in zip(labels, by_word[word], strict=True)
             if estimate is not None
@@ -75,19 +78,15 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
         tuple(
             (
                 label,
-                *(
-                    cell
-                    for word in words
-                    for estimate in (by_word[word][i],)
-                    for cell in (
-                        number(estimate.value if estimate else None),
-                        estimate.interval_text() if estimate else "–",
-                    )
-                ),
+                *(cell for word in words for cell in _cells(by_word[word][i])),
             )
             for i, label in enumerate(labels)
         ),
     )
+
+
+def _cells(estimate: Estimate | None) -> tuple[str, str]:
+    return ("–", "–") if estimate is None else (number(estimate.value), estimate.interval_text())
 
 
 def _value(estimate: Estimate | None) -> float:
@@ -103,8 +102,7 @@ def _forest_panel(
             "value": estimate.value,
             "low": estimate.low if estimate.low is not None else estimate.value,
             "high": estimate.high if estimate.high is not None else estimate.value,
-            "tip": f"{label}: {estimate.metric} = {number(estimate.value)} "
-            f"{estimate.interval_text()}",
+            "tip": estimate_tip(estimate, label),
         }
         for label, estimate in zip(labels, estimates, strict=True)
         if estimate is not None
@@ -142,10 +140,8 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         for rank, change in enumerate(changes, 1)
     ]
     gains, losses = (sum(change.flip == way for change in changes) for way in ("won", "lost"))
-    up, down = (
-        sum(change.change > 0 for change in changes),
-        sum(change.change < 0 for change in changes),
-    )
+    up = sum(change.change > 0 for change in changes)
+    down = sum(change.change < 0 for change in changes)
     return Figure(
         "flips",
         f"The change on every task, {word}",
@@ -158,10 +154,7 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         ("task", names[0], names[1], "change in points", "flip"),
         tuple(
             (
-                change.task,
-                number(change.a),
-                number(change.b),
-                points(change.change),
+                *(change.task, number(change.a), number(change.b), points(change.change)),
                 change.flip or "",
             )
             for change in _extremes(changes)

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 
+from passhat._display import number
 from passhat.errors import MissingExtra
 from passhat.reporting.figures.drawing import draw
 from passhat.reporting.figures.vega_lite import Spec, field
 from passhat.reporting.view import RunReport, run_labels
+from passhat.stats.estimate import Estimate
 
 WIDTH, HEIGHT = 350, 230
 MOST_RUNS = 6
@@ -68,6 +70,18 @@ def labels_of(runs: Sequence[RunReport]) -> list[str]:
 
 def _shorten(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+
+
+def estimate_tip(estimate: Estimate, label: str = "") -> str:
+    """A point as text, with the digits that every form of the report uses."""
+    text = f"{estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
+    return f"{label}: {text}" if label else text
+
+
+def paired_row(label: str, one: Estimate, other: Estimate) -> tuple[str, ...]:
+    """Two estimates at the same k as cells of a table."""
+    cells = (cell for each in (one, other) for cell in (number(each.value), each.interval_text()))
+    return (label, str(one.metric.k), *cells)
 
 
 def figure_bytes(figure: Figure, form: str) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from passhat._display import number, percent
 from passhat.reporting.details import Curves
-from passhat.reporting.figures.base import MOST_RUNS, Figure, labels_of
+from passhat.reporting.figures.base import MOST_RUNS, Figure, estimate_tip, labels_of, paired_row
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
-from passhat.reporting.figures.vega_lite import Row, stack
+from passhat.reporting.figures.vega_lite import Row, Spec, stack
 from passhat.reporting.view import RunReport, populations_text
 from passhat.stats.compare import LiftCurve
 from passhat.stats.compare.claims import points
@@ -19,6 +20,7 @@ _SHARE = Scale("share of tasks", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form=".
 _TALL, _LOW = 240, 165
 _ASKS = {"pass^k": "pass^k, all of k attempts pass", "pass@k": "pass@k, at least one of k passes"}
 
+P = TypeVar("P")
 Pick = Callable[[Curves], Sequence[Estimate]]
 
 
@@ -31,9 +33,32 @@ def _curves_by_label(runs: Sequence[RunReport]) -> list[tuple[str, Curves]]:
     ][:MOST_RUNS]
 
 
-def _point_text(estimate: Estimate) -> str:
-    """A point as text, with the digits that every form of the report uses."""
-    return f"{estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
+def _two_families(
+    labelled_curves: Sequence[tuple[str, Curves]],
+    picks: Mapping[str, Callable[[Curves], Sequence[P]]],
+    make_row: Callable[[P, str, str], Row],
+) -> Spec:
+    """Both families in one panel, or, with several runs, a panel for each."""
+    several = len(labelled_curves) > 1
+    rows = {
+        family: [
+            make_row(point, label if several else family, label if several else "")
+            for label, curve in labelled_curves
+            for point in pick(curve)
+        ]
+        for family, pick in picks.items()
+    }
+    if not several:
+        # Reliability first: it keeps the first color wherever it is drawn.
+        both = [*rows["pass^k"], *rows["pass@k"]]
+        return panel(Panel(both, ["pass^k", "pass@k"], _scale_of(both), _SHARE, height=_TALL))
+    labels = [label for label, _ in labelled_curves]
+    return stack(
+        [
+            panel(Panel(part, labels, _scale_of(part), _SHARE, title=_ASKS[family], height=_LOW))
+            for family, part in rows.items()
+        ]
+    )
 
 
 def curves(runs: Sequence[RunReport]) -> Figure | None:
@@ -45,29 +70,6 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
         return None
     families: dict[str, Pick] = {"pass@k": lambda c: c.pass_at, "pass^k": lambda c: c.pass_hat}
     several = len(labelled_curves) > 1
-    rows = {
-        family: [
-            _point(estimate, label if several else family, label if several else "")
-            for label, curve in labelled_curves
-            for estimate in pick(curve)
-        ]
-        for family, pick in families.items()
-    }
-    scale = k_scale(
-        [estimate.metric.k for _, curve in labelled_curves for estimate in curve.pass_hat]
-    )
-    if several:
-        labels = [label for label, _ in labelled_curves]
-        chart = stack(
-            [
-                panel(Panel(curve, labels, scale, _SHARE, title=_ASKS[family], height=_LOW))
-                for family, curve in rows.items()
-            ]
-        )
-    else:
-        # Reliability first: it keeps the first color wherever it is drawn.
-        both = [*rows["pass^k"], *rows["pass@k"]]
-        chart = panel(Panel(both, ["pass^k", "pass@k"], scale, _SHARE, height=_TALL))
     return Figure(
         "curves",
         "Capability and reliability over k",
@@ -78,21 +80,14 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
         "passes, rises with k; pass^k, the chance that all of them pass, falls. Shaded: the "
         f"interval for {populations_text(curve.pass_at[0] for _, curve in labelled_curves)}. "
         + "; ".join(
-            f"{label}: {_point_text(curve.pass_at[-1])}, {_point_text(curve.pass_hat[-1])}"
+            f"{estimate_tip(curve.pass_at[-1], label)}, {estimate_tip(curve.pass_hat[-1])}"
             for label, curve in labelled_curves
         )
         + ".",
-        chart,
+        _two_families(labelled_curves, families, _point),
         ("run", "k", "pass^k", "interval", "pass@k", "interval"),
         tuple(
-            (
-                label,
-                str(hat.metric.k),
-                number(hat.value),
-                hat.interval_text(),
-                number(at.value),
-                at.interval_text(),
-            )
+            paired_row(label, hat, at)
             for label, curve in labelled_curves
             for hat, at in zip(curve.pass_hat, curve.pass_at, strict=True)
         ),
@@ -115,7 +110,7 @@ def _point(estimate: Estimate, series: str, label: str) -> Row:
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
-        "tip": f"{label}: {_point_text(estimate)}" if label else _point_text(estimate),
+        "tip": estimate_tip(estimate, label),
     }
 
 
@@ -152,7 +147,6 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
     top = max(float(str(row["high"] or row["value"])) for row in rows)
     top = max([top, *(float(str(row["value"])) for row in ceiling)])
     y = Scale("delta^k", lowest, top * 1.06 + 0.01, form=".2~f")
-    scale = k_scale([estimate.metric.k for _, curve in labelled_curves for estimate in curve.delta])
     last = {label: curve.delta[-1] for label, curve in labelled_curves}
     return Figure(
         "delta",
@@ -166,9 +160,9 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
         ),
         "Lines of delta^k, pass^k minus the k-th power of pass^1, over k. It is 0 when all tasks "
         "are equally hard and at most mu - mu^k. "
-        + "; ".join(f"{label}: {_point_text(estimate)}" for label, estimate in last.items())
+        + "; ".join(estimate_tip(estimate, label) for label, estimate in last.items())
         + ".",
-        panel(Panel([*rows, *ceiling], series, scale, y, height=_TALL)),
+        panel(Panel([*rows, *ceiling], series, _scale_of(rows), y, height=_TALL)),
         ("run", "k", "delta^k", "interval", "at most"),
         tuple(
             (
@@ -198,24 +192,6 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
         "pass@k": lambda curve: curve.forecast_at,
         "pass^k": lambda curve: curve.forecast_hat,
     }
-    rows = {
-        family: [
-            _band(band, label if several else family, label if several else "")
-            for label, curve in labelled_curves
-            for band in pick(curve)
-        ]
-        for family, pick in picks.items()
-    }
-    if several:
-        labels = [label for label, _ in labelled_curves]
-        panels = [
-            Panel(curve, labels, _scale_of(curve), _SHARE, title=_ASKS[family], height=_LOW)
-            for family, curve in rows.items()
-        ]
-        chart = stack([panel(part) for part in panels])
-    else:
-        both = [*rows["pass^k"], *rows["pass@k"]]
-        chart = panel(Panel(both, ["pass^k", "pass@k"], _scale_of(both), _SHARE, height=_TALL))
     ends = [
         (label, curve.forecast_at[-1], curve.forecast_hat[-1]) for label, curve in labelled_curves
     ]
@@ -231,7 +207,7 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
         "Bands over k on a doubling scale: every value that some distribution of difficulty not "
         "rejected by the data would give. Points are what was observed, up to the attempts that "
         "were made. " + "; ".join(f"{label}: {at}; {hat}" for label, at, hat in ends) + ".",
-        chart,
+        _two_families(labelled_curves, picks, _band),
         ("run", "metric", "band", "observed"),
         tuple(
             (label, str(band.metric), band.band_text(), number(band.observed))
@@ -278,22 +254,14 @@ def lift(curves: Sequence[LiftCurve], names: tuple[str, str]) -> Figure | None:
     ends = [float(str(row[end])) for row in rows for end in ("low", "high")]
     y = Scale("lift in points", min(0.0, *ends) - 2, max(0.0, *ends) + 2, form="+d")
     flips = [str(flip) for curve in curves for flip in curve.flips]
+    families = [curve.family for curve in curves]
     return Figure(
         "lift",
         "The lift over k",
         " ".join(flips) or "; ".join(map(str, curves)).capitalize() + ": the same agent leads.",
         f"Lines of the lift of {names[1]} over {names[0]} over k with a band that holds for every "
         "k at once. " + " ".join(map(str, curves)) + ".",
-        panel(
-            Panel(
-                rows,
-                [curve.family for curve in curves],
-                _scale_of(rows),
-                y,
-                zero=True,
-                height=_TALL,
-            )
-        ),
+        panel(Panel(rows, families, _scale_of(rows), y, zero=True, height=_TALL)),
         ("family", "k", "lift", "band"),
         tuple(
             (

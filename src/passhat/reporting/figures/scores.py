@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat._display import number, percent
-from passhat.reporting.figures.base import MOST_RUNS, Figure, labels_of
+from passhat.reporting.figures.base import MOST_RUNS, Figure, estimate_tip, labels_of, paired_row
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
 from passhat.reporting.figures.vega_lite import Row, stack
 from passhat.reporting.scores import ScoreFacts
@@ -49,14 +49,7 @@ def scores(runs: Sequence[RunReport]) -> Figure | None:
         stack(panels) if several else panels[0],
         ("run", "k", "worst@k", "interval", "best@k", "interval"),
         tuple(
-            (
-                label,
-                str(worst.metric.k),
-                number(worst.value),
-                worst.interval_text(),
-                number(best.value),
-                best.interval_text(),
-            )
+            paired_row(label, worst, best)
             for label, facts in graded_runs
             for worst, best in zip(facts.worst, facts.best, strict=True)
         ),
@@ -73,7 +66,7 @@ def _sentence(label: str, facts: ScoreFacts) -> str:
 
 
 def _row(estimate: Estimate, series: str) -> Row:
-    tip = f"{estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
+    tip = estimate_tip(estimate)
     return {"x": estimate.metric.k, "series": series, "value": estimate.value, "tip": tip}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from passhat._display import counted, figure, percent
@@ -67,29 +68,27 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
     ][:MOST_RUNS]
     if not labelled_runs:
         return None
-    counts = {
-        label: {
-            **run.run.failures_by_category,
-            **{_reason_text(why): n for why, n in run.run.missing_by_reason.items()},
-        }
+    missing = {
+        label: {f"missing: {why}": n for why, n in run.run.missing_by_reason.items()}
         for label, run in labelled_runs
     }
-    reasons = {_reason_text(why) for _, run in labelled_runs for why in run.run.missing_by_reason}
+    counts = {
+        label: Counter({**run.run.failures_by_category, **missing[label]})
+        for label, run in labelled_runs
+    }
+    reasons = {why for by_reason in missing.values() for why in by_reason}
     attempts = {label: run.run.outcomes.attempts for label, run in labelled_runs}
-    total: dict[str, int] = {}
-    for run_counts in counts.values():
-        for why, count in run_counts.items():
-            total[why] = total.get(why, 0) + count
+    total = sum(counts.values(), Counter[str]())
     order = sorted(total, key=lambda why: (why in reasons, -total[why], why))
     labels = [label for label, _ in labelled_runs]
     rows: list[Row] = [
         {
             "why": why.replace("_", " "),
             "series": label,
-            "share": counts[label].get(why, 0) / attempts[label],
-            "tip": f"{label}: {why.replace('_', ' ')}, {counts[label].get(why, 0):,} of "
+            "share": counts[label][why] / attempts[label],
+            "tip": f"{label}: {why.replace('_', ' ')}, {counts[label][why]:,} of "
             f"{counted(attempts[label], 'attempt')} "
-            f"({percent(counts[label].get(why, 0) / attempts[label])})",
+            f"({percent(counts[label][why] / attempts[label])})",
         }
         for why in order
         for label in labels
@@ -111,13 +110,14 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
         color=color_channel(labels),
         description="tip:N",
     )
-    height = max(60, _ROW_HEIGHT * len(order) * _thick(labels))
+    thickness = 1.2 if len(labels) == 1 else 0.85 * len(labels)
+    height = max(60, _ROW_HEIGHT * len(order) * thickness)
     lead = order[0]
     return Figure(
         "failures",
         "Why attempts fail",
         "; ".join(
-            f"{label}: {lead.replace('_', ' ')} in {counts[label].get(lead, 0):,} of "
+            f"{label}: {lead.replace('_', ' ')} in {counts[label][lead]:,} of "
             f"{counted(attempts[label], 'attempt')}"
             for label in labels
         )
@@ -127,24 +127,11 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
         {**bars, "width": WIDTH - 60, "height": height},
         ("run", "category", "attempts", "share"),
         tuple(
-            (
-                label,
-                why,
-                f"{counts[label].get(why, 0):,}",
-                percent(counts[label].get(why, 0) / attempts[label]),
-            )
+            (label, why, f"{counts[label][why]:,}", percent(counts[label][why] / attempts[label]))
             for label in labels
             for why in order
         ),
     )
-
-
-def _reason_text(why: str) -> str:
-    return f"missing: {why}"
-
-
-def _thick(labels: Sequence[str]) -> float:
-    return 1.2 if len(labels) == 1 else 0.85 * len(labels)
 
 
 def distributions(runs: Sequence[RunReport]) -> Figure | None:

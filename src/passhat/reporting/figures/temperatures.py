@@ -7,7 +7,7 @@ from math import ceil, floor
 
 from passhat._display import counted, number, percent
 from passhat.errors import PasshatError
-from passhat.reporting.figures.base import MOST_RUNS, Figure
+from passhat.reporting.figures.base import MOST_RUNS, Figure, estimate_tip
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
 from passhat.reporting.figures.vega_lite import Row, Spec, field, layer, marks, stack
 from passhat.stats.outcomes import Run
@@ -42,8 +42,7 @@ def _over_temperature(agent: AgentFit, name: str) -> Figure:
             "value": cell.estimate.value,
             "low": cell.estimate.low,
             "high": cell.estimate.high,
-            "tip": f"T = {cell.temperature:g}: {cell.estimate.metric} = "
-            f"{number(cell.estimate.value)} {cell.estimate.interval_text()}",
+            "tip": estimate_tip(cell.estimate, f"T = {cell.temperature:g}"),
         }
         for cell in agent.cells
         if cell.k in ks
@@ -60,13 +59,9 @@ def _over_temperature(agent: AgentFit, name: str) -> Figure:
         panel(Panel(rows, [f"k = {k}" for k in ks], x, _shares(agent), height=_TALL)),
         ("T", "k", "pass@k", "interval"),
         tuple(
-            (
-                f"{cell.temperature:g}",
-                str(cell.k),
-                number(cell.estimate.value),
-                cell.estimate.interval_text(),
-            )
+            (f"{cell.temperature:g}", str(cell.k), number(e.value), e.interval_text())
             for cell in agent.cells
+            for e in (cell.estimate,)
         ),
     )
 
@@ -107,6 +102,8 @@ def best_figure(fit: TemperatureFit) -> Figure | None:
         if best.between is not None
     ]
     top = max(best.high or 0.0 for agent in curves for best in agent.best)
+    x = k_scale([best.k for agent in curves for best in agent.best])
+    y = Scale("best temperature T*", 0, 1.05 * top, form="~g")
     fingerprints = [f"{agent.agent}: {agent.exponent}." for agent in curves if agent.exponent]
     return Figure(
         "best",
@@ -115,15 +112,7 @@ def best_figure(fit: TemperatureFit) -> Figure | None:
         or "T* is the top of a parabola in ln T through the best temperature and its neighbors.",
         "Lines of T*, the temperature that is best for pass@k, over k, with their intervals "
         "shaded; one for each agent.",
-        panel(
-            Panel(
-                rows,
-                [agent.agent for agent in curves],
-                k_scale([best.k for agent in curves for best in agent.best]),
-                Scale("best temperature T*", 0, 1.05 * top, form="~g"),
-                height=_TALL,
-            )
-        ),
+        panel(Panel(rows, [agent.agent for agent in curves], x, y, height=_TALL)),
         ("agent", "k", "best tried", "T*", "interval", ""),
         tuple((agent.agent, *row) for agent in curves for row in agent.best_rows()),
     )
@@ -147,23 +136,12 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
             }
             for lead in flip.leads
         ]
-        temperatures = [
-            f"{t:g}" for t in sorted({lead.temperature for lead in flip.leads}, reverse=True)
-        ]
-        x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
-        y = field("T:N", sort=temperatures, title="temperature")
         colors = ["var(--c1)", "var(--c2)", "var(--line)"]
         scale = {"domain": [flip.a, flip.b, ""], "range": colors}
         color = field("leader:N", scale=scale, legend=None)
-        cell: Spec = {"stroke": "var(--paper)", "strokeWidth": 2, "opacity": 0.35}
-        words: Spec = {"fontSize": 12, "aria": False, "color": "var(--ink)"}
-        layers = [
-            marks(rows, "rect", cell, x=x, y=y, color=color, description="tip:N"),
-            marks(rows, "text", words, x=x, y=y, text="text:N"),
-        ]
-        title = f"A {flip.a}   B {flip.b}"
-        width, height = max(120, 56 * len({lead.k for lead in flip.leads})), 34 * len(temperatures)
-        panels.append(layer(layers, title=title, width=width, height=height))
+        title, look = f"A {flip.a}   B {flip.b}", {"opacity": 0.35}
+        temperatures = sorted({lead.temperature for lead in flip.leads})
+        panels.append(_grid(rows, temperatures, title, 56, color, look, {"color": "var(--ink)"}))
     return Figure(
         "leads",
         "Where the ranking flips",
@@ -186,6 +164,29 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
             for lead in flip.leads
         ),
     )
+
+
+def _grid(
+    rows: Sequence[Row],
+    temperatures: Sequence[float],
+    title: str,
+    step: int,
+    color: Spec,
+    look: Spec,
+    words: Spec,
+    ink: Spec | None = None,
+) -> Spec:
+    """A table of cells with their text: k to the right in steps of pixels, T upwards."""
+    x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
+    y = field("T:N", sort=[f"{t:g}" for t in reversed(temperatures)], title="temperature")
+    cell: Spec = {"stroke": "var(--paper)", "strokeWidth": 2, **look}
+    words = {"fontSize": 12, "aria": False, **words}
+    layers = [
+        marks(rows, "rect", cell, x=x, y=y, color=color, description="tip:N"),
+        marks(rows, "text", words, x=x, y=y, text="text:N", **({"color": ink} if ink else {})),
+    ]
+    width = max(120, step * len({row["k"] for row in rows}))
+    return layer(layers, title=title, width=width, height=34 * len(temperatures))
 
 
 def fit_of(runs: Sequence[Run], terms: Terms) -> TemperatureFit | None:
@@ -212,24 +213,14 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
                 "T": f"{cell.temperature:g}",
                 "value": cell.estimate.value,
                 "text": number(cell.estimate.value, 2),
-                "tip": f"k = {cell.k}, T = {cell.temperature:g}: {cell.estimate.metric} = "
-                f"{number(cell.estimate.value)} {cell.estimate.interval_text()}",
+                "tip": estimate_tip(cell.estimate, f"k = {cell.k}, T = {cell.temperature:g}"),
             }
             for cell in agent.cells
         ]
-        x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
-        downwards = [f"{t:g}" for t in reversed(agent.temperatures)]
-        y = field("T:N", sort=downwards, title="temperature")
         color = field("value:Q", scale={"scheme": "cividis", "domain": [0, 1]}, legend=None)
-        cell: Spec = {"stroke": "var(--paper)", "strokeWidth": 2}
         ink = {"condition": {"test": "datum.value > 0.55", "value": "#111"}, "value": "#fff"}
-        words: Spec = {"fontSize": 12, "aria": False}
-        layers = [
-            marks(rows, "rect", cell, x=x, y=y, color=color, description="tip:N"),
-            marks(rows, "text", words, x=x, y=y, text="text:N", color=ink),
-        ]
-        width, height = max(120, 46 * len(agent.ks)), 34 * len(agent.temperatures)
-        panels.append(layer(layers, title=agent.agent, width=width, height=height))
+        title = agent.agent
+        panels.append(_grid(rows, agent.temperatures, title, 46, color, {}, {}, ink))
     return Figure(
         "heatmap",
         "pass@k by temperature",
