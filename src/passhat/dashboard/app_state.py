@@ -30,13 +30,13 @@ from passhat.dashboard.formatting import (
     seconds_text,
     visible,
 )
-from passhat.dashboard.guard import Access
+from passhat.dashboard.guard import Access, NotFound
 from passhat.dashboard.run_snapshots import RunSnapshots
-from passhat.dashboard.run_summaries import Summaries
+from passhat.dashboard.run_summaries import Summaries, Summary
 from passhat.errors import InvalidValue, PasshatError
 from passhat.reporting.html.blocks import template_environment
 from passhat.stats.outcomes import Verdict
-from passhat.store.queries import Reading
+from passhat.store.queries import AttemptLine, Reading
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -144,6 +144,12 @@ class PageRequest:
             raise InvalidValue(f"{name} should be a whole number from 1 on, not {value!r}.")
         return int(value) if value else default
 
+    def page(self, count: int, size: int) -> tuple[int, int, slice]:
+        """The requested page of so many rows, the number of pages, and the rows on it."""
+        pages = max(1, -(-count // size))
+        page = min(self.whole("page", 1), pages)
+        return page, pages, slice((page - 1) * size, page * size)
+
 
 @dataclass(frozen=True, slots=True)
 class Html:
@@ -169,6 +175,11 @@ class Csv:
     rows: Iterable[Sequence[object]] = ()
     text: str = ""
 
+    @classmethod
+    def of_dicts(cls, rows: Sequence[Mapping[str, object]], *header: str) -> Csv:
+        """A column for every key; ``header`` where there is no row."""
+        return cls([*rows[0]] if rows else header, [[*row.values()] for row in rows])
+
 
 Answer = Html | Json | Csv
 
@@ -184,6 +195,22 @@ class AppState:
     commands: Commands
     access: Access
     allow_run: bool
+
+    def find_attempt(
+        self, path: Mapping[str, object]
+    ) -> tuple[Summary, AttemptLine, tuple[str, int]]:
+        """The attempt that an address names, with its run, its task and its number."""
+        summary = self.summaries.find(str(path["run"]))
+        task, number = str(path["task"]), int(str(path["number"]))
+        key = self.reading.task_key(summary.head.key, task)
+        line = self.reading.line(summary.head.key, (key, number)) if key is not None else None
+        if line is None:
+            raise NotFound(f"run {summary.id} has no finished attempt {task}#{number}.")
+        return summary, line, (task, number)
+
+    def attempted_runs(self, most: int) -> list[Summary]:
+        """The newest runs that have an attempt."""
+        return [summary for summary in self.summaries.all() if summary.counts.attempts][:most]
 
     def close(self) -> None:
         self.commands.close()

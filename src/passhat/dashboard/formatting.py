@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
 from passhat._display import percent_interval
+from passhat.reporting.document import Document, Heading, Level
+from passhat.reporting.html.blocks import render_blocks
 from passhat.stats.estimate import Estimate
 from passhat.stats.outcomes import Verdict
 
@@ -102,6 +105,32 @@ class Turn:
 def turns_of(transcript: Sequence[Mapping[str, str]]) -> list[Turn]:
     """Every entry as a turn."""
     return [_turn(i, entry) for i, entry in enumerate(transcript, 1)]
+
+
+def render_parts(
+    document: Document,
+    names: Sequence[str],
+    level: Level = Level.FULL,
+    without: type | UnionType = Heading,
+    table_class: str = "stack",
+) -> Markup:
+    """The blocks of some sections at a level; a page has headings of its own."""
+    return render_blocks(
+        (
+            block
+            for section in document.sections
+            if section.name in names
+            for block in section.blocks
+            if level in block.level and not isinstance(block, without)
+        ),
+        table_class,
+    )
+
+
+def last_words(turns: Sequence[Turn], default: str = "") -> str:
+    """The agent's last text; a call that only speaks is shown as text."""
+    spoken = (turn.text for turn in reversed(turns) if turn.kind in ("agent", "call"))
+    return next(spoken, default)
 
 
 def _turn(number: int, entry: Mapping[str, str]) -> Turn:

@@ -336,8 +336,7 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k at every k of the report, for drawing; at more k where cheap."""
-    metrics = map(metric, words)
-    requested_ks = {each.k for each in metrics if isinstance(each, PassAt | PassHat)}
+    requested_ks = {each.k for each in map(metric, words) if isinstance(each, PassAt | PassHat)}
     n, _ = outcomes.counts(options.terms.missing.completion)
     top = min(max(requested_ks, default=0), int(n.min()))
     if top < 2:
@@ -362,10 +361,12 @@ def _missing_effects(outcomes: Outcomes, words: list[str]) -> dict[str, dict[str
 def _task_rows(outcomes: Outcomes) -> tuple[TaskRow, ...]:
     """Every task, the most unsettled first."""
     variance = rate_variance(outcomes)
-    columns = (each.tolist() for each in (outcomes.n, outcomes.c, outcomes.missing))
-    cells = list(zip(outcomes.tasks, *columns, strict=True))
+    columns = [each.tolist() for each in (outcomes.n, outcomes.c, outcomes.missing)]
     return tuple(
-        TaskRow(*cells[i], task_marks(outcomes, i, _DOTS), float(variance[i]))
+        TaskRow(
+            *(outcomes.tasks[i], *(column[i] for column in columns)),
+            *(task_marks(outcomes, i, _DOTS), float(variance[i])),
+        )
         for i in np.argsort(-variance, kind="stable").tolist()
     )
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
-from passhat.dashboard.formatting import address, pretty, turns_of
-from passhat.dashboard.guard import NotFound
+from passhat.dashboard.formatting import address, pretty, render_parts, turns_of
 from passhat.dashboard.run_snapshots import READ_ONE_BY_ONE
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue, PasshatError
 from passhat.reporting.answers import Answers, Work, drop_answers, find_answers, find_work
-from passhat.reporting.document import Level, NextStep
+from passhat.reporting.document import NextStep
 from passhat.reporting.documents.why import why_document
-from passhat.reporting.html.blocks import render_blocks
 from passhat.reporting.run_summary import call_facts
 from passhat.reporting.why import build_why
 from passhat.stats.outcomes import FailureCategory, Verdict
@@ -40,27 +38,21 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
     lines, has_more = page[:size], len(page) > size
     after = _after(lines[-1], order) if has_more else ""
     if request.form == "json":
-        return Json(
-            {
-                "schema": SCHEMA,
-                "run": summary.id,
-                "attempts": lines,
-                "after": after or None,
-            }
-        )
+        data = {"schema": SCHEMA, "run": summary.id, "attempts": lines}
+        return Json(data | {"after": after or None})
     if request.form == "csv":
-        rows = [line.to_dict() for line in lines]
-        return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
+        return Csv.of_dicts([line.to_dict() for line in lines], "task")
+    more = ""
     filters = {"verdict": verdict, "why": request.text("why"), "order": order}
+    if has_more:
+        more = address("runs", summary.id, "attempts", **filters, after=after)
     return Html(
         "_attempts.html.j2" if request.part == "list" else "attempts.html.j2",
         {
             "run": summary,
             "lines": lines,
             "asked": filters,
-            "next": address("runs", summary.id, "attempts", **filters, after=after)
-            if has_more
-            else "",
+            "next": more,
             "words": _words(state, summary),
             "verdicts": [word for word in VERDICTS if word],
         },
@@ -98,7 +90,7 @@ def _after(line: AttemptLine, order: str) -> str:
 
 def attempt(state: AppState, request: PageRequest) -> Answer:
     """A single attempt: how it ended, why, every turn, and links to its neighbors."""
-    summary, line = _attempt(state, request)
+    summary, line, _ = state.find_attempt(request.path)
     run = summary.head.key
     transcript = state.reading.transcript(run, line.place)
     turns = turns_of(drop_answers(transcript, with_work=True))
@@ -108,17 +100,17 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
         entries = [dict(entry) for entry in transcript]
         return Json(data | answers.to_dict() | {"transcript": entries})
     if request.form == "csv":
-        return Csv(
-            ("turn", "kind", "who", "text"),
-            [(turn.number, turn.kind, turn.who, turn.text) for turn in turns],
-        )
+        rows = [(turn.number, turn.kind, turn.who, turn.text) for turn in turns]
+        return Csv(("turn", "kind", "who", "text"), rows)
     only = request.choice("verdict", [*VERDICTS])
     choice = AttemptFilter(VERDICTS[only])
     before, after = (
         state.reading.neighbor(run, choice, line.place, before=before) for before in (True, False)
     )
     marks = state.reading.marks(run, [line.place[0]]).get(line.place[0], [])
-    other = next((number for number, verdict in marks if _differ(verdict, line.verdict)), None)
+    ends = {Verdict.PASSED, Verdict.FAILED}
+    others = (number for number, verdict in marks if {verdict, line.verdict} == ends)
+    other = next(others, None)
     work = find_work(transcript)
     other_work = Work()
     if other is not None and work.diff:
@@ -146,14 +138,9 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
     )
 
 
-def _differ(one: Verdict, other: Verdict) -> bool:
-    """Whether one attempt passed and the other failed."""
-    return {one, other} == {Verdict.PASSED, Verdict.FAILED}
-
-
 def calls(state: AppState, request: PageRequest) -> Answer:
     """The calls to models and tools of an attempt; the page fetches them when they are opened."""
-    summary, line = _attempt(state, request)
+    summary, line, _ = state.find_attempt(request.path)
     records = state.reading.calls(summary.head.key, line.place)
     if request.form == "json":
         return Json({"schema": "passhat.calls/1", "run": summary.id, "calls": records})
@@ -176,18 +163,6 @@ def calls(state: AppState, request: PageRequest) -> Answer:
         for call in records
     ]
     return Html("_calls.html.j2", {"calls": call_rows})
-
-
-def _attempt(state: AppState, request: PageRequest) -> tuple[Summary, AttemptLine]:
-    """The attempt that an address names, with its run."""
-    summary = state.summaries.find(request.path["run"])
-    run = summary.head.key
-    task, number = request.path["task"], int(request.path["number"])
-    key = state.reading.task_key(run, task)
-    line = state.reading.line(run, (key, number)) if key is not None else None
-    if line is None:
-        raise NotFound(f"run {summary.id} has no finished attempt {task}#{number}.")
-    return summary, line
 
 
 def _link(summary: Summary, line: AttemptLine | None, only: str) -> str:
@@ -227,14 +202,7 @@ def why(state: AppState, request: PageRequest) -> Answer:
         link=lambda number: address("runs", summary.id, "attempt", chosen, number),
     )
     parts = {
-        section.name: render_blocks(
-            [
-                block
-                for block in section.blocks
-                if Level.FULL in block.level and not isinstance(block, NextStep)
-            ],
-            "stack",
-        )
+        section.name: render_parts(document, [section.name], without=NextStep)
         for section in document.sections
     }
     return Html(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.formatting import render_parts
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.views.task_table import DOTS_UP_TO
 from passhat.errors import InvalidValue, NotComparable, PasshatError
-from passhat.reporting.document import Document, Heading, Level
 from passhat.reporting.documents.verdicts import comparison_document, pair_table, result_table
-from passhat.reporting.html.blocks import render_blocks
 from passhat.reporting.task_changes import TaskChange, task_changes
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
@@ -105,10 +102,10 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         context
         | {
             "found": result,
-            "lead": _part(document, "lead", "claims"),
-            "numbers": _part(document, "results", "failures", "slices", "curves"),
-            "steps": _part(document, "next"),
-            "agreement": _part(document, "evidence"),
+            "lead": render_parts(document, ["lead", "claims"]),
+            "numbers": render_parts(document, ["results", "failures", "slices", "curves"]),
+            "steps": render_parts(document, ["next"]),
+            "agreement": render_parts(document, ["evidence"]),
             "beside": rows[:_MOST_TASKS],
             "left_out": max(0, len(rows) - _MOST_TASKS),
             "won": sum(row.kind == "won" for row in all_rows),
@@ -133,35 +130,17 @@ def _compare(
     return runs, compare_all(runs, list(words), allow=allow)
 
 
-def _part(document: Document, *names: str) -> Markup:
-    """The blocks of some sections; the page has headings of its own."""
-    blocks = [
-        block
-        for section in document.sections
-        if section.name in names
-        for block in section.blocks
-        if Level.FULL in block.level and not isinstance(block, Heading)
-    ]
-    return render_blocks(blocks, "stack")
-
-
 def _newest_pair(state: AppState) -> list[Summary]:
     """The newest run and the newest one before it that it can be compared with, the older first.
 
     Another agent is preferred to another run of the same one.
     """
-    candidates = [
-        summary
-        for summary in state.summaries.all()
-        if summary.counts.attempts and not summary.is_all_missing
-    ][:_CONSIDERED]
-    suites = [_suite(state, summary) for summary in candidates]
-    for place, newer in enumerate(candidates):
-        older = [
-            summary
-            for summary, suite in zip(candidates[place + 1 :], suites[place + 1 :], strict=True)
-            if suite == suites[place] and summary.head.planned == newer.head.planned
-        ]
+    runs = state.summaries.all()
+    candidates = [run for run in runs if run.counts.attempts and not run.is_all_missing]
+    suites = [(*_suite(state, run), run.head.planned) for run in candidates[:_CONSIDERED]]
+    for place, (newer, suite) in enumerate(zip(candidates, suites, strict=False), 1):
+        rest = zip(candidates[place:], suites[place:], strict=False)
+        older = [summary for summary, other in rest if other == suite]
         others = [summary for summary in older if summary.head.agent != newer.head.agent]
         if older:
             return [(others or older)[0], newer]

@@ -11,6 +11,7 @@ from starlette.datastructures import QueryParams
 from passhat._display import number
 from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.formatting import render_parts
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.errors import PasshatError
 from passhat.reporting.document import Heading, Level, Note
@@ -27,7 +28,7 @@ from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps
 from passhat.stats.outcomes import Run
 from passhat.stats.plan import Plan, plan_tasks
 
-_OFFERED_PLANS = 200
+_OFFERED = 200
 _FIELDS = (
     *("run", "against", "goal", "target", "metric", "power", "level"),
     *("mean", "icc", "correlation", "attempts"),
@@ -36,16 +37,10 @@ _FIELDS = (
 
 def plan_page(state: AppState, request: PageRequest) -> Answer:
     """A plan from a pilot, or from stated assumptions."""
-    pilots = [summary for summary in state.summaries.all() if summary.counts.attempts][
-        :_OFFERED_PLANS
-    ]
+    pilots = state.attempted_runs(_OFFERED)
     if not request.query and request.form == "html":  # opened from the menu: the newest run
-        newest = [
-            summary.id
-            for summary in pilots
-            if not summary.is_all_missing and summary.head.planned > 1
-        ][:1]
-        request = replace(request, query=QueryParams([("run", run) for run in newest]))
+        usable = [run.id for run in pilots if not run.is_all_missing and run.head.planned > 1]
+        request = replace(request, query=QueryParams([("run", run) for run in usable[:1]]))
     context: dict[str, object] = {
         "offered": pilots,
         "asked": {name: request.text(name) for name in _FIELDS},
@@ -65,8 +60,7 @@ def plan_page(state: AppState, request: PageRequest) -> Answer:
     if request.form == "json":
         return Json(result)
     if request.form == "csv":
-        rows = to_data(result.rows)
-        return Csv([*rows[0]], [[*row.values()] for row in rows])
+        return Csv.of_dicts(to_data(result.rows))
     blocks = list(plan_document(result).blocks(Level.SHORT))
     parts = {"lead": render_blocks(blocks[:1]), "rest": render_blocks(blocks[1:], "stack")}
     return Html("plan.html.j2", context | {"plan": result} | parts)
@@ -95,13 +89,12 @@ def _plan(state: AppState, request: PageRequest) -> Plan:
     )
 
 
-_OFFERED = 200
 _USERS = 10_000
 
 
 def forecast(state: AppState, request: PageRequest) -> Answer:
     """Bands for any k, and which k reaches a target."""
-    pilots = [summary for summary in state.summaries.all() if summary.counts.attempts][:_OFFERED]
+    pilots = state.attempted_runs(_OFFERED)
     words = [word for text in request.texts("metric") for word in text.replace(",", " ").split()]
     context: dict[str, object] = {
         "offered": pilots,
@@ -150,13 +143,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         return Csv(("metric", "low", "high", "observed", "in_words"), rows)
     document = forecast_document(run, forecasts, inverse, users=users)
     parts = {
-        name: render_blocks(
-            block
-            for section in document.sections
-            if section.name == name
-            for block in section.blocks
-            if Level.SHORT in block.level and not isinstance(block, Heading | Note)
-        )
+        name: render_parts(document, [name], Level.SHORT, Heading | Note, "")
         for name in ("lead", "bands", "next")
     }
     return Html(
@@ -195,10 +182,5 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
 
 def _point(band: Forecast) -> Point:
     observed_text = "" if band.observed is None else f" = {number(band.observed)} observed,"
-    return Point(
-        band.metric.k,
-        band.observed,
-        band.low,
-        band.high,
-        f"{band.metric}{observed_text} band {band.band_text()}",
-    )
+    tip = f"{band.metric}{observed_text} band {band.band_text()}"
+    return Point(band.metric.k, band.observed, band.low, band.high, tip)

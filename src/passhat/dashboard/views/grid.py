@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
-from passhat.dashboard.formatting import turns_of
-from passhat.dashboard.guard import NotFound
+from passhat.dashboard.formatting import last_words, turns_of
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
 from passhat.reporting.answers import Answers, find_answers
@@ -71,16 +70,9 @@ def grid(state: AppState, request: PageRequest) -> Answer:
         for task, attempts in groupby(lines[:_MOST_ATTEMPTS], lambda line: line.task)
         if word in task.lower()
     ]
-    matches = [
-        (task, attempts) for task, attempts in by_task if _matches(attempts, show, disagreeing)
-    ]
-    pages = max(1, -(-len(matches) // _TASKS_PER_PAGE))
-    page = min(request.whole("page", 1), pages)
-    start = (page - 1) * _TASKS_PER_PAGE
-    rows = [
-        _row(state, summary, task, attempts, disagreeing)
-        for task, attempts in matches[start : start + _TASKS_PER_PAGE]
-    ]
+    matches = [entry for entry in by_task if _matches(entry[1], show, disagreeing)]
+    page, pages, on_page = request.page(len(matches), _TASKS_PER_PAGE)
+    rows = [_row(state, summary, *entry, disagreeing) for entry in matches[on_page]]
     if request.form == "json":
         return Json({"schema": SCHEMA, "run": summary.id, "rows": rows, "pages": pages})
     if request.form == "csv":
@@ -158,9 +150,8 @@ def _cell(state: AppState, summary: Summary, line: AttemptLine, *, is_disagreein
     transcript = state.reading.transcript(summary.head.key, line.place)
     answers = find_answers(transcript)
     got = answers.got
-    if not answers.expected and not answers.is_taken:  # a call that only speaks is shown as text
-        turns = turns_of(transcript)
-        got = next((turn.text for turn in reversed(turns) if turn.kind in ("agent", "call")), "")
+    if not answers.expected and not answers.is_taken:
+        got = last_words(turns_of(transcript))
     return Cell(
         line.task,
         line.number,
@@ -191,17 +182,13 @@ def override(
     state: AppState, store: str, path: Mapping[str, object], fields: Mapping[str, str]
 ) -> str:
     """Store a person's verdict on an attempt with its reason; return the id of the run."""
-    summary = state.summaries.find(str(path["run"]))
-    task, number = str(path["task"]), int(str(path["number"]))
+    summary, _, place = state.find_attempt(path)
     reason = fields.get("reason", "").strip()
     verdict = {"passed": Verdict.PASSED, "failed": Verdict.FAILED}.get(fields.get("verdict", ""))
     if verdict is None:
         raise InvalidValue("the verdict must be passed or failed.")
     if not reason:
         raise InvalidValue("a verdict needs a reason.", hint="Say what the judge got wrong.")
-    key = state.reading.task_key(summary.head.key, task)
-    if key is None or state.reading.line(summary.head.key, (key, number)) is None:
-        raise NotFound(f"run {summary.id} has no finished attempt {task}#{number}.")
     why = ""
     if verdict is Verdict.FAILED:
         why = fields.get("category", "") or str(FailureCategory.WRONG_ANSWER)
@@ -209,5 +196,5 @@ def override(
             raise InvalidValue(f"{why!r} is not a failure category.")
     judgement = StoredJudgement(verdict, why, reason, JudgementSource.HUMAN)
     with open_store(store, must_exist=True) as writable:
-        writable.add_judgement(summary.id, task, number, judgement)
+        writable.add_judgement(summary.id, *place, judgement)
     return summary.id

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
-from passhat.dashboard.formatting import Turn, address, pretty, turns_of
+from passhat.dashboard.formatting import Turn, address, last_words, pretty, turns_of
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import InvalidValue
 from passhat.reporting.answers import Answers, drop_answers, find_answers
@@ -114,9 +114,8 @@ def _show(state: AppState, summary: Summary, place: tuple[str, int]) -> ShownAtt
     ]
     answers, turns = find_answers(transcript), turns_of(talk)
     got = pretty(answers.got)
-    if not answers.expected:  # a call that only speaks is shown as text
-        spoken = (turn.text for turn in reversed(turns) if turn.kind in ("agent", "call"))
-        got = next(spoken, got)
+    if not answers.expected:
+        got = last_words(turns, got)
     return ShownAttempt(task, number, tuple(turns), Answers(pretty(answers.expected), got))
 
 
@@ -129,8 +128,7 @@ def save_label(state: AppState, store: str, run: str, fields: Mapping[str, str])
         if word == _UNDO:
             labels = load_labels(writable._queries, summary.head.key)
             mine = [label for label in labels if label.person == person]
-            if mine:
-                last = mine[-1]
+            for last in mine[-1:]:
                 back = StoredLabel(last.task, last.number, person, None)
                 add_labels(writable, summary.id, [back])
         else:
@@ -159,5 +157,4 @@ def draw_labels(state: AppState, store: str, run: str, fields: Mapping[str, str]
         else:
             draw = draw_whole_tasks([*passed, *failed], int(size), int(seed))
         save_draw(writable, summary.id, draw.text, draw.attempts)
-    person = fields.get("person", "").strip()
-    return address("runs", summary.id, "label", person=person)
+    return address("runs", summary.id, "label", person=fields.get("person", "").strip())

@@ -20,6 +20,7 @@ from passhat.reporting.view import Report, estimate_text
 from passhat.stats.estimate import Estimate
 from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes.attempts import MEASURES
 from passhat.store.queries import AttemptFilter, Group
 
 _RECENT = 20
@@ -36,18 +37,14 @@ def run(state: AppState, request: PageRequest) -> Answer:
     # Taken first: numbers that become ready meanwhile are then announced twice, not never.
     mark = mark_of(state, summary)
     snapshot, trouble = _find_snapshot(state, summary)
-    context: dict[str, object] = {
-        "run": summary,
-        "known": snapshot,
-        "trouble": trouble,
-        "mark": mark,
-    }
+    context: dict[str, object] = {"run": summary, "known": snapshot, "mark": mark}
+    context["trouble"] = trouble
     if request.part != "tasks":
         context |= _live(state, summary, snapshot)
     if request.part != "live":
         context |= {
             "list": task_list(state, summary, snapshot, request),
-            "protocol": _protocol(snapshot),
+            "protocol": snapshot.report.protocol_lines if snapshot else (),
         }
     template = {"live": "_live.html.j2", "tasks": "_tasks.html.j2"}.get(request.part, "run.html.j2")
     return Html(template, context)
@@ -71,12 +68,7 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
         "failed": failed,
         "missing": missing,
         "most": max((*(group.count for group in failed), *(one.attempts for one in missing), 0)),
-        "totals": {
-            "cost": total(groups, "cost"),
-            "seconds": total(groups, "seconds"),
-            "steps": total(groups, "steps"),
-            "tokens": total(groups, "tokens"),
-        },
+        "totals": {name: total(groups, name) for name in MEASURES},
         "lines": state.reading.newest(summary.head.key, AttemptFilter(), _RECENT),
     }
 
@@ -100,16 +92,7 @@ def _plot(known: RunSnapshot) -> Markup:
     lines = []
     for place, kind in enumerate((PassHat, PassAt), 1):
         estimates = [estimate for estimate in known.curve if isinstance(estimate.metric, kind)]
-        points = [
-            Point(
-                estimate.metric.k,
-                estimate.value,
-                estimate.low,
-                estimate.high,
-                _tip(estimate),
-            )
-            for estimate in estimates
-        ]
+        points = [Point(e.metric.k, e.value, e.low, e.high, _tip(e)) for e in estimates]
         lines.append(Series(kind(1).family, points, place))
     step = max(1, -(-len(ks) // 10))
     return draw(
@@ -134,7 +117,3 @@ def _curve_rows(known: RunSnapshot) -> list[tuple[int, Estimate, Estimate]]:
 
 def _tip(estimate: Estimate) -> str:
     return f"{estimate.metric} {estimate_text(estimate)}"
-
-
-def _protocol(known: RunSnapshot | None) -> Sequence[tuple[str, str]]:
-    return known.report.protocol_lines if known else ()

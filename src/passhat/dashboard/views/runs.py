@@ -36,14 +36,11 @@ def show_commands(state: AppState, request: PageRequest) -> Answer:
         )
     commands = state.commands.all()
     if request.form == "json":
-        return Json(
-            {"commands": [{"line": command.line, "code": command.code} for command in commands]}
-        )
+        lines = [{"line": command.line, "code": command.code} for command in commands]
+        return Json({"commands": lines})
     if request.form == "csv":
-        return Csv(
-            ("number", "line", "code"),
-            [(command.number, command.line, command.code) for command in commands],
-        )
+        rows = [(command.number, command.line, command.code) for command in commands]
+        return Csv(("number", "line", "code"), rows)
     suites = sorted({summary.head.suite for summary in state.summaries.all() if summary.head.suite})
     agents = sorted({summary.head.agent for summary in state.summaries.all()})
     template = "_started.html.j2" if request.part == "list" else "start.html.j2"
@@ -96,13 +93,11 @@ def runs(state: AppState, request: PageRequest) -> Answer:
     if request.form == "json":
         return Json({"runs": to_data([summary.stored for summary in reversed(matching)])})
     if request.form == "csv":
-        rows = [to_data(summary.stored) for summary in reversed(matching)]
         header = [*to_data(everything[0].stored)] if everything else ["id"]
-        return Csv(header, [[*row.values()] for row in rows])
-    pages = max(1, -(-len(matching) // _PAGE))
-    page = min(request.whole("page", 1), pages)
+        return Csv.of_dicts([to_data(summary.stored) for summary in reversed(matching)], *header)
+    page, pages, on_page = request.page(len(matching), _PAGE)
     fields = ("q", "agent", "suite", "status", "sort", "order")
-    rows = [_row(state, summary) for summary in matching[(page - 1) * _PAGE : page * _PAGE]]
+    rows = [_row(state, summary) for summary in matching[on_page]]
     return Html(
         "_runs.html.j2" if request.part == "list" else "runs.html.j2",
         {

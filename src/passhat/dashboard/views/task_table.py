@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -29,39 +30,23 @@ def task(state: AppState, request: PageRequest) -> Answer:
     name, form, key = _find_task(state, summary, request)
     lines = state.reading.lines(summary.head.key, AttemptFilter(task=key), _MOST_LINES, None)
     if form == "csv":
-        rows = [line.to_dict() for line in lines]
-        return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
+        return Csv.of_dicts([line.to_dict() for line in lines], "task")
     n = sum(line.verdict is not Verdict.MISSING for line in lines)
     passed = sum(line.verdict is Verdict.PASSED for line in lines)
     estimates = _estimates(name, lines)
     labels = state.reading.task_labels(summary.head.key, name)
-    data = {
-        "schema": SCHEMA,
-        "run": summary.id,
+    facts = {
         "task": name,
         "labels": dict(labels),
         "n": n,
         "c": passed,
         "missing": len(lines) - n,
         "estimates": estimates,
-        "attempts": lines,
     }
     if form == "json":
-        return Json(data)
-    return Html(
-        "task.html.j2",
-        {
-            "run": summary,
-            "task": name,
-            "labels": labels,
-            "n": n,
-            "c": passed,
-            "missing": len(lines) - n,
-            "lines": lines,
-            "estimates": estimates,
-            "others": _in_other_runs(state, summary, name),
-        },
-    )
+        return Json({"schema": SCHEMA, "run": summary.id, **facts, "attempts": lines})
+    others = _in_other_runs(state, summary, name)
+    return Html("task.html.j2", {"run": summary, **facts, "lines": lines, "others": others})
 
 
 def _find_task(state: AppState, summary: Summary, request: PageRequest) -> tuple[str, str, int]:
@@ -153,16 +138,12 @@ def task_list(
         return TaskList((), 0, summary.counts.tasks, 1, 1, filters)
     outcomes = known.run.outcomes
     rows = _sort_rows(outcomes, _matching_rows(outcomes, filters), filters["sort"])
-    pages = max(1, -(-len(rows) // _PAGE))
-    page = min(request.whole("page", 1), pages)
-    page_rows = rows[(page - 1) * _PAGE : page * _PAGE].tolist()
+    page, pages, on_page = request.page(len(rows), _PAGE)
+    page_rows = rows[on_page].tolist()
     names = [outcomes.tasks[i] for i in page_rows]
     keys = state.reading.task_keys(summary.head.key, names)
-    dot_keys = [
-        keys[n]
-        for n, i in zip(names, page_rows, strict=True)
-        if _attempt_count(outcomes, i) <= DOTS_UP_TO
-    ]
+    has_dots = (outcomes.n + outcomes.missing <= DOTS_UP_TO)[page_rows].tolist()
+    dot_keys = [keys[name] for name in compress(names, has_dots)]
     marks = state.reading.marks(summary.head.key, dot_keys)
     lines = tuple(
         TaskLine(
@@ -176,10 +157,6 @@ def task_list(
         for name, i in zip(names, page_rows, strict=True)
     )
     return TaskList(lines, len(rows), len(outcomes), page, pages, filters)
-
-
-def _attempt_count(outcomes: Outcomes, index: int) -> int:
-    return int(outcomes.n[index] + outcomes.missing[index])
 
 
 def _matching_rows(outcomes: Outcomes, filters: dict[str, str]) -> IntArray:
