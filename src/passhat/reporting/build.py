@@ -361,12 +361,10 @@ def _missing_effects(outcomes: Outcomes, words: list[str]) -> dict[str, dict[str
 def _task_rows(outcomes: Outcomes) -> tuple[TaskRow, ...]:
     """Every task, the most unsettled first."""
     variance = rate_variance(outcomes)
-    columns = [each.tolist() for each in (outcomes.n, outcomes.c, outcomes.missing)]
+    n, c, m = (each.tolist() for each in (outcomes.n, outcomes.c, outcomes.missing))
+    tasks = outcomes.tasks
     return tuple(
-        TaskRow(
-            *(outcomes.tasks[i], *(column[i] for column in columns)),
-            *(task_marks(outcomes, i, _DOTS), float(variance[i])),
-        )
+        TaskRow(tasks[i], n[i], c[i], m[i], task_marks(outcomes, i, _DOTS), float(variance[i]))
         for i in np.argsort(-variance, kind="stable").tolist()
     )
 
