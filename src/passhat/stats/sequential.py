@@ -193,7 +193,7 @@ class ConfidenceSequence:
                 "rounds are for tasks that are attempted again; a total is for tasks that are "
                 "drawn once."
             )
-        for value in values:
+        for value in values:  # only the ends after the whole round count
             ends = self._play(self._checked(value))
         self._narrow(*ends)
         return self.bounds
@@ -243,6 +243,7 @@ class ConfidenceSequence:
 
     def _narrow(self, low: float, high: float) -> None:
         """Narrow the interval to these ends, unless nothing would be left of it."""
+        # Capital may fall again, but what it once refuted stays refuted: all looks count.
         low, high = max(self._low, low), min(self._high, high)
         certain_low, certain_high = self._certain()
         if self._count == self.total:
@@ -320,6 +321,7 @@ class _Urn:
         k = np.arange(max(self._refuted, passed), min(total, total - failed + 1))
         if len(k) == 0 or seen == total:
             return passed / total if seen == total else self._refuted / total
+        # In logs: factorials overflow from 171 on.
         under = (
             special.gammaln(k + 1)
             - special.gammaln(k - passed + 1)

@@ -44,6 +44,7 @@ _BLOCK = 2_000
 _MOST_TASKS = 10**9
 """Beyond this, "more tasks" is no advice."""
 _DIGITS = 12
+"""The last bits of a difference depend on the processor, and must not split a cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def expected_bound(tasks: float, lift: float, variance: float, tail: float) -> f
     Cornish-Fisher expansion of its quantile; for planning, where there are no data yet.
     """
     size = tasks + 1
-    mean = (tasks * lift - 1) / size
+    mean = (tasks * lift - 1) / size  # the unseen task lies at -1, the worst end
     unseen = 1 + mean
     square = tasks * (variance + (lift - mean) ** 2) + unseen**2
     cube = -(unseen**3)
@@ -185,6 +186,7 @@ def simultaneous_tail(
         return alone
     largest = _largest(_root(correlation), alternative, seed)
     together = float(special.ndtr(-np.quantile(largest, level)))
+    # A drawn quantile may miss by its Monte Carlo error; the truth lies between these two.
     return float(np.clip(together, alone / len(correlation), alone))
 
 
@@ -206,6 +208,7 @@ def _correlation(blocks: Iterable[FloatArray]) -> FloatArray:
         products += deviations.T @ deviations
         tasks += len(block)
     mean = sums / tasks
+    # One unseen task for each column, as far out as can be, and unrelated to the others.
     unseen = np.eye(len(mean)) / tasks
     covariance = products / tasks - np.outer(mean, mean) + unseen
     spread = np.sqrt(np.diag(covariance))

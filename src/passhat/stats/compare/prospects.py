@@ -116,9 +116,11 @@ def foresee_attempts(
         return np.asarray(means[-1] - means[0] if len(means) > 1 else means[0], np.float64)
 
     steps = [step for step in _STEPS if now < round(now * step) <= _MOST_ATTEMPTS]
-    found = _smallest(
-        steps, lambda step: _share(settles(draw_values(step), reach.shrink(step))), ceiling
-    )
+
+    def chance(step: float) -> float:
+        return float(settles(draw_values(step), reach.shrink(step)).mean())
+
+    found = _smallest(steps, chance, ceiling)
     return found and Prospect("attempts", round(now * found[0]), now, found[1])
 
 
@@ -140,7 +142,7 @@ def foresee_tasks(
 
     def chance(step: float) -> float:
         drawn = np.clip(means + scores * spread / np.sqrt(step * now), -1.0, 1.0)
-        return _share(settles(drawn, reach.shrink(step)))
+        return float(settles(drawn, reach.shrink(step)).mean())
 
     found = _smallest(_STEPS, chance, ceiling)
     return found and Prospect("tasks", int(np.ceil(now * found[0])), now, found[1])
@@ -211,10 +213,6 @@ def _draw_scored(
     means = weights @ values
     spread = np.sqrt(np.maximum(weights @ values**2 - means**2, 0.0))
     return means, spread, rng.standard_normal(draws)
-
-
-def _share(cases: BoolArray) -> float:
-    return float(cases.mean())
 
 
 def _smallest(

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
 from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.compare.lift import LiftSample
-from passhat.stats.compare.significance import drop_p_value, holm
+from passhat.stats.compare.significance import drop_p_value, holm, is_share_of_passes
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_probability
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import values_by_task, verdict_twin
@@ -95,6 +95,7 @@ def rank_sets(p_values: FloatArray, alpha: float) -> tuple[BoolArray, list[int],
     count = len(p_values)
     is_better = np.zeros((count, count), np.bool_)
     pairs = list(combinations(range(count), 2))
+    # A pair is one hypothesis, "no difference": Holm counts pairs, not their two directions.
     if pairs:
         two_sided = [min(1.0, 2 * min(p_values[i, j], p_values[j, i])) for i, j in pairs]
         for (i, j), corrected in zip(pairs, holm(two_sided).tolist(), strict=True):
@@ -113,14 +114,11 @@ def _p_by_bound(
     count = lowest.shape[1]
     p_values = np.ones((count, count))
     samples: dict[int, list[tuple[int, int, LiftSample]]] = {}
-    for i in range(count):
-        for j in range(count):
-            if i == j:
-                continue
-            sample = LiftSample.of(_coarsen(lowest[:, i] - highest[:, j]), clusters)
-            # Half of the pairs point the wrong way, and no bound can show them.
-            if sample.mean > 0:
-                samples.setdefault(len(sample.values), []).append((i, j, sample))
+    for i, j in permutations(range(count), 2):
+        sample = LiftSample.of(_coarsen(lowest[:, i] - highest[:, j]), clusters)
+        # Half of the pairs point the wrong way, and no bound can show them.
+        if sample.mean > 0:
+            samples.setdefault(len(sample.values), []).append((i, j, sample))
     for group in samples.values():
         shares = np.stack([(1 + sample.values) / 2 for _, _, sample in group])
         counts = np.stack([sample.counts for _, _, sample in group])
@@ -145,10 +143,7 @@ def _p_within_tasks(
     """Of the exact test within tasks; ``None`` where it does not apply."""
     n, _ = sides[0].counts(policy.completion)
     size = int(n[0])
-    if not isinstance(metric, CountMetric) or size < metric.k:
-        return None
-    passes = np.arange(size + 1)
-    if not np.allclose(metric.values(np.full(size + 1, size), passes), passes / size):
+    if not isinstance(metric, CountMetric) or not is_share_of_passes(metric, size):
         return None
     is_bound = policy is MissingPolicy.BOUND
     counts = [side.counts(policy.completion) for side in sides]
@@ -160,11 +155,9 @@ def _p_within_tasks(
         for side, c in zip(sides, low, strict=True)
     ]
     p_values = np.ones((len(sides), len(sides)))
-    for i in range(len(sides)):
-        for j in range(len(sides)):
-            if i != j and low[i].sum() > high[j].sum():
-                p = drop_p_value(size, low[i], high[j], most_steps=_MOST_STEPS)
-                p_values[i, j] = p
+    for i, j in permutations(range(len(sides)), 2):
+        if low[i].sum() > high[j].sum():  # the other direction cannot be shown
+            p_values[i, j] = drop_p_value(size, low[i], high[j], most_steps=_MOST_STEPS)
     return p_values
 
 
@@ -213,6 +206,7 @@ def find_front(values: FloatArray, prices: FloatArray) -> Front:
 
 
 def _fronts(values: FloatArray, prices: FloatArray, weights: FloatArray) -> Iterator[BoolArray]:
+    # Agents that tie on paper must tie here, too: the last bits of a product differ by processor.
     value, price = (np.round(weights @ side, 12) for side in (values, prices))
     for start in range(0, len(weights), 50):
         v, p = value[start : start + 50], price[start : start + 50]

@@ -115,6 +115,7 @@ def sign_flip_test(
 
 def _beyond(sums: FloatArray, chances: FloatArray, seen: float, alternative: Alternative) -> float:
     """The chance of a sum at least as extreme as the observed sum."""
+    # Sums that are equal on paper differ in their last bits; counting them in can only raise p.
     slack = _SAME * float(np.abs(sums).max())
     if alternative == "greater":
         hits = sums >= seen - slack
@@ -144,6 +145,7 @@ def _all_sums(sizes: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArr
 
 def _sums_of_wholes(multiples: Sequence[int], counts: Sequence[int], reach: int) -> FloatArray:
     """Chances of the sums -reach ... reach, one task after the other."""
+    # Places in a table of whole numbers are exact: equal sums meet, in whatever order they come.
     chances = np.zeros(2 * reach + 1)
     chances[reach] = 1.0
     span = 0
@@ -243,6 +245,7 @@ def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
         return np.zeros((1, rows.shape[1])), np.ones(1, np.int64)
     first = np.argmax(rows != 0, axis=1)
     signs = np.sign(rows[np.arange(len(rows)), first])
+    # A row and its negative have the same flips, so one binomial draw flips all of a kind.
     distinct, counts = np.unique(rows * signs[:, None], axis=0, return_counts=True)
     return distinct, counts
 
@@ -293,6 +296,7 @@ def unequal_drop_p_value(
         shares = passes / total
         variance = float((n_a * n_b * shares * (1 - shares) / np.maximum(total - 1, 1)).sum())
         mean = float((n_b * shares - least).sum())
+        # Half a step for continuity: the sum is a whole number.
         return _normal_tail((observed + 0.5 - mean) / np.sqrt(variance))
     chances = np.ones(1)
     cells = np.stack([n_a, n_b, passes])[:, steps > 0]
@@ -352,6 +356,7 @@ def _normal_tail(score: float) -> float:
 def share_chances(n_a: int, n_b: int, passes: int) -> FloatArray:
     """Chances of B's passes, from the fewest possible on, given those of both."""
     x = np.arange(max(passes - n_a, 0), min(passes, n_b) + 1)
+    # Only ratios matter: the coefficients themselves overflow from about a thousand attempts on.
     logs = log_choose(n_b, x) + log_choose(n_a, passes - x)
     chances = np.exp(logs - logs.max())
     return np.asarray(chances / chances.sum(), np.float64)
@@ -407,6 +412,7 @@ def _p_value(
     if counts is None or counts[0] != counts[1]:
         return None
     n, _, c_a, c_b = counts
+    # A rise of the passes is a drop of the failures.
     return split_drop_p_value(n, c_a, c_b) if drop else split_drop_p_value(n, n - c_a, n - c_b)
 
 
@@ -422,8 +428,12 @@ def _equal_counts(
     sizes = int(n_a[0]), int(n_b[0])
     if not (bool((n_a == sizes[0]).all()) and bool((n_b == sizes[1]).all())):
         return None
-    for n in sizes:
-        counts = np.arange(n + 1)
-        if n < metric.k or not np.allclose(metric.values(np.full(n + 1, n), counts), counts / n):
-            return None
+    if not all(is_share_of_passes(metric, n) for n in sizes):
+        return None
     return *sizes, c_a, c_b
+
+
+def is_share_of_passes(metric: CountMetric, n: int) -> bool:
+    """Whether a metric of n attempts is the share that passed, which the exact test is about."""
+    counts = np.arange(n + 1)
+    return n >= metric.k and np.allclose(metric.values(np.full(n + 1, n), counts), counts / n)

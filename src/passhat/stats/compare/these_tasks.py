@@ -65,6 +65,7 @@ _STEEPNESS = np.geomspace(0.05, 40, 14)
 """Values of s, in units of one over the range of u."""
 
 _ROOM = 1e-9
+"""Added to every limit, so that rates that just meet it are not lost to rounding."""
 _MOST_LIMITS = 200
 _FEWEST_LIMITS = 8
 """Limits on counts in both directions, over all n and for each n."""
@@ -104,6 +105,8 @@ def lift_on_these_tasks(
         *_groups(thin(a, metric.k), metric, -steepness, -1.0, count_tail),
         *_groups(thin(b, metric.k), metric, steepness, 1.0, count_tail),
     ]
+    # Where very many attempts were thinned the groups' point is not quite the lift: the ends are
+    # moved by the difference.
     near = sum(group.point for group in groups)
     lift = _mean(b, metric) - _mean(a, metric)
     low, high = -1.0, 1.0
