@@ -89,10 +89,8 @@ def change_bar(
     """The change of a metric with its interval, drawn; nothing where nothing was judged."""
     if evidence.unjudged or evidence.alternative != "two-sided":
         return
-    text = f"Points on {evidence.population}: ● change, │ none"
-    low, value, high = (
-        100 * x for x in (evidence.interval.low, evidence.lift, evidence.interval.high)
-    )
+    text, ends = f"Points on {evidence.population}: ● change, │ none", evidence.interval
+    low, value, high = (100 * x for x in (ends.low, evidence.lift, ends.high))
     if detectable is not None:
         text += f", ▼ caught in 8 of 10 runs ({100 * detectable:g})"
         detectable *= 100
@@ -101,12 +99,8 @@ def change_bar(
 
 def broken_table(changes: Sequence[TaskChange], run: Run) -> Iterator[Block]:
     """The same for the broken tasks of a comparison."""
-    yield from dropped_table(
-        [
-            gate.DroppedTask(change, "broken", summarize_task_failures(run, change.task))
-            for change in changes
-        ]
-    )
+    failures = ((change, summarize_task_failures(run, change.task)) for change in changes)
+    yield from dropped_table([gate.DroppedTask(one, "broken", why) for one, why in failures])
 
 
 def failure_table(failures: Failures, who: str = "") -> Iterator[Table]:

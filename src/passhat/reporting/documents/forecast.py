@@ -88,12 +88,8 @@ def _bands(forecasts: Sequence[Forecast]) -> Iterator[Block]:
     level = f"{100 * forecasts[0].level:g}%"
     limit = _MOST_ROWS if len(_last_of_each_family(forecasts)) < 2 else _MOST_ROWS - 1
     rows = tuple(
-        (
-            str(forecast.metric),
-            _observed_text(forecast, 0),
-            percent_range(forecast.low, forecast.high),
-        )
-        for forecast in _thin(forecasts, limit)
+        (str(each.metric), _observed_text(each, 0), percent_range(each.low, each.high))
+        for each in _thin(forecasts, limit)
     )
     yield Table(("metric", "observed", f"{level} band"), rows, level=Level.SHORT)
     models = list(
@@ -126,8 +122,7 @@ def _next_steps(forecasts: Sequence[Forecast]) -> Iterator[Block]:
                 "wide however many tasks there are."
             )
         yield NextStep(text)
-    text = "Model lines, notes and method: --full. Every digit: --json."
-    yield Note(text, level=Level.SHORT)
+    yield Note("Model lines, notes and method: --full. Every digit: --json.", level=Level.SHORT)
 
 
 def _method(forecasts: Sequence[Forecast], users: int) -> Iterator[Block]:
@@ -135,19 +130,11 @@ def _method(forecasts: Sequence[Forecast], users: int) -> Iterator[Block]:
         return
     last = _last_of_each_family(forecasts)
     entries = [("In words", forecast.users(users)) for forecast in last[2:]]
-    for title, texts in (
-        ("Warning", (text for forecast in last for text in forecast.warnings)),
-        ("Note", (text for forecast in last for text in forecast.notes)),
-        (
-            "Lines",
-            (
-                f"{_SHORT.get(name, name)}: {FORMULAS[name]}"
-                for forecast in last
-                for name in forecast.lines
-            ),
-        ),
-    ):
-        entries += [(title, text) for text in dict.fromkeys(texts)]
+    entries += [("Warning", text) for forecast in last for text in forecast.warnings]
+    entries += [("Note", text) for forecast in last for text in forecast.notes]
+    names = [name for forecast in last for name in forecast.lines]
+    entries += [("Lines", f"{_SHORT.get(name, name)}: {FORMULAS[name]}") for name in names]
+    entries = list(dict.fromkeys(entries))
     yield Facts((*entries, ("Method", forecasts[-1].method)), level=Level.FULL)
 
 
@@ -194,9 +181,7 @@ def plan_table(plan: Plan) -> Table:
 def allocation_table(allocation: Allocation) -> Table:
     rows = tuple(
         (
-            f"{level.attempts:,}",
-            f"{level.tasks:,}",
-            f"{level.total:,}",
+            *(f"{number:,}" for number in (level.attempts, level.tasks, level.total)),
             percent_range(*level.passed_before, 0),
         )
         for level in allocation.table

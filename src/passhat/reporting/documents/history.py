@@ -32,14 +32,8 @@ _SHORT_REVISION = 10
 def history_document(history: History) -> Document:
     """Build the document: the trend and its changes first, then run by run."""
     title = f"{history.agent} at {history.suite or 'a suite without a name'}"
-    return Document(
-        title,
-        (
-            Section("trend", tuple(_trend(history, title))),
-            Section("changes", tuple(_changes(history))),
-            Section("runs", tuple(_runs(history))),
-        ),
-    )
+    parts = {"trend": _trend(history, title), "changes": _changes(history), "runs": _runs(history)}
+    return Document(title, tuple(Section(name, tuple(part)) for name, part in parts.items()))
 
 
 def _trend(history: History, title: str) -> Iterator[Block]:
@@ -101,9 +95,8 @@ def _reading_notes(history: History, apart: Sequence[HistoryRun]) -> Iterator[Bl
     """Notes on a drift, and on tasks that came and went."""
     words = [entry.change.direction for entry in history.changes]
     if any(first == second != "mixed" for first, second in pairwise(words)):
-        yield Note(
-            "Several changes in one direction may be one slow drift, which has no first run."
-        )
+        text = "Several changes in one direction may be one slow drift, which has no first run."
+        yield Note(text)
     for run in apart:
         yield Note(
             f"{upper_first(_run_words(run))}: no task is one of the runs before, so that they "
@@ -129,9 +122,8 @@ def _left_out(history: History) -> Iterator[Block]:
             level=Level.FULL,
         )
     if history.others:
-        count = sum(runs for _, _, runs in history.others)
-        text = f"{counted(count, 'run')} of other agents or suites left out."
-        yield Note(text, level=Level.SHORT)
+        count = counted(sum(runs for _, _, runs in history.others), "run")
+        yield Note(f"{count} of other agents or suites left out.", level=Level.SHORT)
 
 
 def _finding(entry: ShownChange) -> Finding:
@@ -142,32 +134,21 @@ def _finding(entry: ShownChange) -> Finding:
         f"{counted(change.shared, 'shared task')} ({points:+.1f} points)"
     ]
     if change.earliest != change.latest:
-        details.append(
-            f"it began between run {change.earliest + 1} and run {change.latest + 1} (95%)"
-        )
-    details += [f"{task}: {text}" for task, text in _list_moved_tasks(entry)]
+        ends = f"run {change.earliest + 1} and run {change.latest + 1}"
+        details.append(f"it began between {ends} (95%)")
+    moved = {w: [str(t) for t in change.tasks if t.change == w] for w in ("broke", "improved")}
+    details += [f"{word}: {some(tasks, _MOST_TASKS)}" for word, tasks in moved.items() if tasks]
     if entry.differences:
         texts = [difference_text(difference) for difference in entry.differences]
         details.append(f"changed there: {some(texts, 6)}")
     else:
         details.append("nothing that both runs record changed there")
-    if any(run.is_other_suite for run in (entry.since,)):
+    if entry.since.is_other_suite:
         details.append("the judge or the tests changed at this run, so it may be theirs")
     if change.direction == "mixed":
         details.insert(1, "the mean is not shown to have changed")
-    return Finding(
-        "✓" if change.direction == "rise" else "✗",
-        entry.verdict,
-        f"since {_run_words(entry.since)}",
-        tuple(details),
-    )
-
-
-def _list_moved_tasks(entry: ShownChange) -> Iterator[tuple[str, str]]:
-    for word in ("broke", "improved"):
-        tasks = [str(task) for task in entry.change.tasks if task.change == word]
-        if tasks:
-            yield word, some(tasks, _MOST_TASKS)
+    sign = "✓" if change.direction == "rise" else "✗"
+    return Finding(sign, entry.verdict, f"since {_run_words(entry.since)}", tuple(details))
 
 
 def _run_words(run: HistoryRun) -> str:
@@ -196,16 +177,10 @@ def _runs(history: History) -> Iterator[Block]:
             (*header[:place], *header[place + 1 :]),
             tuple((*row[:place], *row[place + 1 :]) for row in rows),
         )
-    caption = "Runs, the newest first"
-    yield Table(header, rows, caption, left=(0, 1), level=Level.FULL)
-    yield Table(
-        header[:-2],
-        tuple(row[:-2] for row in rows),
-        left=(0, 1),
-        most=_MOST_ROWS,
-        more="; --full lists them all, and what changed between runs",
-        level=Level.SHORT,
-    )
+    yield Table(header, rows, "Runs, the newest first", left=(0, 1), level=Level.FULL)
+    narrow = tuple(row[:-2] for row in rows)
+    more = "; --full lists them all, and what changed between runs"
+    yield Table(header[:-2], narrow, "", (0, 1), _MOST_ROWS, more, level=Level.SHORT)
     changes = tuple(
         (f"{run.place + 1}", run.time, "; ".join(words))
         for run in reversed(history.runs)

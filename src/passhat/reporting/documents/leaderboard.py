@@ -16,6 +16,7 @@ from passhat.reporting.document import (
     Section,
     Sentence,
     Table,
+    upper_first,
 )
 from passhat.reporting.leaderboard.facts import Board, BoardAgent, Leaderboard
 from passhat.reporting.view import estimate_text, number_labels, value_text
@@ -32,7 +33,7 @@ def leaderboard_document(leaderboard: Leaderboard) -> Document:
         Section("board", tuple(_board_blocks(board)), board_title(board))
         for board in leaderboard.boards
     ]
-    notes = tuple(Note(f"{note[:1].upper()}{note[1:]}.") for note in leaderboard.notes)
+    notes = tuple(Note(f"{upper_first(note)}.") for note in leaderboard.notes)
     return Document(leaderboard.title, (*sections, Section("notes", notes)))
 
 
@@ -64,10 +65,8 @@ def _board_blocks(board: Board) -> Iterator[Block]:
     if len(rows) > _MOST_AGENTS:
         yield Sentence(f"and {len(rows) - _MOST_AGENTS} more agents", level=Level.SHORT)
     yield Table(header, rows, left=(0, 1), level=Level.FULL)
-    yield Note(
-        f"Ranks that are possible at {100 * board.level:g}% for all agents at once, about "
-        f"{board.about}."
-    )
+    at = f"at {100 * board.level:g}% for all agents at once"
+    yield Note(f"Ranks that are possible {at}, about {board.about}.")
     ranks = {(agent.ranks[0].best, agent.ranks[0].worst) for agent in board.agents}
     is_open = board.pairs > 0 and ranks == {(1, len(board.agents))}
     if is_open and board.about == str(Population.NEW_TASKS):
@@ -77,7 +76,7 @@ def _board_blocks(board: Board) -> Iterator[Block]:
         )
     yield from group_blocks(board)
     yield from slice_blocks(board)
-    yield from (Note(f"{note[:1].upper()}{note[1:]}.") for note in board.notes)
+    yield from (Note(f"{upper_first(note)}.") for note in board.notes)
 
 
 def _value(agent: BoardAgent, word: str) -> str:
@@ -87,18 +86,13 @@ def _value(agent: BoardAgent, word: str) -> str:
 
 def price_text(agent: BoardAgent) -> str:
     """Cost and time of an attempt, as far as they are recorded."""
-    parts = []
-    if "cost" in agent.use:
-        parts.append(money(agent.use["cost"].per_attempt))
-    if "seconds" in agent.use:
-        parts.append(duration(agent.use["seconds"].per_attempt))
-    return ", ".join(parts) or "–"
+    uses = ((name, agent.use.get(name)) for name in ("cost", "seconds"))
+    return ", ".join(use_text(use.per_attempt, name) for name, use in uses if use) or "–"
 
 
 def group_blocks(board: Board) -> Iterator[Block]:
     """Which agents cannot be told apart."""
-    groups = [group for group in board.groups if len(group) > 1]
-    if not groups:
+    if all(len(group) == 1 for group in board.groups):
         return
     for number, group in enumerate(board.groups[:_MOST_GROUPS], 1):
         if len(group) > 1:
@@ -195,9 +189,7 @@ def use_text(value: float | None, measure: str) -> str:
 
 def front_text(entry: tuple[bool, float | None] | None) -> str:
     """Whether an agent is on the front, with the share of redraws."""
-    if entry is None or entry[1] is None:
+    is_on_front, share = entry or (False, None)
+    if share is None or (not is_on_front and share < 0.005):
         return ""
-    is_on_front, share = entry[0], entry[1]
-    if not is_on_front and share < 0.005:
-        return ""
-    return f"front, {percent(share, 0)}" if is_on_front else f"{percent(share, 0)}"
+    return f"{'front, ' if is_on_front else ''}{percent(share, 0)}"

@@ -55,26 +55,15 @@ def _study_rows(study: Study) -> Iterator[Sequence[str]]:
 
 def _study_facts(study: Study) -> Iterator[tuple[str, str]]:
     total = study.law.exponent_sum
-    yield (
-        "Collapse",
-        (
-            f"the exponents sum to {total:.3f}; they sum to 2 where T* = s² Φ(k/s)"
-            + (
-                ""
-                if study.family != "power"
-                else ", which a power law with a fixed end does not obey"
-            )
-        ),
+    but = ", which a power law with a fixed end does not obey" if study.family == "power" else ""
+    text = f"the exponents sum to {total:.3f}; they sum to 2 where T* = s² Φ(k/s){but}"
+    yield "Collapse", text
+    text = (
+        f"log k against logit pass@k: median R² {study.median_r_squared:.3f} over "
+        f"{counted(len(study.log_logit), 'set')}, but bent{_misses(study)}; a rule for planning k, "
+        "not an estimator"
     )
-    yield (
-        "Planning",
-        (
-            f"log k against logit pass@k: median R² {study.median_r_squared:.3f} over "
-            f"{counted(len(study.log_logit), 'set')}, but bent"
-            + _misses(study)
-            + "; a rule for planning k, not an estimator"
-        ),
-    )
+    yield "Planning", text
     yield "Asymptotics", "one task c: T* = c² for every k; k to infinity: T* goes to the hardest c²"
     yield "Beware", "T is the spread of whole answers here, not the temperature of tokens"
 
@@ -130,8 +119,8 @@ def _agent_blocks(agent: AgentFit, *, alone: bool) -> Iterator[Block]:
     yield Table(header, cells, "pass@k by temperature", (), level=Level.FULL)
     if rows := agent.best_rows():
         header = ("k", "best tried", "T*", "interval", "")
-        caption = "The best temperature for each k"
-        yield Table(header, tuple(map(tuple, rows)), caption, (4,), level=Level.FULL)
+        table = tuple(map(tuple, rows))
+        yield Table(header, table, "The best temperature for each k", (4,), level=Level.FULL)
     entries = [("Changes", str(change)) for change in agent.changes]
     if agent.exponent is not None:
         entries.append(("Exponent", str(agent.exponent)))
@@ -148,9 +137,8 @@ def _temperatures_text(agent: AgentFit) -> str:
 
 
 def _best_table(agent: AgentFit) -> Table:
-    best_rows = [best for best in agent.best if best.k in _thin(agent.ks, _MOST_ROWS)]
     rows = []
-    for best in best_rows:
+    for best in (best for best in agent.best if best.k in _thin(agent.ks, _MOST_ROWS)):
         cell = agent.find(best.k, best.tried)
         if cell is None:  # pragma: no cover - every k has a cell at every temperature
             continue
@@ -196,16 +184,12 @@ def _next_step(agent: AgentFit) -> str:
     top = max(agent.temperatures)
     edges = [best for best in agent.best if best.edge]
     if edges:
-        side = "higher" if edges[-1].tried == top else "lower"
-        return (
-            f"try {side} temperatures; at k = {edges[-1].k} the best is the "
-            f"{'highest' if side == 'higher' else 'lowest'} one tried."
-        )
-    unclear = [best for best in agent.best if _share(agent, best) < 0.5]
+        side, end = ("higher", "highest") if edges[-1].tried == top else ("lower", "lowest")
+        return f"try {side} temperatures; at k = {edges[-1].k} the best is the {end} one tried."
+    unclear = [best.k for best in agent.best if _share(agent, best) < 0.5]
     if unclear:
-        return (
-            f"more tasks; at k = {unclear[-1].k} no temperature is the best in half of the redraws."
-        )
+        k = unclear[-1]
+        return f"more tasks; at k = {k} no temperature is the best in half of the redraws."
     return "more temperatures next to the best ones narrow T*."
 
 

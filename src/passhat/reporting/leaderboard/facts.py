@@ -21,7 +21,7 @@ from passhat.reporting.view import number_labels, run_labels
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.paired_comparison import Use, measure_use
 from passhat.stats.compare.pairing import common_tasks, restrict
-from passhat.stats.compare.ranking import Front, Ranking, find_front, find_groups, rank_agents
+from passhat.stats.compare.ranking import Front, find_front, find_groups, rank_agents
 from passhat.stats.estimate import Estimate, estimate_all, metric
 from passhat.stats.estimate.metrics import CountMetric, Mean, Metric, PassHat, ScoreMetric
 from passhat.stats.estimate.task_values import values_by_task
@@ -244,9 +244,7 @@ def _board(
     ranked_by, metrics = _choose_metrics(sides, names, attempts, options)
     rankings = [rank_agents(sides, word, terms) for word in ranked_by]
     order, groups = rankings[0].order, find_groups(rankings[0])
-    values = np.stack(
-        [values_by_task(side, ranked_by[0], terms.missing.completion) for side in sides], axis=1
-    )
+    values = _values(sides, ranked_by[0], terms)
     fronts = {name: _front(name, runs, shared, values) for name in PRICES}
     agents = tuple(
         BoardAgent(
@@ -262,7 +260,7 @@ def _board(
             missing=sides[i].total_missing,
             missing_by_reason=_missing_reasons(runs[i], absent[i]),
             estimates=estimate_all(sides[i], metrics, terms),
-            ranks=tuple(_rank_range(ranking, i) for ranking in rankings),
+            ranks=tuple(RankRange(each.metric, each.best[i], each.worst[i]) for each in rankings),
             groups=tuple(place for place, group in enumerate(groups, 1) if i in group),
             use=measure_use(runs[i], shared),
             fronts={name: entry for name in PRICES if (entry := _entry(fronts[name], i))},
@@ -285,11 +283,14 @@ def _board(
         groups=tuple(tuple(visible(names[i]) for i in group) for group in groups),
         slices=tuple(_slices(ordered_sides, ranked_by[0], terms)),
         notes=tuple(_notes(runs, names, sides, absent)),
-        rates=np.stack(
-            [values_by_task(side, single, terms.missing.completion) for side in ordered_sides],
-            axis=1,
-        ),
+        rates=_values(ordered_sides, single, terms),
     )
+
+
+def _values(sides: Sequence[Outcomes], word: Metric, terms: Terms) -> FloatArray:
+    """A metric of every task and agent, with missing attempts by the policy."""
+    columns = [values_by_task(side, word, terms.missing.completion) for side in sides]
+    return np.stack(columns, axis=1)
 
 
 def add_absent(runs: Sequence[Run], sides: Sequence[Outcomes]) -> tuple[list[Outcomes], list[int]]:
@@ -320,10 +321,7 @@ def add_absent(runs: Sequence[Run], sides: Sequence[Outcomes]) -> tuple[list[Out
 
 
 def _missing_reasons(run: Run, absent: int) -> dict[str, int]:
-    reasons = dict(run.missing_by_reason)
-    if absent:
-        reasons["no row"] = absent
-    return reasons
+    return {**run.missing_by_reason, **({"no row": absent} if absent else {})}
 
 
 _LOOKS_LIKE = str.maketrans("авеіјкмнорѕстухԁѵαβεικνορτυχı", "abeijkmhopsctyxdvabeikvoptuxi")
@@ -387,10 +385,6 @@ def _refuse_mixture(sides: Sequence[Outcomes], names: Sequence[str]) -> None:
         )
 
 
-def _rank_range(ranking: Ranking, place: int) -> RankRange:
-    return RankRange(ranking.metric, ranking.best[place], ranking.worst[place])
-
-
 def _front(
     measure: str, runs: Sequence[Run], tasks: Sequence[str], values: FloatArray
 ) -> tuple[list[int], Front] | None:
@@ -440,12 +434,8 @@ def _protocol_lines(runs: Sequence[Run]) -> dict[str, object]:
 def _fields_not_in_all(runs: Sequence[Run]) -> tuple[str, ...]:
     """Fields that not every run recorded."""
     first, *others = runs
-    fields: dict[str, None] = {}
-    for other in others:
-        for entry in first.protocol.differences(other.protocol):
-            if not entry.known:
-                fields[entry.field] = None
-    return tuple(fields)
+    entries = (e for other in others for e in first.protocol.differences(other.protocol))
+    return tuple(dict.fromkeys(entry.field for entry in entries if not entry.known))
 
 
 def _slices(sides: Sequence[Outcomes], word: Metric, terms: Terms) -> list[SliceValues]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from passhat._display import counted, csv_cell, percent, percent_interval
 from passhat._serialize import as_json, to_data
+from passhat.reporting.document import upper_first
 from passhat.reporting.documents.leaderboard import (
     board_title,
     front_text,
@@ -50,7 +51,7 @@ def leaderboard_page(leaderboard: Leaderboard, command: str = "") -> str:
     return template("leaderboard.html.j2").render(
         title=leaderboard.title,
         boards=[_board_view(board) for board in leaderboard.boards],
-        notes=[f"{note[:1].upper()}{note[1:]}" for note in leaderboard.notes],
+        notes=list(map(upper_first, leaderboard.notes)),
         explanation=(
             f"A range of ranks is what {100 * first.level:g}% confidence allows for all agents at "
             f"once, on {first.about}: agents whose order the tasks do not show share ranks."
@@ -91,7 +92,7 @@ def _board_view(board: Board) -> dict[str, object]:
         "columns": columns,
         "rows": [_row(board, agent) for agent in board.agents],
         "has_front": any(agent.fronts for agent in board.agents),
-        "notes": [f"{note[:1].upper()}{note[1:]}" for note in board.notes],
+        "notes": list(map(upper_first, board.notes)),
         "groups": list(group_blocks(board)),
         "groups_title": f"{counted(len(board.groups), 'group')} of agents that are not told apart",
         "blocks": list(slice_blocks(board)),
@@ -138,11 +139,10 @@ def _row(board: Board, agent: BoardAgent) -> dict[str, object]:
     is_first = agent.ranks[0].best == 1
     is_on_front = any(entry[0] for entry in agent.fronts.values())
     classes = [("first", is_first), ("on-front", is_on_front), ("incomplete", agent.missing > 0)]
-    about = agent.about.get("model", "")
-    detail = about if about and about != agent.name else ""
+    model = agent.about.get("model", "")
     return {
         "name": agent.name,
-        "detail": detail,
+        "detail": "" if model == agent.name else model,
         "classes": " ".join(name for name, is_so in classes if is_so),
         "search": f"{agent.name} {agent.agent} {' '.join(agent.about.values())}".lower(),
         "cells": list(_cells(board, agent)),
@@ -245,9 +245,8 @@ def agents_csv(leaderboard: Leaderboard) -> str:
 
 def tasks_csv(leaderboard: Leaderboard) -> str:
     """A row for every task of every board, a column for every agent: the share of passes."""
-    names = list(
-        dict.fromkeys(agent.name for board in leaderboard.boards for agent in board.agents)
-    )
+    agents = (agent for board in leaderboard.boards for agent in board.agents)
+    names = list(dict.fromkeys(agent.name for agent in agents))
     rows = []
     for number, board in enumerate(leaderboard.boards, 1):
         places: Mapping[str, int] = {agent.name: i for i, agent in enumerate(board.agents)}

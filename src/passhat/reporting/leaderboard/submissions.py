@@ -47,15 +47,9 @@ class Problem(Plain):
 
 def check_submission(run: Run, others: Sequence[Run]) -> list[Problem]:
     """Problems of a submission beside the runs that are on the board already."""
-    problems = list(_check_alone(run))
-    if not others:
-        return problems
-    problems += _check_protocol(run, others)
-    problems += _check_tasks(run, others)
-    problems += _check_names(run, others)
-    problems += _check_prices(run, others)
-    problems += _check_copies(run, others)
-    return problems
+    checks = (_check_protocol, _check_tasks, _check_names, _check_prices, _check_copies)
+    beside = (problem for check in checks for problem in check(run, others)) if others else ()
+    return [*_check_alone(run), *beside]
 
 
 def _check_alone(run: Run) -> Iterator[Problem]:
