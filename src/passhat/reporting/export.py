@@ -116,42 +116,35 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
         return
     simulations = [_simulation(attempt, run.name) for attempt in run.iterate_attempts()]
     protocol = run.protocol
-    yield (
-        json.dumps(
-            {
-                "timestamp": None,
-                "info": {
-                    "git_commit": "unknown",
-                    "num_trials": protocol.attempts,
-                    "max_steps": protocol.max_steps,
-                    "max_errors": 10,
-                    "agent_info": {
-                        "implementation": "exported by passhat",
-                        "llm": run.agent,
-                        "llm_args": dict(protocol.decoding),
-                    },
-                    "user_info": {"implementation": protocol.user_simulator or "unknown"},
-                    "environment_info": {
-                        "domain_name": _domain(protocol.suite or ""),
-                        "policy": "",
-                    },
-                    "passhat": {"protocol": protocol.to_dict()},
-                },
-                "tasks": [
-                    {
-                        "id": task,
-                        "user_scenario": {"instructions": ""},
-                        "evaluation_criteria": _NOT_TO_BE_REGRADED,
-                    }
-                    for task in run.outcomes.tasks
-                ],
-                "simulations": simulations,
+    # tau2-bench/retail as a log of it is called, tau2:retail@env as a suite is.
+    suite = (protocol.suite or "").removeprefix("tau2-bench/").removeprefix("tau2:")
+    results = {
+        "timestamp": None,
+        "info": {
+            "git_commit": "unknown",
+            "num_trials": protocol.attempts,
+            "max_steps": protocol.max_steps,
+            "max_errors": 10,
+            "agent_info": {
+                "implementation": "exported by passhat",
+                "llm": run.agent,
+                "llm_args": dict(protocol.decoding),
             },
-            indent=2,
-            ensure_ascii=False,
-        )
-        + "\n"
-    )
+            "user_info": {"implementation": protocol.user_simulator or "unknown"},
+            "environment_info": {"domain_name": suite.partition("@")[0], "policy": ""},
+            "passhat": {"protocol": protocol.to_dict()},
+        },
+        "tasks": [
+            {
+                "id": task,
+                "user_scenario": {"instructions": ""},
+                "evaluation_criteria": _NOT_TO_BE_REGRADED,
+            }
+            for task in run.outcomes.tasks
+        ],
+        "simulations": simulations,
+    }
+    yield json.dumps(results, indent=2, ensure_ascii=False) + "\n"
 
 
 _EVERY_EVAL = "0.3.0"
@@ -179,7 +172,7 @@ def _every_eval_records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
         metadata |= {name: row[name] for name in row if name.startswith("slice:")}
         metadata["protocol"] = protocols[str(row["run"])]
         steps, seconds = row["steps"], row["seconds"]
-        record: dict[str, object] = {
+        yield {
             "schema_version": _EVERY_EVAL,
             "evaluation_id": f"{suite}/{model}/{row['run']}",
             "model_id": model,
@@ -195,13 +188,10 @@ def _every_eval_records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                 "is_correct": passed,
                 "num_turns": steps if isinstance(steps, int) and steps > 0 else None,
             },
-            "performance": {
-                "latency_ms": 1000 * seconds if isinstance(seconds, float) else None,
-            },
+            "performance": {"latency_ms": 1000 * seconds if isinstance(seconds, float) else None},
             "error": None if passed else row["detail"] or row["reason"],
             "metadata": {name: str(v) for name, v in metadata.items() if v is not None},
         }
-        yield record
 
 
 def write_parquet(runs: Sequence[Run], path: str) -> None:
@@ -238,11 +228,6 @@ def write_parquet(runs: Sequence[Run], path: str) -> None:
             system_text = error.strerror if isinstance(error, OSError) else None
             why = system_text or shorten(str(error).splitlines()[0], 120)
             raise InvalidValue(f"{path} cannot be written ({why}).") from None
-
-
-def _domain(suite: str) -> str:
-    """tau2-bench/retail as a log of it is called, tau2:retail@env as a suite is."""
-    return suite.removeprefix("tau2-bench/").removeprefix("tau2:").partition("@")[0]
 
 
 _NOT_TO_BE_REGRADED: dict[str, object] = {

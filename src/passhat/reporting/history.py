@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from passhat._display import some
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
-from passhat.protocol import AGENT_CODE, Difference, Protocol, Scalar
+from passhat.protocol import AGENT_CODE, Difference
 from passhat.stats.changes import Change, find_changes
 from passhat.stats.compare.guard import find_score_difference
 from passhat.stats.estimate import Estimate, Metric, default_ks, estimate
@@ -202,11 +202,8 @@ def build_history(
     # The rest of a file that ends in the middle is not known: its value is no value of the run.
     whole = [run for run in runs if not run.losses] or runs
     all_groups = group_runs(whole)
-    groups = {
-        key: group
-        for key, group in all_groups.items()
-        if suite in (None, key[0]) and agent in (None, key[1])
-    }
+    pairs = [(s, a) for s, a in all_groups if suite in (None, s) and agent in (None, a)]
+    groups = {pair: all_groups[pair] for pair in pairs}
     if not groups:
         raise _nothing_there(runs, suite, agent)
     key = max(groups, key=lambda key: (max(run.started for run in groups[key]), len(groups[key])))
@@ -216,9 +213,9 @@ def build_history(
         series = sorted(series, key=lambda run: run.started)
     changes = find_changes([run.outcomes for run in series], terms.missing, error)
     first = max(0, len(series) - last) if last else 0
-    steps = _list_runs(
-        series, first, metrics or _usual_metrics(series[first:]), estimator or _Estimating(terms)
-    )
+    metrics = metrics or _usual_metrics(series[first:])
+    estimator = estimator or (lambda run, word: estimate(run.outcomes, word, terms))
+    steps = _list_runs(series, first, metrics, estimator)
     return History(
         *key,
         steps[first:],
@@ -240,14 +237,6 @@ def _nothing_there(runs: Sequence[Run], suite: str | None, agent: str | None) ->
 def _usual_metrics(runs: Sequence[Run]) -> list[Metric]:
     largest = min((max(default_ks(run.outcomes), default=1) for run in runs), default=1)
     return [PassHat(k) for k in dict.fromkeys((1, largest))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Estimating:
-    terms: Terms
-
-    def __call__(self, run: Run, word: Metric) -> Estimate:
-        return estimate(run.outcomes, word, self.terms)
 
 
 def _list_runs(
@@ -285,7 +274,7 @@ def find_differences(before: Run, after: Run) -> tuple[Difference, ...]:
         if difference.known and difference.field not in _COUNTS
     ]
     for name, word in ((AGENT_CODE, "agent code"), ("base_url", "address")):
-        pair = _setting(before.protocol, name), _setting(after.protocol, name)
+        pair = before.protocol.decoding.get(name), after.protocol.decoding.get(name)
         if None not in pair and pair[0] != pair[1]:
             entries.append(Difference(word, *pair, known=True))
     for name, word in _ABOUT.items():
@@ -293,10 +282,6 @@ def find_differences(before: Run, after: Run) -> tuple[Difference, ...]:
         if all(values) and values[0] != values[1]:
             entries.append(Difference(word, *values, known=True))
     return tuple(entries)
-
-
-def _setting(protocol: Protocol, name: str) -> Scalar | None:
-    return protocol.decoding.get(name)
 
 
 def _shown(change: Change, steps: Sequence[HistoryRun]) -> ShownChange:

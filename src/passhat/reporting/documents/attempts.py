@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from passhat._display import counted, percent
 from passhat.reporting.document import Block, Document, Facts, Heading, Sentence, Table
@@ -21,10 +22,8 @@ def attempts_document(summary: Summary, *, verbose: bool = False) -> Document:
     """Build the document of a run's attempts; ``verbose`` shows everything that was kept."""
     if len(summary.tasks) > _IN_FULL:
         return Document.of("Attempts", _all_tasks(summary, verbose))
-    blocks = [
-        block for task in summary.tasks for block in _one_task(task, summary.details, verbose)
-    ]
-    return Document.of("Attempts", blocks)
+    parts = (_one_task(task, summary.details, verbose) for task in summary.tasks)
+    return Document.of("Attempts", chain.from_iterable(parts))
 
 
 def totals_document(summary: Summary) -> Document:
@@ -65,7 +64,6 @@ def _in_a_row(count: int) -> str:
 
 
 def _all_tasks(summary: Summary, verbose: bool) -> Iterator[Block]:
-    half = summary.half
     title = f"{counted(len(summary.tasks), 'task')}, attempts as they came"
     yield Heading(title, "✓ passed  ✗ failed  ? missing  · not made")
     rows = tuple(
@@ -78,7 +76,7 @@ def _all_tasks(summary: Summary, verbose: bool) -> Iterator[Block]:
         )
         for task in summary.tasks
     )
-    header = ("task", "attempts", f"first^{summary.k}", f"window^{half}", "rate")
+    header = ("task", "attempts", f"first^{summary.k}", f"window^{summary.half}", "rate")
     yield Table(
         (*header, "steps ✓", "steps", "not passed"),
         rows,

@@ -89,19 +89,12 @@ def _details(result: Bisection) -> Iterator[Block]:
         names = [f"{revision.short} ({why})" for revision, why in result.skipped]
         yield Note(f"Cannot run: {some(names, _MOST_TASKS)}")
     titles = {revision.id: str(revision) for revision in result.revisions}
-    yield Table(
-        ("revision", "run", "passed", "tasks", "contains the change"),
-        tuple(
-            (
-                titles[step.revision],
-                step.run,
-                f"{step.passed:,}/{step.attempts:,}",
-                f"{step.tasks:,}",
-                "confirmation" if step.confirms else percent(step.chance, 0),
-            )
-            for step in result.steps
-        ),
-        caption="Attempts, in their order",
-        left=(0, 1, 4),
-        level=Level.FULL,
+    header = ("revision", "run", "passed", "tasks", "contains the change")
+    rows = tuple(
+        (
+            *(titles[step.revision], step.run, f"{step.passed:,}/{step.attempts:,}"),
+            *(f"{step.tasks:,}", "confirmation" if step.confirms else percent(step.chance, 0)),
+        )
+        for step in result.steps
     )
+    yield Table(header, rows, "Attempts, in their order", (0, 1, 4), level=Level.FULL)

@@ -15,10 +15,8 @@ def next_step(run: RunReport) -> str:
     """The cheapest thing that would make the answer better."""
     outcomes = run.run.outcomes
     if run.nothing_answered or run.failures.warning:
-        return (
-            "run again with --name NAME once it works; an attempt as it went: "
-            f"{_show_command(run.run)}"
-        )
+        again = "run again with --name NAME once it works"
+        return f"{again}; an attempt as it went: {_show_command(run.run)}"
     if outcomes.total_missing:
         missing = counted(outcomes.total_missing, "missing attempt")
         again = "; the same passhat run with --only-missing does" if run.run.id else ""
@@ -49,11 +47,8 @@ def _is_elsewhere(run: Run) -> bool:
 
 def join_words(runs: Sequence[Run]) -> list[str]:
     """Several runs as one command takes them; those of another store are chosen by their ids."""
-    words = dict.fromkeys(
-        word
-        for run in runs
-        for word in (run.words[:1] if _is_elsewhere(run) else _source_words(run))
-    )
+    sources = (run.words[:1] if _is_elsewhere(run) else _source_words(run) for run in runs)
+    words = dict.fromkeys(word for source in sources for word in source)
     names: list[str] = []
     if any(map(_is_elsewhere, runs)):
         ids = dict.fromkeys(run.id or run.name for run in runs)

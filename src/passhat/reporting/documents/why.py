@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 from passhat._display import counted, figure, number
 from passhat.reporting.document import (
@@ -151,11 +152,10 @@ def _finding(finding: EventFinding, level: float, shown_at: Level) -> Finding:
     fails = finding.goes_with_failure
     low, high = finding.low, finding.high
     ratio = finding.odds_ratio
-    word = "fail"
     if not fails:
-        word = "pass"
         ratio = None if not ratio else 1 / ratio
         low, high = (0.0 if high is None else 1 / high), (1 / low if low else None)
+    word = "fail" if fails else "pass"
     interval = f"at least {_odds(low)}" if high is None else f"{_odds(low)} to {_odds(high)}"
     times = "" if ratio is None else f" {_odds(ratio)} times as high"
     confidence = f"{100 * level:g}%"
@@ -204,12 +204,8 @@ def _odds(value: float) -> str:
     return figure(value, 2) if value < 100 else f"{value:,.0f}"
 
 
-def _p_number(p_value: float) -> str:
-    return f"below {_SMALLEST_P}" if p_value < _SMALLEST_P else number(p_value)
-
-
 def _p_text(p_value: float) -> str:
-    return f"p {_p_number(p_value)}"
+    return f"p {f'below {_SMALLEST_P}' if p_value < _SMALLEST_P else number(p_value)}"
 
 
 def _left_out(missing: int, without_conversation: int) -> str:
@@ -232,8 +228,7 @@ def _task(task: TaskWhy, level: float, link: Link | None) -> Iterator[Block]:
     yield Sentence(_decision(task, task.tree, level), "lead")
     yield Heading("Tool calls, attempt by attempt", rank=3)
     yield Outline((_outline(task.tree, task.decisive, (), link),))
-    left_out = _left_out(task.missing, task.without_conversation)
-    if left_out:
+    if left_out := _left_out(task.missing, task.without_conversation):
         yield Note(left_out)
     if task.pair is not None:
         yield from _pair(task.pair)
@@ -279,9 +274,7 @@ def _decisive_sentence(decisive: DecisiveStep) -> str:
 
 
 def _after_text(after: Sequence[str]) -> str:
-    if not after:
-        return " first"
-    return f" after {_steps_text(after[-2:])}"
+    return f" after {_steps_text(after[-2:])}" if after else " first"
 
 
 def _outline(
@@ -310,12 +303,7 @@ def _outline(
 
 def _steps_text(steps: Sequence[str]) -> str:
     """Steps with arrows between them; the same step several times in a row is counted."""
-    parts: list[tuple[str, int]] = []
-    for step in steps:
-        if parts and parts[-1][0] == step:
-            parts[-1] = step, parts[-1][1] + 1
-        else:
-            parts.append((step, 1))
+    parts = ((step, len(list(same))) for step, same in groupby(steps))
     return " → ".join(step if count == 1 else f"{step} × {count}" for step, count in parts)
 
 
@@ -341,9 +329,8 @@ def _pair(pair: ClosestPair) -> Iterator[Block]:
     for place in range(min(_APART_ROWS, max(len(pair.passing), len(pair.failing)))):
         sides = (_side(pair.passing, place), _side(pair.failing, place))
         rows.append((str(together + place + 1), *sides))
-    yield Table(
-        ("call", f"#{pair.passed} passed", f"#{pair.failed} failed"), tuple(rows), left=(0, 1, 2)
-    )
+    header = ("call", f"#{pair.passed} passed", f"#{pair.failed} failed")
+    yield Table(header, tuple(rows), left=(0, 1, 2))
 
 
 def _side(steps: Sequence[Step], place: int) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil, floor, log, log10, sqrt
 
 from passhat.reporting.figures.vega_lite import Row, Spec
@@ -138,11 +138,9 @@ class _Panel:
         channel = self._channel(name)
         given: Spec = channel.get("scale", {})
         if channel["type"] == "nominal":
-            order = channel.get("sort") or list(
-                dict.fromkeys(
-                    row[c["field"]] for part, c in self._channels(name) for row in _rows(part)
-                )
-            )
+            pairs = self._channels(name)
+            values = (row[c["field"]] for part, c in pairs for row in _rows(part))
+            order = channel.get("sort") or list(dict.fromkeys(values))
             kinds = {part["mark"]["type"] for part in self.layers}
             return _Names(order, length, given.get("paddingInner", 0.1 if "bar" in kinds else 0.0))
         low, high = given.get("domain") or self._domain(name, given)
@@ -209,9 +207,8 @@ class _Panel:
             if ruled and isinstance(scale, _Numbers):
                 for tick, _ in _ticks(scale, axis):
                     at = _n(scale.place(tick))
-                    line = (
-                        f"M{at},0v{_n(self.height)}" if name == "x" else f"M0,{at}h{_n(self.width)}"
-                    )
+                    up, along = f"M{at},0v{_n(self.height)}", f"M0,{at}h{_n(self.width)}"
+                    line = up if name == "x" else along
                     yield f'<path d="{line}" stroke="{_LINE}" fill="none"/>'
             color = axis.get("labelColor", _FAINT)
             for place, text in self.x_labels if name == "x" else self.y_labels:
@@ -516,19 +513,12 @@ def _attributes(**values: object) -> str:
 def _path(places: list[tuple[float, float]], way: str | None) -> str:
     """A path through the places, straight or in steps."""
     if way == "step-after":
-        corners = [p for (x, y), (x2, _) in pairwise(places) for p in ((x, y), (x2, y))] + places[
-            -1:
-        ]
+        steps = (((x, y), (x2, y)) for (x, y), (x2, _) in pairwise(places))
+        corners = [*chain.from_iterable(steps), *places[-1:]]
     elif way == "step":
-        corners = [
-            *places[:1],
-            *(
-                p
-                for (x, y), (x2, y2) in pairwise(places)
-                for p in (((x + x2) / 2, y), ((x + x2) / 2, y2))
-            ),
-            *places[-1:],
-        ]
+        middles = (((x + x2) / 2, y, y2) for (x, y), (x2, y2) in pairwise(places))
+        steps = (((x, y), (x, y2)) for x, y, y2 in middles)
+        corners = [*places[:1], *chain.from_iterable(steps), *places[-1:]]
     else:
         corners = places
     return "M" + "L".join(f"{_n(x)},{_n(y)}" for x, y in corners)

@@ -64,15 +64,11 @@ def _table(rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
 
 def _single_task() -> Figure:
     temperatures = np.geomspace(0.1, 1000, 120)
-    rows: list[Row] = [
-        _row(float(t), f"c = {c}", float(value), "")
-        for c in _SINGLE
-        for t, value in zip(
-            temperatures,
-            np.asarray(expected_pass_at_k(TaskSet.of(np.array([c])), 1, temperatures)),
-            strict=True,
-        )
-    ]
+    rows: list[Row] = []
+    for c in _SINGLE:
+        values = np.asarray(expected_pass_at_k(TaskSet.of(np.array([c])), 1, temperatures))
+        pairs = zip(temperatures.tolist(), values.tolist(), strict=True)
+        rows += [_row(t, f"c = {c}", value, "") for t, value in pairs]
     series = [f"c = {c}" for c in _SINGLE]
     x = decade_scale("temperature T", temperatures.tolist())
     top = max(float(str(row["value"])) for row in rows)
@@ -125,18 +121,14 @@ def _over_spread(study: Study) -> Figure:
         for k in ks
         for p in by_k[k]
     ]
+    x = "spread of the tasks s (standard deviation)"
     return Figure(
         "toy-over-spread",
         "T* against the spread of the tasks",
         f"At a given k, T* grows as s^{study.law.spread_exponent:.2f} in the scaling regime.",
         "Lines of the best temperature over the standard deviation of the tasks, both logarithmic, "
         "one for each of a few k; they rise and are close to straight.",
-        _chart(
-            rows,
-            "spread of the tasks s (standard deviation)",
-            _TEMPERATURE,
-            [f"k = {k}" for k in ks],
-        ),
+        _chart(rows, x, _TEMPERATURE, [f"k = {k}" for k in ks]),
         ("k", "s", "T*"),
         _table(rows),
     )

@@ -98,41 +98,28 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
             for cell in cells
         ]
         rows.append((f"{temperature:g}", *visible))
-    yield Table(
-        ("T", *(f"pass@{k}" for k in agent.ks)),
-        tuple(rows),
+    caption = (
         f"{agent.agent}: pass@k by temperature, {100 * level:g}% intervals for new tasks, and the "
-        "share of redraws in which this temperature is the best",
-        (),
+        "share of redraws in which this temperature is the best"
     )
+    yield Table(("T", *(f"pass@{k}" for k in agent.ks)), tuple(rows), caption, ())
     if best := agent.best_rows():
-        yield Table(
-            ("k", "best tried", "T*", "interval", ""),
-            tuple(best),
-            f"{agent.agent}: the best temperature for each k",
-            (4,),
-        )
+        caption = f"{agent.agent}: the best temperature for each k"
+        yield Table(("k", "best tried", "T*", "interval", ""), tuple(best), caption, (4,))
 
 
 def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tuple[str, str]]:
     """Facts that were the same at every temperature, as far as recorded."""
     agent_runs = [run for run in runs if run.agent == agent.agent]
     protocols = [run.protocol for run in agent_runs]
-    decoding = {
-        f"{key} {value}"
-        for protocol in protocols
-        for key, value in protocol.decoding.items()
-        if key != "temperature"
-    }
+    settings = (item for protocol in protocols for item in protocol.decoding.items())
+    decoding = {f"{key} {value}" for key, value in settings if key != "temperature"}
     yield "attempts per task (n)", _words(run.outcomes.attempts_text() for run in agent_runs)
     yield "k", ", ".join(map(str, agent.ks))
     yield "temperatures", _join(agent.temperatures)
     yield "other decoding", _words(decoding)
     yield "suite", _words(protocol.suite or "" for protocol in protocols)
-    yield (
-        "tests",
-        _words(protocol.tests_fingerprint or protocol.judge or "" for protocol in protocols),
-    )
+    yield "tests", _words(each.tests_fingerprint or each.judge or "" for each in protocols)
     yield "missing policy", missing
     yield "passed means", _words(f"reward >= {protocol.pass_at:g}" for protocol in protocols)
     yield "source", _words(run.source for run in agent_runs)
