@@ -95,27 +95,14 @@ class Bounds(Plain):
 class ConfidenceSequence:
     """An anytime-valid interval for the mean of values in [0, 1].
 
-    Parameters
-    ----------
-    level : float
-        The chance that the interval contains the mean at every look. A two-sided one spends half
-        of the error on each side.
-    sides : {"two-sided", "lower", "upper"}
-        The ends to compute.
-    total : int, optional
-        The size of the suite, when the question is what *this* suite would read if all its tasks
-        were run. Without it the question is about new tasks, and the values are independent.
-    thresholds : iterable of float
-        Values to decide about; they become points of the grid, so that the decision there
-        is as sharp as it can be.
-    points : int
-        How many equal steps the grid of candidate means has.
-    binary : bool
-        Whether every value is 0 or 1, which must be known beforehand. With ``total`` this gives
-        the sharper bound for a number of passes; without it nothing changes.
+    It holds at every look with chance ``level``; a two-sided one spends half of the error on each
+    side. ``total`` is the size of the suite, when the question is what *this* suite would read if
+    all its tasks were run; without it the question is about new tasks, and the values are
+    independent. ``thresholds`` to decide about become points of the grid of ``points`` candidate
+    means, so that the decision there is as sharp as it can be. Whether every value is 0 or 1
+    (``binary``) must be known beforehand; with ``total`` it gives the sharper bound for a number of
+    passes.
 
-    Notes
-    -----
     Values must come in an order that was drawn before any result was known, see
     :func:`consumption_order`.
 

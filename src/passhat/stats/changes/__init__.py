@@ -5,14 +5,12 @@ stores.
 """
 
 from passhat.stats.changes.detector import LOOKS_PER_YEAR, Change, Series, find_changes
-from passhat.stats.changes.posterior import ChangePosterior, in_order, locate_change
-from passhat.stats.changes.search import LEVEL, Evidence, Found, Probe, Search
+from passhat.stats.changes.posterior import in_order, locate_change
+from passhat.stats.changes.search import Evidence, Found, Probe, Search
 
 __all__ = [
-    "LEVEL",
     "LOOKS_PER_YEAR",
     "Change",
-    "ChangePosterior",
     "Evidence",
     "Found",
     "Probe",

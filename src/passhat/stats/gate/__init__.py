@@ -4,25 +4,20 @@ Without a rule, a run is held against its baseline: regression, none, unsettled.
 one class (:class:`Rule`), made known by :func:`register_rule`; this package registers its own.
 """
 
-from passhat.stats.gate.cases import Case, GateOptions, Losses, Tools
+from passhat.stats.gate.cases import Case, GateOptions, Tools
 from passhat.stats.gate.confirm import Confirmation, FreshRun, confirm_suspects
 from passhat.stats.gate.decision import find_suspects, gate, judge
 from passhat.stats.gate.each_task import EachTaskRule
 from passhat.stats.gate.gate_result import (
-    Advice,
     DroppedTask,
     GateResult,
     GateVerdict,
     Rule,
     RuleResult,
 )
-from passhat.stats.gate.metric_rules import LiftRule, MetricRule
-from passhat.stats.gate.power import GatePower, simulate_power
-from passhat.stats.gate.regression import NoRegression
+from passhat.stats.gate.power import simulate_power
 from passhat.stats.gate.rules import (
     LimitRule,
-    MeasureRule,
-    MissingRule,
     RuleText,
     Sign,
     parse_rule,
@@ -31,23 +26,15 @@ from passhat.stats.gate.rules import (
 )
 
 __all__ = [
-    "Advice",
     "Case",
     "Confirmation",
     "DroppedTask",
     "EachTaskRule",
     "FreshRun",
     "GateOptions",
-    "GatePower",
     "GateResult",
     "GateVerdict",
-    "LiftRule",
     "LimitRule",
-    "Losses",
-    "MeasureRule",
-    "MetricRule",
-    "MissingRule",
-    "NoRegression",
     "Rule",
     "RuleResult",
     "RuleText",

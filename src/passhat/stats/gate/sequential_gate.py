@@ -75,22 +75,10 @@ def _is_settled(result: GateResult) -> bool:
 class Watcher:
     """Looks at a run again and again, and uses each task once.
 
-    Parameters
-    ----------
-    rules : iterable of str or Rule
-        Rules on metrics and on missing attempts.
-    tasks : int or sequence of str
-        How many tasks are planned, or their ids. With the ids the order is known from the start;
-        with a number it is known once every task has been seen.
-    attempts : int
-        Attempts planned for every task.
-    options : GateOptions
-        Level, missing policy.
-    against : Outcomes, optional
-        Outcomes of the run called ``base``; complete.
-    seed : int or str
-        Draws the order of tasks; a fresh one for every run, such as its id, since a fixed one
-        repeats the same unlucky beginning in every build. The result names it.
+    ``tasks`` are the ids of the planned tasks, or how many: with the ids the order is known from
+    the start, with a number once every task has been seen. ``attempts`` are planned for every task;
+    the baseline is complete. ``seed`` draws the order of tasks; a fresh one for every run, such as
+    its id, since a fixed one repeats the same unlucky beginning in every build; results name it.
 
     The population of the terms decides the question: the value that this run will read once all
     planned tasks are in (this run), the value of tasks like them (new tasks), or that of the same

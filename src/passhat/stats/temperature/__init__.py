@@ -4,11 +4,8 @@
 laws) models only how k, temperature and difficulty interact.
 """
 
-from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.laws import (
-    LogLogit,
     Point,
-    ScalingLaw,
     Study,
     fit_law,
     fit_log_logit,
@@ -16,25 +13,19 @@ from passhat.stats.temperature.laws import (
     study,
     sweep,
 )
-from passhat.stats.temperature.optimum import Optimum, best_temperatures, expected_pass_at_k
+from passhat.stats.temperature.optimum import best_temperatures, expected_pass_at_k
 from passhat.stats.temperature.peak import KnownRates
-from passhat.stats.temperature.rankings import Lead, RankingFlip
-from passhat.stats.temperature.tasks import FAMILIES, SHAPES, TaskSet, family, shape
+from passhat.stats.temperature.rankings import RankingFlip
+from passhat.stats.temperature.tasks import SHAPES, TaskSet, family, shape
 from passhat.stats.temperature.temperature_fit import fit_temperatures
 from passhat.stats.temperature.temperature_result import AgentFit, TemperatureFit
 
 __all__ = [
-    "FAMILIES",
     "SHAPES",
-    "Advice",
     "AgentFit",
     "KnownRates",
-    "Lead",
-    "LogLogit",
-    "Optimum",
     "Point",
     "RankingFlip",
-    "ScalingLaw",
     "Study",
     "TaskSet",
     "TemperatureFit",

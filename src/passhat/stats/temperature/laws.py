@@ -123,10 +123,7 @@ class Study(Plain):
 def study(name: str, ks: Sequence[int] = KS) -> Study:
     """The sweep of one family over its spreads, with its fits.
 
-    Parameters
-    ----------
-    name : {"gaussian", "exponential", "power"}
-        The family of task sets.
+    ``name`` is the family of task sets: gaussian, exponential or power.
 
     Examples
     --------

@@ -105,12 +105,8 @@ FAMILIES = MappingProxyType({"gaussian": _gaussian, "exponential": _exponential,
 def family(name: str, parameter: float) -> TaskSet:
     """The population of one of the three families.
 
-    Parameters
-    ----------
-    name : {"gaussian", "exponential", "power"}
-        exp(-c^2 / 2s^2), exp(-|c| sqrt(2) / s), or |c|^-gamma with 1 <= |c| <= 50,000.
-    parameter : float
-        The nominal spread s, or gamma.
+    exp(-c^2 / 2s^2), exp(-|c| sqrt(2) / s), or |c|^-gamma with 1 <= |c| <= 50,000; ``parameter`` is
+    the nominal spread s, or gamma.
 
     Examples
     --------

@@ -62,23 +62,10 @@ def lower_quantile(
 ) -> FloatArray:
     """Quantile of the weighted mean whose one unseen observation lies at zero.
 
-    Parameters
-    ----------
-    values
-        Values in [0, 1], (B, U): B problems over U cells.
-    shapes
-        Gamma shapes, (B, U) or broadcastable: how many observations each cell holds.
-    tail
-        Probability to the left of the quantile, in (0, 0.5].
-    unseen
-        Gamma shape of the unseen observation.
-    sizes, unseen_size
-        How much one unit of Gamma weight counts (tasks per cluster); 1 for plain tasks.
-
-    Returns
-    -------
-    FloatArray
-        The quantiles, (B,). Exactly 0 where every observed value is 0.
+    ``values`` (B, U) in [0, 1] are B problems over U cells; ``shapes``, (B, U) or broadcastable,
+    say how many observations each cell holds. ``tail`` lies in (0, 0.5]; ``unseen`` is the Gamma
+    shape of the unseen observation. ``sizes`` and ``unseen_size`` say how much one unit of Gamma
+    weight counts (tasks per cluster); 1 for plain tasks. Exactly 0 where every observed value is 0.
     """
     shapes = np.broadcast_to(shapes, values.shape)
     # With the largest value scaled to 1 nothing over- or underflows, however small the values.

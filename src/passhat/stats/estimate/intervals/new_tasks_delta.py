@@ -60,22 +60,10 @@ def gaffke_delta(
     negative (a task with c < k passes shows pass^k = 0), and then the interval is extended down to
     it and flagged. The width is never zero: the upper end puts the unseen task off the average.
 
-    Parameters
-    ----------
-    powers
-        pass^k of each cell, (U,) or (M, U), one row for each of `ks`.
-    rates
-        pass^1 of each cell, (U,).
-    weights
-        Number of tasks in each cell, (U,). Draws go by cell, so the order of cells must be
-        canonical, as that of a histogram is.
-    ks
-        The k of each row, all >= 2.
-    level, sides, unseen
-        As in `gaffke`.
-    draws, seed
-        Monte Carlo draws (fewer for larger suites unless said, since their ends vary less), and
-        the seed or Generator they come from.
+    ``powers``, (U,) or (M, U) with a row for each of ``ks`` (all >= 2), is pass^k of each cell,
+    ``rates`` (U,) its pass^1, and ``weights`` (U,) its number of tasks. Draws go by cell, so the
+    order of cells must be canonical, as that of a histogram is. Larger suites get fewer ``draws``,
+    since their ends vary less; ``seed`` may be a Generator. The rest as in :func:`gaffke`.
     """
     cells, counts = drop_empty_cells(_rows(powers, rates, ks), weights)
     weights_of_cells = _Weighed(cells, counts, np.ones(counts.size), 1.0)
