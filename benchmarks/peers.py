@@ -6,7 +6,7 @@ path, and end without an error if the cell is true. A cell that is "no" looks fo
 it would have to be: in the tool's own modules and in its commands' help.
 
     python benchmarks/peers.py            # prints both tables, exit 1 if a cell is wrong
-    python benchmarks/peers.py --write    # writes them into README
+    python benchmarks/peers.py --write    # writes them into README and the first page of the site
 """
 
 from __future__ import annotations
@@ -438,7 +438,8 @@ def main() -> int:
     cited = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
     print(f"\n{tables}\n\n{cited}")
     if options.write and not wrong and options.only is None:
-        write_section("peers", f"{tables}\n\nChecked against {cited}.", ROOT / "README.md")
+        for page in ("README.md", "docs/index.md"):
+            write_section("peers", f"{tables}\n\nChecked against {cited}.", ROOT / page)
     return 1 if wrong else 0
 
 

@@ -469,3 +469,43 @@ def test_a_result_is_one_short_line_in_a_list() -> None:
         assert repr(result).startswith(f"<{type(result).__name__}: ")
         assert len(repr(result)) < 120
         assert "\n" not in repr(result)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: passhat.plan_tasks(MATRIX, half_width=0.1),
+        lambda: passhat.allocate(MATRIX, budget=30),
+        lambda: passhat.diagnose(MATRIX),
+        lambda: passhat.estimate(MATRIX, "pass^2"),
+        lambda: passhat.compare(MATRIX, MATRIX[::-1]),
+        lambda: passhat.compare_all({"a": MATRIX, "b": MATRIX, "c": MATRIX}),
+        lambda: passhat.forecast(MATRIX, "pass^8"),
+        lambda: passhat.gate(MATRIX, "pass^1 >= 0.5"),
+        lambda: passhat.report(MATRIX),
+        lambda: passhat.why(passhat.run(four, TASKS, n=2, progress=False)),
+        lambda: passhat.run(four, TASKS, n=2, progress=False),
+        lambda: passhat.Outcomes.from_matrix(MATRIX),
+    ],
+)
+def test_every_result_is_a_line_in_a_list_and_a_table_or_text_in_a_notebook(make: Any) -> None:
+    result = make()
+    assert repr(result).startswith(f"<{type(result).__name__}")
+    assert "\n" not in repr(result)
+    assert len(repr(result)) < 250
+    page = result._repr_html_()
+    assert page.startswith(("<table", "<pre style"))
+    for text in (str(result), page):
+        assert "--" not in text
+        assert "passhat why" not in text
+
+
+@pytest.mark.parametrize("data", [[1, 0, 1], np.array([True, False]), []])
+def test_a_row_alone_is_answered_with_how_to_write_it(data: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"one row: \[\[1, 0, 1\]\].*\[\[1\], \[0\], \[1\]\]"):
+        passhat.estimate(data, "pass^1")
+
+
+def test_counts_in_place_of_verdicts_are_answered_with_their_constructor() -> None:
+    with pytest.raises(InvalidValue, match="from_counts"):
+        passhat.estimate([(4, 2), (4, 3)], "pass^1")

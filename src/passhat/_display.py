@@ -21,6 +21,7 @@ __all__ = [
     "duration_range",
     "figure",
     "html_table",
+    "html_text",
     "interval_plot",
     "money",
     "money_range",
@@ -205,6 +206,12 @@ def html_table(
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
     )
+
+
+def html_text(text: str, *, wrap: bool = False) -> str:
+    """Text in the font of its columns, for ``_repr_html_``: a bare pre takes the notebook's."""
+    space = "pre-wrap" if wrap else "pre"
+    return f'<pre style="font-family: monospace; white-space: {space}">{escape(text)}</pre>'
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from passhat._display import html_text
+
 __all__ = ["Plain", "Text", "as_json", "to_data"]
 
 
@@ -46,6 +48,9 @@ class Plain:
         if type(self).__str__ is object.__str__:
             return f"<{type(self).__name__}>"
         return f"<{type(self).__name__}: {str(self).partition(chr(10))[0]}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self), wrap=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as dicts, lists, strings, numbers, booleans and ``None``, as in ``--json``."""

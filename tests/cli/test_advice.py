@@ -122,3 +122,117 @@ def test_a_suggestion_is_made_for_near_names_only(passhat: Passhat, folder: Path
     assert "It has: raises, four, same" in far
     dotted = passhat(*ask, "python:pkg/agent:four").err
     assert "Write python:pkg.agent:NAME, with dots as in an import." in dotted
+
+
+def _table(rows: list[tuple[str, str, object]]) -> str:
+    lines = [f"{task},{model},{passed}" for task, model, passed in rows]
+    return "\n".join(["task,model,passed", *lines])
+
+
+SITUATIONS = {
+    "one task": _table([("a", "m", passed) for passed in (1, 0, 1)]),
+    "one attempt each": _table([(f"t{i}", "m", i % 2) for i in range(6)]),
+    "no verdicts": _table([(f"t{i}", "m", "") for i in range(4)]),
+    "unequal n": _table([(f"t{i % 3}", "m", i % 2) for i in range(10)]),
+    "missing": _table([(f"t{i % 3}", "m", "" if i == 4 else i % 2) for i in range(12)]),
+    "two runs": _table([(f"t{i % 4}", "mn"[i % 8 > 3], int(i % 5 > 1)) for i in range(24)]),
+    "three runs": _table([(f"t{i % 4}", "a b;c"[i % 3 * 2 :][:1], i % 2) for i in range(36)]),
+    "odd names": _table([(f"t {i % 3}'s", "my model", i % 2) for i in range(9)]),
+}
+ASKED = (
+    "report",
+    "report --full",
+    "compare",
+    "forecast",
+    "why",
+    "plan",
+    "gate",
+    "read",
+    "explain pass^1",
+)
+ASKED += ("leaderboard", "history", "figure", "show", "view", "label", "regrade", "export --nix")
+
+
+def _printed_commands(text: str) -> list[list[list[str]]]:
+    """Every command line of its own, or after a colon, without placeholders; steps apart."""
+    pattern = re.compile(r"(?:^\s*|(?<!Usage): )(passhat [a-z].*)$")
+    found = map(pattern.search, text.splitlines())
+    commands = [match[1].removesuffix(".") for match in found if match]
+    plain = [line for line in commands if not re.search(r"\b(OTHER|COLUMN|WORD|NAME|FILE)\b", line)]
+    return [[shlex.split(step)[1:] for step in line.split(" && ")] for line in plain]
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_printed_command_leads_to_an_answer(
+    passhat: Passhat, folder: Path, situation: str
+) -> None:
+    """It works when it is typed, or names the one that does; two hints are enough."""
+    (folder / "a table.csv").write_text(SITUATIONS[situation])
+    typed: set[str] = set()
+
+    def follow(text: str, hops: int) -> None:
+        for steps in _printed_commands(text):
+            if str(steps) in typed or steps[-1][0] == "view":
+                continue
+            typed.add(str(steps))
+            for words in steps:
+                ended = passhat(*words)
+                assert "Traceback" not in ended.err
+            more = (hops and _printed_commands(ended.err)) or "Make two or more" in ended.err
+            assert ended.code != 2 or more, (steps, ended.err)
+            if ended.code == 2:
+                follow(ended.err, hops - 1)
+
+    for line in ASKED:
+        command, *rest = line.split()
+        ended = passhat(command, *rest, "a table.csv")
+        if ended.code != 2 or command in ("plan", "gate", "why", "explain", "forecast", "figure"):
+            follow(ended.out + ended.err, 2)
+    assert typed
+
+
+def test_a_file_is_not_to_be_run_again_and_what_is_known_needs_no_plan(
+    passhat: Passhat, folder: Path
+) -> None:
+    (folder / "missing.csv").write_text(SITUATIONS["missing"])
+    (folder / "once.csv").write_text(SITUATIONS["one attempt each"])
+    for name in ("missing.csv", "once.csv"):
+        assert "passhat run" not in passhat("report", name).out
+    counts = [(f"t{i}", 8, 8 if i % 3 else 0) for i in range(20_000)]
+    lines = "\n".join(f"{task},{n},{c}" for task, n, c in counts)
+    (folder / "many.csv").write_text(f"task,n,c\n{lines}")
+    known = passhat("report", "many.csv")
+    assert known.code == 0
+    assert "Next:" not in known.out
+    assert "passhat plan" not in known.out
+
+
+def test_next_announces_commands_only(passhat: Passhat, folder: Path) -> None:
+    for situation, text in SITUATIONS.items():
+        (folder / "t.csv").write_text(text)
+        for line in ("report t.csv", "compare t.csv", "forecast t.csv", "why t.csv"):
+            for shown in passhat(*line.split()).out.splitlines():
+                assert not shown.startswith("Next:") or ": passhat " in shown, (situation, shown)
+
+
+def test_words_that_belong_to_another_command_are_answered_with_it(
+    passhat: Passhat, folder: Path
+) -> None:
+    (folder / "two.csv").write_text(SITUATIONS["two runs"])
+    for words, line in (
+        ("why two.csv", "passhat why two.csv --run m"),
+        ("why two.csv --run x", "passhat why two.csv --run m"),
+        ("plan two.csv --run m", "passhat plan two.csv --run m --detect 0.03"),
+        (
+            "plan --half-width .05",
+            "passhat plan --half-width .05 --assume mean=0.7 --assume icc=0.4",
+        ),
+        ("gate two.csv", "passhat gate two.csv 'pass^1 >= 0.5'"),
+        ("gate two.csv --run m --against n", "--run m --against two.csv --base-run n"),
+        ("figure two.csv", "passhat figure curves two.csv -o fig.svg"),
+        ("view two.csv", "passhat import two.csv && passhat view"),
+        ("run --n 2", "passhat run -n 2"),
+    ):
+        ended = passhat(*words.split())
+        assert ended.code == 2, words
+        assert line in ended.err, words

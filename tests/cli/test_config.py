@@ -224,7 +224,7 @@ def test_a_gate_without_a_rule_takes_those_of_the_file(passhat: Passhat, here: P
     (here / "t.csv").write_text("task,passed\n" + "".join(f"t{i},1\n" * 4 for i in range(9)))
     ended = passhat("gate", "t.csv")
     assert ended.code == 2
-    assert "passhat gate latest 'pass^1 >= 0.5'" in ended.err
+    assert "passhat gate t.csv 'pass^1 >= 0.5'" in ended.err
     (here / "passhat.toml").write_text("[gate]\nrules = ['pass^1 >= 0.5', 'missing <= 2%']\n")
     ended = passhat("gate", "t.csv")
     assert ended.code == 0, ended.err

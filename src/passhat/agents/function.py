@@ -406,6 +406,15 @@ def as_agent(agent: Agent | Callable[..., object] | str) -> Agent:
     return agent_from_object(agent)
 
 
+def _likely_word(word: str) -> str:
+    """The word that was meant by an address, or by a function without its kind."""
+    if word.startswith(("http://", "https://")):
+        return f"Write a2a:{word} for an A2A agent, or openai:MODEL@{word}/v1 for a model's server."
+    module, _, name = word.rpartition(":")
+    module = module.removesuffix(".py")
+    return f"Write python:{module}:{name}" if module and Path(f"{module}.py").is_file() else ""
+
+
 def load_agent(word: str) -> Agent:
     """The agent that a word such as ``command:./agent`` names."""
     kind, sign, rest = word.partition(":")
@@ -414,6 +423,7 @@ def load_agent(word: str) -> Agent:
         raise InvalidValue(
             f"{word!r} is not an agent.",
             hint=name_functions(word)
+            or _likely_word(word)
             or f"Kinds of agent: {', '.join(sorted(makers))}; as in python:my_module:answer.",
         )
     agent = makers[kind].load()(rest)

@@ -116,7 +116,8 @@ def _lineage(good: str | None, bad: str | None, candidates: str | None) -> Linea
 
     if candidates is None:
         if good is None or bad is None:
-            raise click.UsageError("--good and --bad are needed, as in --good v1.2 --bad HEAD.")
+            example = "passhat bisect --good v1.2 --bad HEAD -- pytest -q tests/test_agent.py"
+            raise click.UsageError(f"--good and --bad are needed. For example: {example}")
         return list_revisions(good, bad)
     try:
         text = Path(candidates).read_text(encoding="utf-8")

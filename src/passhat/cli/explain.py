@@ -10,6 +10,7 @@ from passhat.cli.shared.commands import Command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import ReadingOptions, exit_code, source_options, term_options
+from passhat.cli.shared.outputs import fit_screen
 
 if TYPE_CHECKING:
     from passhat.stats.terms import Terms
@@ -67,5 +68,6 @@ def command(
     if source is not None:
         (run,) = with_labels([how.read_one(source, run_name)], label_files)
     explanation = explain(metric, run, terms, corrected)
-    click.echo("\n".join(explanation.lines()))
+    for line in explanation.lines():
+        click.echo(line if line.startswith("    ") else fit_screen(line))  # code is copied
     return exit_code([] if run is None else [run])

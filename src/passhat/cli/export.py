@@ -162,7 +162,9 @@ def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
         click.echo(json.dumps(outcomes_json_schema(), indent=2))
         return ExitCode.OK
     if not sources:
-        raise click.UsageError("Missing argument 'SOURCE...'.")
+        raise click.UsageError(
+            "Missing argument 'SOURCE...'. For example: passhat validate attempts.jsonl"
+        )
     valid = True
     for source in expand(sources):
         count = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.commands import Command
+from passhat.cli.shared.corrections import join_command
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
@@ -19,6 +19,7 @@ from passhat.cli.shared.options import (
     term_options,
     this_command,
 )
+from passhat.cli.shared.outputs import fit_screen
 
 if TYPE_CHECKING:
     from passhat.reporting.figures import Material
@@ -89,21 +90,13 @@ def command(
 
     if name is None:
         for title, what in FIGURES.items():
-            click.echo(f"{title:16} {what}")
+            click.echo(fit_screen(f"{title:16}  {what}"))
         return ExitCode.OK
+    if name not in FIGURES:
+        raise _wrong_name(name, sources, output or "fig.svg")
     if output is None:
         raise InvalidValue(
-            "a figure needs a file to be written to.",
-            hint=f"{this_command()} -o fig.svg",
-        )
-    if name not in FIGURES:
-        other = next((word for word in sources if word in FIGURES), None)
-        if other is not None:
-            rest = " ".join(shlex.quote(word) for word in (name, *sources) if word != other)
-            line = f"passhat figure {other} {rest} -o {output}"
-            raise click.UsageError(f"the figure's name comes first. Write:\n  {line}")
-        raise InvalidValue(
-            f"no figure is called {name!r}.", hint=f"There are: {', '.join(FIGURES)}"
+            "a figure needs a file to be written to.", hint=this_command("-o", "fig.svg")
         )
     form = FORMS.get(Path(output).suffix.lower())
     if form is None:
@@ -131,6 +124,21 @@ def command(
     click.echo(f"{figure.title}. {figure.sentence}")
     click.echo(f"wrote {output}", err=True)
     return code
+
+
+def _wrong_name(name: str, sources: Sequence[str], output: str) -> Exception:
+    """The answer to a first word that is no figure; it may be what the figure is about."""
+    from passhat.errors import InvalidValue
+    from passhat.reporting.figures import FIGURES
+
+    other = next((word for word in sources if word in FIGURES), None)
+    if other is None and not (name.startswith("latest") or Path(name).exists()):
+        return InvalidValue(
+            f"no figure is called {name!r}.", hint=f"There are: {', '.join(FIGURES)}"
+        )
+    rest = [word for word in (name, *sources) if word != other]
+    line = join_command(["passhat", "figure", other or "curves", *rest, "-o", output])
+    return click.UsageError(f"the figure's name comes first. Write:\n  {line}")
 
 
 def _write(output: str, content: bytes) -> None:

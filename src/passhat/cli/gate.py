@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,14 +22,17 @@ from passhat.cli.shared.options import (
     ReadingOptions,
     forget_standard_output,
     look_at_attempts,
+    runs_called,
     source_options,
     sources_or_latest,
     term_options,
+    this_command,
 )
 from passhat.cli.shared.outputs import Output, output_option, prints_to_screen, write_outputs
 from passhat.errors import NoRows, PasshatError, ReadError
 
 if TYPE_CHECKING:
+    from passhat.readers import Needs
     from passhat.stats.gate import GateResult, Rule
     from passhat.stats.gate.cases import Unsettled
     from passhat.stats.gate.sequential_gate import Watcher
@@ -281,7 +285,7 @@ def command(
         answers=False,
     )
     labels = (terms.cluster,)
-    base = None if against is None else how.read_one(against, base_run, "--base-run", needs, labels)
+    base = None if against is None else _read_base(how, source, against, base_run, needs, labels)
     if watch is not None and corrected is not None:
         raise click.UsageError("--corrected needs all labels; it cannot --watch a run that grows.")
     if watch is not None:
@@ -376,6 +380,26 @@ def _offer(
     yield f"{offer}; {join(words)}"
 
 
+def _read_base(
+    how: ReadingOptions,
+    source: str,
+    against: str,
+    base_run: str | None,
+    needs: Needs,
+    labels: tuple[str | None, ...],
+) -> Run:
+    """The baseline; the name of a run in SOURCE is answered with the command that takes it."""
+    from passhat.errors import InvalidValue, ReadError
+
+    try:
+        return how.read_one(against, base_run, "--base-run", needs, labels)
+    except ReadError:
+        if base_run is not None or not runs_called(how.read(source), against):
+            raise
+        line = f"{this_command('--against', source)} --base-run {shlex.quote(against)}"
+        raise InvalidValue(f"{against} is a run in {source}.", hint=f"Write: {line}") from None
+
+
 def _refuse_useless(
     rules: Sequence[Rule],
     *,
@@ -394,10 +418,10 @@ def _refuse_useless(
             "--watch needs a rule, such as 'pass^1 >= base - 0.05' with --against."
         )
     if not rules and against is None:
+        line = f"{this_command()} 'pass^1 >= 0.5'"
         raise click.UsageError(
-            "a gate needs a rule, such as passhat gate latest 'pass^1 >= 0.5', or a baseline: "
-            "--against SOURCE. passhat.toml may hold rules for every gate here: [gate] "
-            "rules = ['pass^1 >= 0.5']"
+            "a gate needs a rule, or a baseline: --against SOURCE. passhat.toml may hold rules for "
+            f"every gate here: [gate] rules = ['pass^1 >= 0.5']. Write:\n  {line}"
         )
 
 

@@ -19,6 +19,7 @@ from passhat.cli.shared.commands import Group
 from passhat.cli.shared.corrections import complete_hint, correct_second_command
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import forget_standard_output
+from passhat.cli.shared.outputs import fit_screen
 from passhat.errors import PasshatError
 
 __all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
@@ -99,17 +100,27 @@ _UNSAFE = re.compile(
 )
 
 
+_MOVES = re.compile("[\r\x1b]")
+"""What a progress line begins with."""
+
+
 class _SafeStream(io.TextIOBase):
     """A stream that escapes control characters, so that no text can control the terminal.
 
-    Commands print clean text already; this is a safety net for every command at once.
+    Commands print clean text already; this is a safety net for every command at once. Messages
+    to a person at a terminal are broken between words.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, is_for_messages: bool = False) -> None:
         self._stream = stream
+        self._is_for_messages = is_for_messages
 
     def write(self, text: str, /) -> int:
-        self._stream.write(_UNSAFE.sub(_spell_out, text))
+        safe = _UNSAFE.sub(_spell_out, text)
+        # In a log a message stays on one line, where it is searched for.
+        if self._is_for_messages and self.isatty() and not _MOVES.search(safe):
+            safe = fit_screen(safe)
+        self._stream.write(safe)
         return len(text)
 
     def writable(self) -> bool:
@@ -145,7 +156,7 @@ def _spell_out(match: re.Match[str]) -> str:
 @contextmanager
 def _safe_streams() -> Iterator[None]:
     stdout, stderr = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _SafeStream(stdout), _SafeStream(stderr)
+    sys.stdout, sys.stderr = _SafeStream(stdout), _SafeStream(stderr, is_for_messages=True)
     try:
         yield
     finally:
@@ -155,9 +166,13 @@ def _safe_streams() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no mistake of a user ends in a traceback."""
     words = tuple(sys.argv[1:] if arguments is None else arguments)
+    with _safe_streams():
+        return _run_command(words)
+
+
+def _run_command(words: tuple[str, ...]) -> int:
     try:
-        with _safe_streams():
-            code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=words)
+        code = cli.main(args=words, prog_name="passhat", standalone_mode=False, obj=words)
         return int(code) if isinstance(code, int) else ExitCode.OK
     except click.ClickException as error:
         error.show()

@@ -204,6 +204,7 @@ async def call_command(
     # Flags of a shell mean nothing to a tool's caller.
     screen = re.sub(r"^More: .*\n?", "", screen, flags=re.MULTILINE).strip()
     messages = messages.replace("with --run:", "with the argument run:")
+    messages = re.sub(r"\n *(As in|Write|  or): passhat .*", "", messages)
     if process.returncode == ExitCode.OK:
         return screen or messages
     code = process.returncode

@@ -18,7 +18,7 @@ from passhat.cli.shared.options import (
     exit_code,
     sources_argument,
 )
-from passhat.cli.shared.outputs import Output, output_option, prints_to_screen
+from passhat.cli.shared.outputs import Output, fit_screen, output_option, prints_to_screen
 
 if TYPE_CHECKING:
     from passhat.readers import Reading
@@ -80,7 +80,7 @@ def command(
     if as_json_text:
         click.echo(_as_json(reading), nl=False)
     elif prints_to_screen(outputs):
-        click.echo("\n".join(map(visible, _lines(reading, how.needs_export))))
+        click.echo(fit_screen("\n".join(map(visible, _lines(reading, how.needs_export)))))
     how.note_refused(reading)
     return exit_code(run for file in reading.files for run in file.runs)
 

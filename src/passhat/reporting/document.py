@@ -67,6 +67,18 @@ class NextStep(_Leveled):
 
     text: str
 
+    @property
+    def has_command(self) -> bool:
+        """Whether it ends with a command to copy."""
+        return ": passhat " in self.text
+
+    @property
+    def line(self) -> str:
+        """The step as it is read: ``Next:`` announces a command, other steps are sentences."""
+        if self.has_command:
+            return f"Next: {self.text}"
+        return f"{upper_first(self.text.rstrip('.'))}."
+
 
 @dataclass(frozen=True, slots=True)
 class Table(_Leveled):

@@ -84,7 +84,8 @@ def _render(block: Block) -> Iterator[str]:
     elif isinstance(block, Note):
         yield from (escape(block.text), "")
     elif isinstance(block, NextStep):
-        yield from (f"**Next:** {escape(block.text)}", "")
+        line = escape(block.line)
+        yield from (line.replace("Next:", "**Next:**", 1) if block.has_command else line, "")
     elif isinstance(block, Listing):
         items = ", ".join(map(escape, block.items[:_MOST_ITEMS]))
         rest = len(block.items) - _MOST_ITEMS

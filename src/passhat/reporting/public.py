@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat._display import counted, some
+from passhat._display import counted, html_text, some
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes.coercion import Data, as_runs
 from passhat.stats.outcomes.run import Run
@@ -44,17 +44,14 @@ class Report:
 
     def text(self, *, full: bool = True) -> str:
         """The report as plain text; ``full=False`` is the screen of ``passhat report``."""
-        from passhat.reporting.document import Document, Level, NextStep, OptionsNote
+        from passhat.reporting.document import Level
         from passhat.reporting.documents.report import report_document
 
         document = report_document(self._view)
         if full:
-            return _plain_text(document)
-        # Command lines name no run that is only in memory, and their options are methods here.
-        blocks = document.blocks(Level.SHORT)
-        shown = [block for block in blocks if not isinstance(block, NextStep | OptionsNote)]
-        screen = _plain_text(Document.of(document.title, shown), Level.SHORT)
-        return f"{screen}\nMore: .text(), .html(), .markdown(), .json(), .save('report.html')"
+            return _plain_text(document, Level.FULL)
+        more = ".text(), .html(), .markdown(), .json(), .save('report.html')"
+        return f"{_screen(document, Level.SHORT)}\nMore: {more}"
 
     def markdown(self) -> str:
         """The report as Markdown."""
@@ -96,21 +93,26 @@ class Report:
         return target
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        # A bare pre takes the notebook's font, and columns part from their headings.
-        return f'<pre style="font-family: monospace; white-space: pre">{escape(str(self))}</pre>'
+        return html_text(str(self))
 
 
-def _plain_text(document: Document, level: Level | None = None) -> str:
+def _screen(document: Document, level: Level) -> str:
+    """A form without command lines: they name no run that is only in memory."""
+    from passhat.reporting.document import Document, NextStep, OptionsNote
+
+    blocks = document.blocks(level)
+    shown = [block for block in blocks if not isinstance(block, NextStep | OptionsNote)]
+    return _plain_text(Document.of(document.title, shown), level)
+
+
+def _plain_text(document: Document, level: Level) -> str:
     """The document as a terminal of 80 columns shows it, without colors."""
     from rich.console import Console
 
-    from passhat.reporting.document import Level
     from passhat.reporting.terminal import render_terminal
 
     console = Console(width=80, color_system=None, force_jupyter=False)
-    return render_terminal(document, console, level or Level.FULL).rstrip()
+    return render_terminal(document, console, level).rstrip()
 
 
 def report(
@@ -165,7 +167,7 @@ def report(
     return Report(build_report(as_runs(runs), report_options))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """Events that go with failure in a run; ``print`` it, or take it in another form.
 
@@ -178,9 +180,16 @@ class Explanation:
     facts: Why
 
     def __str__(self) -> str:
+        from passhat.reporting.document import Level
         from passhat.reporting.documents.why import why_document
 
-        return _plain_text(why_document(self.facts))
+        return _screen(why_document(self.facts), Level.FULL)
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {str(self).partition(chr(10))[0]}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def markdown(self) -> str:
         """The explanation as Markdown."""

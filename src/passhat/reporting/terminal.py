@@ -160,8 +160,8 @@ def _render(block: Block, level: Level) -> Iterator[RenderableType]:
     elif isinstance(block, Note):
         yield _line(block.text, _GREY)
     elif isinstance(block, NextStep):
-        step = plain(f"Next: {block.text}")
-        if ": passhat " in block.text:  # a command that is copied stays on one line
+        step = plain(block.line)
+        if block.has_command:  # what is copied stays on one line
             step.no_wrap, step.overflow = True, "ignore"
         yield step
     elif isinstance(block, Listing):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO
@@ -60,9 +61,11 @@ def load_suite(word: str, settings: Settings | None = None) -> Suite:
     rest = "".join(parts)
     makers = {entry.name: entry for entry in entry_points(group=GROUP)}
     if kind not in makers:
+        near = get_close_matches(word, [str(path) for path in Path().glob("*.jsonl")], 1)
+        guess = f"Did you mean {near[0]}? " if near else ""
         raise InvalidValue(
             f"{word!r} is not a suite.",
-            hint=f"Kinds of suite: {', '.join(sorted(makers))}; "
+            hint=f"{guess}Kinds of suite: {', '.join(sorted(makers))}; "
             "as in orderdesk/retail or jsonl:tasks.jsonl.",
         )
     suite = makers[kind].load()(rest)

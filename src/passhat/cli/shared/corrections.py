@@ -17,6 +17,8 @@ __all__ = [
     "correct_extra_words",
     "correct_option",
     "correct_second_command",
+    "join_command",
+    "with_option",
 ]
 
 _REMOVED = {"config": "run --show-config"}
@@ -35,6 +37,8 @@ _FLAG = re.compile(
 """An option in a hint, and the word after it, which may be its value."""
 _PLACEHOLDER = re.compile(r"(^|\W)(PATTERN|COLUMN|FIELD|WORD)$")
 """A value that the user has to find: a command line with it does not run."""
+_EXAMPLE = re.compile(r"^For example (--.*?)(?:[.:] |[.:]?$)")
+"""Options that a hint gives as an example, several after ", or "."""
 _METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^]")
 
 
@@ -83,8 +87,8 @@ def correct_second_command(root: click.Group, words: Sequence[str]) -> str:
     first, second, *rest = words
     if first not in names or second not in names:
         return ""
-    line = " ".join(["passhat", second, *map(_quote, rest)])
-    latest = " ".join(["passhat", first, "latest", *map(_quote, rest)])
+    line = join_command(["passhat", second, *rest])
+    latest = join_command(["passhat", first, "latest", *rest])
     other = f", or {latest} for the newest run" if second in ("run", "runs") else ""
     return f"{second} is a command, too. Did you mean: {line}{other}?"
 
@@ -105,6 +109,12 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
     own_flags, reading_flags = _all_flags(command), _all_flags(reader)
     arguments = list(words[len(name.split()) :])
     ctx = click.Context(command, parent=ctx, info_name=name)
+    if example := _EXAMPLE.search(hint):
+        return [
+            f"{'  or:' if place else 'Write:'} {join_command(['passhat', *words, *parts])}"
+            for place, parts in enumerate(map(str.split, example[1].split(", or ")))
+            if own_flags.issuperset(parts[::2]) and not set(parts[::2]).intersection(words)
+        ]
     lines = []
     reads = any(param.name in _SOURCES for param in command.params)
     groups = list(_option_groups(_COMMAND_LINE.sub("", hint)))
@@ -155,8 +165,17 @@ def correct_extra_words(
     """The answer to words that a command has no place for; other errors stay as they are."""
     options: tuple[str, ...] = getattr(command, "words", ())
     extra = [word for word in words if not word.startswith("-")]
-    if type(error) is not click.UsageError or not options or not words or words[0] not in extra:
+    if type(error) is not click.UsageError or not words or words[0] not in extra:
         return error
+    if not options:
+        # A file after a command about the store: its runs are shown there once they are in it.
+        if "--store" not in _all_flags(command) or not Path(words[0]).exists():
+            return error
+        problem = f"{error.message}."
+        if words[0].endswith(".db"):
+            return _usage(ctx, problem, [ctx.command_path, "--store", *words])
+        steps = ["passhat", "import", words[0]], [ctx.command_path, *words[1:]]
+        return _usage(ctx, problem, *steps, joint=" && ")
     # Only words before the first option are certain to be no values.
     plain = []
     for word in words:
@@ -200,7 +219,9 @@ def correct_option(
     owners = [name for name, one in _all_commands(ctx) if option in _all_flags(one)]
     # An option of another command is meant as it is, unless it is all but one of this command.
     cutoff = 0.85 if owners else 0.6
-    near = difflib.get_close_matches(option, _all_flags(command), 1, cutoff=cutoff)
+    flags = _all_flags(command)
+    is_short = option[1:] in flags  # --n for -n
+    near = [option[1:]] if is_short else difflib.get_close_matches(option, flags, 1, cutoff)
     if near:
         correction = words[place].replace(option, near[0], 1)
         return _usage(ctx, problem, [*lead, *before, correction, *words[place + 1 :]])
@@ -317,7 +338,21 @@ def _usage(
 
 
 def _join_lines(lines: Iterable[Sequence[str]], joint: str) -> str:
-    return joint.join(" ".join([first, *map(_quote, words)]) for first, *words in lines)
+    return joint.join(map(join_command, lines))
+
+
+def join_command(words: Sequence[str]) -> str:
+    """A command line to be copied; the first word is the command, which has a space in it."""
+    return " ".join([words[0], *map(_quote, words[1:])])
+
+
+def with_option(words: list[str], *option: str) -> list[str]:
+    """The words with an option and its value, in place of another value where there is one."""
+    if option and option[0] in words:
+        place = words.index(option[0])
+        return [*words[:place], *option, *words[place + 2 :]]
+    end = words.index("--") if "--" in words else len(words)
+    return [*words[:end], *option, *words[end:]]
 
 
 def _quote(word: str) -> str:

@@ -191,10 +191,12 @@ class ReadingOptions:
         problem = f"there are {len(runs)} runs"
         if name is not None:
             problem = f"{len(matches)} runs are called {name!r}" if matches else _no_run(name)
-        raise InvalidValue(
-            f"{without_password(source)}: {problem}.",
-            hint=f"Choose one with {option}: {some([run.name for run in runs], 20)}",
-        )
+        advice = f"Choose one with {option}: {some([run.name for run in runs], 20)}"
+        names = (word for run in runs for word in (run.name, run.id) if word)
+        only = next((word for word in names if len(runs_called(runs, word)) == 1), None)
+        if only is not None:
+            advice += f"\nAs in: {this_command(option, only)}"
+        raise InvalidValue(f"{without_password(source)}: {problem}.", hint=advice)
 
 
 def _store_place() -> str:
@@ -221,7 +223,8 @@ def sources_or_store(sources: Sequence[str], store_path: str | None = None) -> t
     if not is_address(store) and not Path(store).is_file():
         raise InvalidValue(
             f"no SOURCE was given, and there is no store at {without_password(store)}.",
-            hint="passhat run makes one; or name a log or a table, as in passhat report log.csv",
+            hint="passhat run makes one; or name a log or a table, as in "
+            f"{click.get_current_context().command_path} log.csv",
         )
     return (store,)
 
@@ -498,11 +501,11 @@ def transcripts_option(function: F) -> F:
     )(function)
 
 
-def this_command() -> str:
-    """The command line as it was given, without passwords, for the files it writes."""
+def this_command(*more: str) -> str:
+    """The command line as it was given, without passwords; ``more`` is an option it then has."""
     import re
-    import shlex
 
+    from passhat.cli.shared.corrections import join_command, with_option
     from passhat.store import without_password
 
     arguments = click.get_current_context().find_root().obj
@@ -510,7 +513,8 @@ def this_command() -> str:
         return "passhat"
     # A word is an address, or an option joined to one.
     parts = [re.split(r"(?=postgres(?:ql)?://)", word, maxsplit=1) for word in arguments]
-    return shlex.join(["passhat", *("".join(map(without_password, part)) for part in parts)])
+    words = ["".join(map(without_password, part)) for part in parts]
+    return join_command(["passhat", *with_option(words, *more)])
 
 
 def exit_code(runs: Iterable[Run]) -> ExitCode:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ import click
 
 __all__ = [
     "Output",
+    "fit_screen",
     "output_option",
     "prints_to_screen",
     "write_outputs",
@@ -32,6 +35,33 @@ _ENDINGS = {
     "parquet": "parquet",
     "svg": "svg",
 }
+
+
+_TO_COPY = re.compile(r"(^|[\s('])(passhat [a-z]|pip install |python -m )")
+"""A line with a command stays whole: it is copied."""
+
+
+def fit_screen(text: str) -> str:
+    """The text with its lines broken between words where the screen ends.
+
+    The rest of a line is indented as its text is, after a title too, as in ``paper     Yao ...``.
+    """
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        textwrap.fill(
+            line,
+            width,
+            subsequent_indent=" " * len(_TITLE.match(line)[0]),  # type: ignore[index]
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        if len(line) > width and not _TO_COPY.search(line)
+        else line
+        for line in text.split("\n")
+    )
+
+
+_TITLE = re.compile(r"\s*(?:\S+\s{2,})?")
 
 
 @dataclass(frozen=True, slots=True)

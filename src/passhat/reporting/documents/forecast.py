@@ -115,11 +115,11 @@ def _next_steps(forecasts: Sequence[Forecast]) -> Iterator[Block]:
     """Whether more attempts or more tasks would narrow the widest band."""
     if forecasts:
         widest = max(_last_of_each_family(forecasts), key=lambda each: each.high - each.low)
-        text = "more tasks; the band is as narrow as an interval for new tasks can be."
+        text = "more tasks would narrow the band; it is as narrow as these can make it."
         if widest.observed is None:
             text = (
-                f"more attempts per task; {widest.metric} is beyond those made, so its band is "
-                "wide however many tasks there are."
+                f"more attempts per task would narrow the band: {widest.metric} is beyond those "
+                "made, and more tasks alone leave it wide."
             )
         yield NextStep(text)
     yield Note("Model lines, notes and method: --full. Every digit: --json.", level=Level.SHORT)

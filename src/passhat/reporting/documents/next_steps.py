@@ -8,24 +8,34 @@ from collections.abc import Sequence
 from passhat._display import counted
 from passhat.reporting.document import Level, OptionsNote
 from passhat.reporting.view import RunReport
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run
 
 
+_HALF_WIDTH = 0.05
+"""An interval this narrow on either side needs no plan."""
+
+
 def next_step(run: RunReport) -> str:
-    """The cheapest thing that would make the answer better."""
+    """The cheapest thing that would make the answer better; empty where it is good enough."""
     outcomes = run.run.outcomes
     if run.nothing_answered or run.failures.warning:
         again = "run again with --name NAME once it works"
         return f"{again}; an attempt as it went: {_show_command(run.run)}"
     if outcomes.total_missing:
         missing = counted(outcomes.total_missing, "missing attempt")
-        again = "; the same passhat run with --only-missing does" if run.run.id else ""
+        again = "; the same passhat run with --only-missing repeats them" if run.run.id else ""
         return f"judge or repeat the {missing}{again}"
     if len(outcomes) == 1:
         return "add tasks; one task says nothing about others"
     if int(outcomes.n.max()) == 1:
-        return "make several attempts at each task, as in passhat run -n 8"
-    options = f"--metric pass^{run.top_k} --half-width 0.05"
+        again = "; the same passhat run with -n 8 does" if run.run.id else ""
+        return f"make several attempts at each task{again}"
+    top = run.find(PassHat(run.top_k))
+    low, high = (None, None) if top is None else (top.low, top.high)
+    if low is not None and high is not None and (high - low) / 2 <= _HALF_WIDTH:
+        return ""
+    options = f"--metric pass^{run.top_k} --half-width {_HALF_WIDTH}"
     words = _source_words(run.run)
     command = f"passhat plan {shlex.join(words)}"
     if sum(not word.startswith("--") for word in words) > 1 and "--join" in words:

@@ -111,8 +111,9 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     runs = report.runs
     if len(runs) == 1 and not left_out:
         (run,) = runs
-        step = NextStep(next_step(run), level=Level.SHORT)
-        trailer: tuple[Block, ...] = (step, full_report_note(run))
+        step = next_step(run)
+        steps = [NextStep(step, level=Level.SHORT)] if step else []
+        trailer: tuple[Block, ...] = (*steps, full_report_note(run))
         sections = (*_run_sections(run), Section("more", trailer))
         return Document(run.run.agent or run.name, sections)
     labels = run_labels([run.run for run in runs])

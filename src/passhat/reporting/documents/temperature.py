@@ -189,7 +189,7 @@ def _next_step(agent: AgentFit) -> str:
     unclear = [best.k for best in agent.best if _share(agent, best) < 0.5]
     if unclear:
         k = unclear[-1]
-        return f"more tasks; at k = {k} no temperature is the best in half of the redraws."
+        return f"more tasks would tell; at k = {k} no temperature is the best in half the redraws."
     return "more temperatures next to the best ones narrow T*."
 
 

@@ -256,7 +256,7 @@ def _tasks(
 
 
 def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
-    step = _next_step(lead_verdict(comparison))
+    step = _next_step(lead_verdict(comparison), is_stored=any(run.id for run in runs))
     if any(no_answer_text(run) for run in runs) and not lead_verdict(comparison).lead.undecided:
         step = "fix what the agent raises, then run it again"
     if step:
@@ -292,11 +292,12 @@ def _middle_advice(comparison: Comparison) -> Iterator[Block]:
     yield Sentence(f"{text}.")
 
 
-def _next_step(verdict: PairVerdict) -> str:
+def _next_step(verdict: PairVerdict, *, is_stored: bool) -> str:
     """A step that would settle the lead; empty where it is settled."""
     evidence = verdict.lead
     if evidence.unjudged:
-        return "judge the missing attempts, or repeat them with passhat run --only-missing"
+        again = " with the same passhat run and --only-missing" if is_stored else ""
+        return f"judge the missing attempts, or repeat them{again}"
     if verdict.claim is not Claim.INCONCLUSIVE:
         return ""
     if evidence.undecided:

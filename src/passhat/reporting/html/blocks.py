@@ -94,7 +94,7 @@ def _render(block: Block, table_class: str) -> Markup:
     if isinstance(block, Note):
         return Markup('<p class="hint">{}</p>').format(block.text)
     if isinstance(block, NextStep):
-        return Markup('<p class="more next">Next: {}</p>').format(block.text)
+        return Markup('<p class="more next">{}</p>').format(block.line)
     if isinstance(block, Listing):
         rest = len(block.items) - _MOST_ITEMS
         rest_text = f" and {rest:,} more" if rest > 0 else ""

@@ -130,7 +130,7 @@ def _end(
     direction: float,
 ) -> float:
     """The smallest ``direction`` times lift that the data allow."""
-    from scipy.sparse import block_diag
+    from scipy.sparse import block_diag, csr_array
 
     calibration = Calibration.at(1 - 2 * tail, tasks)
     room = calibration.surprise / tasks
@@ -139,9 +139,9 @@ def _end(
         -np.hstack([group.cumulants for group in groups]),
         room - steepness * lift + np.abs(steepness) * step + _ROOM,
         # A limit is about one group: with many different n, nearly all entries are zero.
-        block_diag([group.rows for group in groups], "csr"),
+        block_diag([csr_array(group.rows) for group in groups], "csr"),
         np.concatenate([group.limits for group in groups]) + _ROOM,
-        block_diag([np.ones((1, len(group.value))) for group in groups], "csr"),
+        block_diag([csr_array(np.ones((1, len(group.value)))) for group in groups], "csr"),
         np.array([group.share for group in groups]),
     )
     return program.smallest(direction * np.concatenate([group.value for group in groups]))

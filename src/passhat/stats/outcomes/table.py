@@ -534,7 +534,9 @@ def _verdict_matrix(matrix: npt.NDArray[np.generic]) -> npt.NDArray[np.int8 | np
     """Bring a matrix to bool (nothing missing) or int8 with -1 for missing."""
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidValue(
-            f"a matrix of tasks x attempts is needed, not one of shape {matrix.shape}."
+            f"a matrix of tasks x attempts is needed, not one of shape {matrix.shape}.",
+            hint="Attempts at one task are one row: [[1, 0, 1]]; tasks with one attempt each are "
+            "rows of one: [[1], [0], [1]].",
         )
     if matrix.dtype == np.bool_:
         return np.ascontiguousarray(matrix, dtype=np.bool_)
@@ -548,7 +550,8 @@ def _verdict_matrix(matrix: npt.NDArray[np.generic]) -> npt.NDArray[np.int8 | np
         row, column = map(int, bad[0])
         raise InvalidValue(
             f"entry [{row}, {column}] is {numbers[row, column]:g}; the matrix must hold 1, 0, and "
-            "NaN or -1 for missing."
+            "NaN or -1 for missing.",
+            hint="Counts of attempts and passes of each task: Outcomes.from_counts(n, c).",
         )
     return np.where(is_missing, -1, numbers).astype(np.int8)
 

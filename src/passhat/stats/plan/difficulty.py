@@ -122,9 +122,10 @@ class Difficulty(TaskSpread):
                 "the pilot has at most one scored attempt per task, so what differs between tasks "
                 "and what differs between attempts cannot be told apart.",
                 hint=Hint(
-                    "Make two or more attempts per task, or state both with {mean} and {icc}.",
-                    mean=None,
-                    icc=None,
+                    "Make two or more attempts per task, or plan without a pilot, as with {mean} "
+                    "{icc}.",
+                    mean=0.7,
+                    icc=0.4,
                 ),
             )
         return cls(rate_grid(), fit_weights(n, c, tasks))
