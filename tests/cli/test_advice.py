@@ -139,18 +139,8 @@ SITUATIONS = {
     "three runs": _table([(f"t{i % 4}", "a b;c"[i % 3 * 2 :][:1], i % 2) for i in range(36)]),
     "odd names": _table([(f"t {i % 3}'s", "my model", i % 2) for i in range(9)]),
 }
-ASKED = (
-    "report",
-    "report --full",
-    "compare",
-    "forecast",
-    "why",
-    "plan",
-    "gate",
-    "read",
-    "explain pass^1",
-)
-ASKED += ("leaderboard", "history", "figure", "show", "view", "label", "regrade", "export --nix")
+ASKED = """report; report --full; compare; forecast; why; plan; gate; read; explain pass^1
+leaderboard; history; figure; show; view; label; regrade; export --nix"""
 
 
 def _printed_commands(text: str) -> list[list[list[str]]]:
@@ -178,12 +168,13 @@ def test_every_printed_command_leads_to_an_answer(
             for words in steps:
                 ended = passhat(*words)
                 assert "Traceback" not in ended.err
-            more = (hops and _printed_commands(ended.err)) or "Make two or more" in ended.err
+            needs_attempts = re.search(r"two (or more )?attempts", ended.err)
+            more = (hops and _printed_commands(ended.err)) or needs_attempts
             assert ended.code != 2 or more, (steps, ended.err)
             if ended.code == 2:
                 follow(ended.err, hops - 1)
 
-    for line in ASKED:
+    for line in re.split("[;\n]", ASKED):
         command, *rest = line.split()
         ended = passhat(command, *rest, "a table.csv")
         if ended.code != 2 or command in ("plan", "gate", "why", "explain", "forecast", "figure"):

@@ -296,14 +296,13 @@ def _next_step(verdict: PairVerdict, *, is_stored: bool) -> str:
     """A step that would settle the lead; empty where it is settled."""
     evidence = verdict.lead
     if evidence.unjudged:
-        again = " with the same passhat run and --only-missing" if is_stored else ""
-        return f"judge the missing attempts, or repeat them{again}"
+        again = "; the same passhat run with --only-missing does" if is_stored else ""
+        return f"judge or repeat the missing attempts{again}"
     if verdict.claim is not Claim.INCONCLUSIVE:
         return ""
     if evidence.undecided:
         missing = counted(evidence.missing, "missing attempt")
-        which = "it" if evidence.missing == 1 else "they"
-        return f"judge or repeat {missing}; {which} alone could turn the result around"
+        return f"judge or repeat {missing}: that alone could turn the result around"
     if evidence.prospect is None:
         return ""
     return evidence.prospect.text(" in both runs" if evidence.prospect.kind == "attempts" else "")
