@@ -72,9 +72,9 @@ def test_a_pilot_without_a_failure_still_leaves_variance() -> None:
 
 
 def test_one_attempt_per_task_cannot_tell_tasks_from_attempts() -> None:
-    with pytest.raises(InvalidValue, match="without a pilot, as with mean=0.7 icc=0.4"):
+    with pytest.raises(InvalidValue, match="without a pilot, as with mean="):
         Difficulty.from_outcomes(Outcomes.from_counts(1, [0, 1, 1]))
-    with pytest.raises(InvalidValue, match="mean and icc"):
+    with pytest.raises(InvalidValue, match="without a pilot"):
         Difficulty.from_outcomes(Outcomes.from_counts(0, [0, 0], missing=4))
 
 
