@@ -11,7 +11,6 @@ from passhat.reporting.view import RunReport
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run
 
-
 _HALF_WIDTH = 0.05
 """An interval this narrow on either side needs no plan."""
 
