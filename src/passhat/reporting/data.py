@@ -32,26 +32,9 @@ else:
     gate = LazyModule("passhat.stats.gate")
 
 _CSV_COLUMNS = (
-    "run",
-    "slice",
-    "metric",
-    "value",
-    "value_if_passed",
-    "low",
-    "high",
-    "level",
-    "about",
-    "tasks",
-    "attempts",
-    "attempts_per_task",
-    "missing",
-    "missing_policy",
-    "method",
-    "decoding",
-    "tests",
-    "protocol",
-    "source",
-    "notes",
+    *("run", "slice", "metric", "value", "value_if_passed", "low", "high", "level", "about"),
+    *("tasks", "attempts", "attempts_per_task", "missing", "missing_policy", "method"),
+    *("decoding", "tests", "protocol", "source", "notes"),
 )
 
 

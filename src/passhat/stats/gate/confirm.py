@@ -289,10 +289,8 @@ def confirm_suspects(
     if fresh_base is not None:
         drifts = find_changed_tasks(pair(a, fresh_base.outcomes), policy, _DRIFT, "less")
         if drifts:
-            fresh_base, kept = (
-                None,
-                f"its agent is not what it was, {some(list(map(str, drifts)))}.",
-            )
+            fresh_base = None
+            kept = f"its agent is not what it was, {some(list(map(str, drifts)))}."
     first_look = find_changed_tasks(suspects.pairing, policy, 1.0, "less")
     corrected = {change.task: change.p_holm * _TESTS for change in first_look}
     share = 1 / _TESTS

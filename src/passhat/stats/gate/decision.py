@@ -242,19 +242,10 @@ def _estimate_sides(case: Case) -> tuple[RunSide, ...]:
         if outcomes.total_missing == outcomes.attempts:
             continue  # nothing judged is no number
         estimate = case.options.tools.estimate(outcomes, metric, terms)
-        cost, seconds = run.measured("cost"), run.measured("seconds")
-        sides.append(
-            RunSide(
-                name,
-                estimate.value,
-                estimate.low,
-                estimate.high,
-                outcomes.attempts,
-                outcomes.total_missing,
-                None if cost is None else cost.total,
-                None if seconds is None else seconds.total,
-            )
-        )
+        counts = outcomes.attempts, outcomes.total_missing
+        sums = (run.measured(name) for name in ("cost", "seconds"))
+        totals = (None if each is None else each.total for each in sums)
+        sides.append(RunSide(name, estimate.value, estimate.low, estimate.high, *counts, *totals))
     return tuple(sides)
 
 

@@ -320,27 +320,10 @@ class GateResult(Plain):
 
     SCHEMA = SCHEMA
     WRITTEN = (
-        "name",
-        "base",
-        "verdict",
-        "exit_code",
-        "incomplete",
-        "absent",
-        "losses",
-        "missing_policy",
-        "headline",
-        ("rules", "results"),
-        "unsettled",
-        "warning",
-        "order_seed",
-        "confirmation",
-        "settling",
-        "failures",
-        "dropped",
-        "power",
-        "rule_powers",
-        "sides",
-        "notes",
+        *("name", "base", "verdict", "exit_code", "incomplete", "absent", "losses"),
+        *("missing_policy", "headline", ("rules", "results"), "unsettled", "warning"),
+        *("order_seed", "confirmation", "settling", "failures", "dropped", "power"),
+        *("rule_powers", "sides", "notes"),
     )
 
     name: str

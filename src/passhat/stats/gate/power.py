@@ -192,13 +192,10 @@ def simulate_power(
         lowered = _lower_rates(rates, metric, drop)
         if lowered is None:
             return None
+        old, new = rng.binomial(base.n, rates), rng.binomial(judged, lowered)
         pairing = pair(
-            Outcomes.from_counts(
-                base.n, rng.binomial(base.n, rates), base.tasks, missing=base.missing
-            ),
-            Outcomes.from_counts(
-                judged, rng.binomial(judged, lowered), base.tasks, missing=missing
-            ),
+            Outcomes.from_counts(base.n, old, base.tasks, missing=base.missing),
+            Outcomes.from_counts(judged, new, base.tasks, missing=missing),
         )
         caught += gate.is_red(pairing, rates, lowered)
     return GatePower(drop, caught, runs)

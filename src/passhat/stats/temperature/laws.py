@@ -53,12 +53,7 @@ class ScalingLaw(Plain):
     """T* = factor k^k_exponent s^spread_exponent, fitted in the scaling regime."""
 
     WRITTEN = (
-        "name",
-        "factor",
-        "k_exponent",
-        "spread_exponent",
-        "exponent_sum",
-        "r_squared",
+        *("name", "factor", "k_exponent", "spread_exponent", "exponent_sum", "r_squared"),
         "points",
     )
 
