@@ -38,7 +38,7 @@ from passhat.stats.estimate.intervals.frontier import Calibration, holds
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes.cells import cells_of
 from passhat.stats.plan import Allocator
 from passhat.stats.plan.difficulty import binomial_chances
 from passhat.stats.terms import Terms

@@ -17,7 +17,7 @@ import pytest
 from passhat import read
 from passhat.cli.shared.options import column_map
 from passhat.errors import PasshatError
-from passhat.readers import conversions
+from passhat.readers import text_logs
 
 Counts = dict[str, tuple[int, int]]
 """By the name of the run: passes, and attempts with a verdict."""
@@ -563,7 +563,7 @@ def test_a_block_that_is_no_row_is_said(tmp_path: Path) -> None:
 def test_a_text_that_is_too_long_is_refused_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversions, "_MOST_TEXT", 40)
+    monkeypatch.setattr(text_logs, "_MOST_TEXT", 40)
     (tmp_path / "mine.log").write_text("login: PASS\nlogout: FAIL\nsearch: PASS\ncart: PASS\n")
     with pytest.raises(PasshatError, match="more than 64 MiB"):
         read(str(tmp_path / "mine.log"))

@@ -6,25 +6,28 @@ lines or Parquet, a document as JSON.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from html.parser import HTMLParser
 from pathlib import Path
 
-from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
 from passhat.readers.nested_records import find_verdict, read_object
 from passhat.readers.records import steps_of, value_at
-from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
-from passhat.readers.zip_members import NO_HEADER, from_sqlite, name_without_header, write_lines
+from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
+from passhat.readers.wide_tables import reward_or_none
+from passhat.readers.zip_members import NO_HEADER, from_sqlite, name_without_header
 from passhat.stats.outcomes import Run
-from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
+from passhat.stats.outcomes.columns import SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = ["convert", "is_dataset", "is_path_pattern", "read_paths", "suggest_pattern"]
@@ -34,6 +37,8 @@ _PART = re.compile(r"\\{([\w:]+)\\}")
 _WORDS = ("model", "suite", "task", "trial", "seed", "success")
 _LONGEST = 256
 """Bytes of a file that holds one verdict."""
+_LONGEST_LOG = 16 << 20
+_SAMPLE = 20
 
 
 def is_path_pattern(records: str | None) -> bool:
@@ -123,7 +128,8 @@ def _content(file: Source, options: ReadOptions | None = None) -> object:
             return value_at(data, steps_of(stated))
         return "no verdict" if verdict is None else verdict[1]
     with file.open() as stream:
-        return stream.read(_LONGEST).decode("utf-8", "replace").strip()
+        text = stream.read(_LONGEST_LOG).decode("utf-8", "replace").strip()
+    return (find_last_verdict(text) if len(text) > _LONGEST or "\n" in text else None) or text
 
 
 def suggest_pattern(folder: Source) -> str | None:
@@ -131,64 +137,80 @@ def suggest_pattern(folder: Source) -> str | None:
 
     ``None`` when it is no such folder.
     """
-    by_folder = _suggest_verdict_folders(folder)
-    files = list(_small_files(folder))
-    files = files if len(files) > 1 else _document_paths(folder)
-    if by_folder is not None or len(files) < 2:
-        return by_folder
-    (depth, name), count = Counter((len(p.parts), p.name) for p in files).most_common(1)[0]
-    alike = [p for p in files if len(p.parts) == depth and p.name == name]
-    if depth == 2 and count < len(files) and {p.suffix for p in files} == {".json"}:
-        return f"{{model}}/{{task}}{files[0].suffix}"
-    words = RewardWords()
-    try:
-        for path in alike[:50]:
-            words[_content(folder.inside(*path.parts))]
-    except ValueError:
+    paths = [file.path.relative_to(folder.path) for file in folder.children("**/*")]
+    if len(paths) < 2:
         return None
-    if len(alike) < 2 or depth < 2:
+    depth = Counter(len(path.parts) for path in paths).most_common(1)[0][0]
+    by_name = _pattern_of([path.parts for path in paths if len(path.parts) == depth])
+    if by_name is not None and "{success}" in by_name:
+        return by_name
+    kinds = Counter(path.suffix for path in paths)
+    suffix = max(kinds, key=lambda kind: kinds[kind])
+    alike = [path for path in paths if path.suffix == suffix]
+    if 1 < len({path.name for path in alike}) < _SAMPLE:  # of several files of an attempt
+        alike = [path for path in alike if _holds_verdict(folder, path)]
+    if len(alike) < 2 or not all(_holds_verdict(folder, path) for path in alike[:_SAMPLE]):
         return None
-    folders = depth - 1
-    has_trial = folders > 1 and all(path.parts[depth - 2].isdigit() for path in alike)
-    model = ["{model}"] if folders - has_trial > 1 else []
-    return "/".join((*model, "{task}", *(["{trial}"] if has_trial else []), name))
-
-
-def _suggest_verdict_folders(folder: Source) -> str | None:
-    """The pattern for files that lie in a folder for those that passed and one for the others."""
-    paths = [file.path.relative_to(folder.path).parts for file in folder.children("**/*")]
-    depth = Counter(map(len, paths)).most_common(1)[0][0] if paths else 0
-    paths = [path for path in paths if len(path) == depth]
-    words = RewardWords()
-    for level in range(depth - 1):
-        names = {path[level] for path in paths}
-        try:
-            is_verdict = {words[name] for name in names} == {0.0, 1.0}
-        except ValueError:
-            continue
-        if is_verdict:
-            folders = [{path[i] for path in paths} for i in range(depth - 1)]
-            parts = [next(iter(each)) if len(each) == 1 else "*" for each in folders]
-            parts[level] = "{success}"
-            first, *others = (path[-1] for path in paths)
-            ending = next(
-                first[start:]
-                for start in range(1, len(first) + 1)
-                if all(name.endswith(first[start:]) for name in others)
-            )
-            return "/".join((*parts, "{task}" + ending))
+    depths = Counter(len(path.parts) for path in alike)
+    # A task may lie in folders: the pattern of the others covers it.
+    for depth in sorted(depths, key=lambda depth: (depths[depth] < 2, depth)):
+        pattern = _pattern_of([path.parts for path in alike if len(path.parts) == depth])
+        if pattern is not None:
+            return pattern
     return None
 
 
-def _document_paths(folder: Source) -> list[Path]:
-    files = [file for file in folder.children("**/*.json") if read_object(file) is not None]
-    return [file.path.relative_to(folder.path) for file in files]
+def _holds_verdict(folder: Source, path: Path) -> bool:
+    file = folder.inside(*path.parts)
+    reward = reward_or_none(RewardWords(), _content(file)) if b"\0" not in file.head else None
+    return reward is not None
 
 
-def _small_files(folder: Source) -> Iterator[Path]:
-    for file in folder.children("**/*"):
-        if file.path.stat().st_size <= _LONGEST:
-            yield file.path.relative_to(folder.path)
+_COUNTER = re.compile(
+    r"(.*?)([_.-]*(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)?[_.-]?)\d+(\D*)",
+    re.IGNORECASE,
+)
+
+
+def _pattern_of(paths: Sequence[tuple[str, ...]]) -> str | None:
+    """The pattern for paths of equal depth, by the parts that differ; ``None`` for too many."""
+    columns = list(zip(*paths, strict=True))
+    ending = ""
+    if _are_verdicts({Path(name).suffix[1:] for name in columns[-1]}):  # sort.2.ok, sort.3.fail
+        columns[-1], ending = tuple(Path(name).stem for name in columns[-1]), ".{success}"
+    parts = ["{success}" if _are_verdicts(set(column)) else column[0] for column in columns]
+    places = [
+        place
+        for place, column in enumerate(columns)
+        if len(set(column)) > 1 and parts[place] != "{success}"
+    ]
+    if not places:
+        return None
+    *others, last = places
+    matches = [match for name in columns[last] if (match := _COUNTER.fullmatch(name))]
+    befores = {match[1] for match in matches}
+    is_numbered = len(matches) == len(paths) and len({(m[2], m[3]) for m in matches}) == 1
+    names = ["model"]
+    if is_numbered and others and len(befores) == 1:
+        parts[last] = f"{befores.pop()}{matches[0][2]}{{trial}}{matches[0][3]}"
+        names = ["model", "task"]
+    elif is_numbered and (re.search("[a-z]", matches[0][2]) or 2 * len(befores) <= len(paths)):
+        parts[last] = f"{{task}}{matches[0][2]}{{trial}}{matches[0][3]}"
+    else:
+        parts[last] = "{task}" + (Path(parts[last]).suffix if last == len(parts) - 1 else "")
+    if len(others) > len(names):
+        return None
+    for place, name in zip(others, names[len(names) - len(others) :], strict=True):
+        parts[place] = f"{{{name}}}"
+    if parts[last] == "{task}":
+        parts[last + 1 : -1] = []  # folders that are the same everywhere: the task spans them
+    return "/".join(parts) + ending
+
+
+def _are_verdicts(names: set[str]) -> bool:
+    """Whether names are words for verdicts, those for a pass and for a failure among them."""
+    rewards = {reward_or_none(RewardWords(), name) for name in names if not name.isdigit()}
+    return None not in rewards and {0.0, 1.0} <= rewards
 
 
 _SQLITE = b"SQLite format 3\x00"
@@ -196,6 +218,8 @@ _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s|(?:[^:\n,;|]+:[ \t]+\w+[ \t]*\r?\n){2}")
 """A document, a list of objects, or lines such as ``task-1: PASS``."""
 _YAML_ENDINGS = (".yaml", ".yml")
+_BRACKETS = re.compile(r"\s*\[(?:[A-Za-z✓✗✅❌]|\d{4}-|\d\d:|\s*\d+\s*/\s*\d+\])".encode())
+"""Lines of a log begin so, and no JSON."""
 _MOST_YAML = 64 << 20
 """Bytes of a YAML file: it is parsed as a whole, and slowly."""
 
@@ -213,14 +237,52 @@ def convert(source: Source) -> Source | None:
         return _from_arrow(source, [source.path])
     if source.path.suffix.lower() == ".toml":
         return _from_toml(source)
-    if b"\0" in head or (source.outline.opens and not _BRACKETS.match(head)):
+    if b"\0" in head:
         return None
+    literal = _from_literals(source) if _LITERAL.match(head) else None
+    if literal is not None or (source.outline.opens and not _BRACKETS.match(head)):
+        return literal or (_from_sections(source) if _SECTION.match(head) else None)
     is_named = source.path.suffix.lower() in _YAML_ENDINGS
     # A page or a text beside other files is seldom their result.
-    rows = None if is_named or source.found else _from_text(source)
+    is_text = not is_named and not source.found
+    rows = (_from_page(source) or convert_text(source)) if is_text else None
     if rows is None and (is_named or _YAML_START.match(head)):
         return _from_yaml(source, is_named)
     return rows
+
+
+_LITERAL = re.compile(rb"\s*(?:[\[(]\s*)*\{\s*(?:'|\"[^\"]*\"\s*:\s*(?:True|False|None)\b)")
+"""What Python prints of a dictionary, which JSON is not."""
+_SECTION = re.compile(rb"\s*(?:[;#][^\n]*\n\s*)*\[[^\[\]\n]+\]\s*\n\s*[^\[\]\n=:]+[=:]")
+
+
+def _from_literals(source: Source) -> Source | None:
+    """The dictionaries that Python printed, one per line or as one document, as JSON."""
+    text = read_text(source)
+    path = make_folder() / f"{source.stem}.json"
+    try:
+        rows = [ast.literal_eval(line) for line in text.splitlines() if line.strip()]
+        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        try:
+            path.write_text(json.dumps(ast.literal_eval(text.strip()), default=str))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return None
+    return Source(source.name, path, found=source.found)
+
+
+def _from_sections(source: Source) -> Source | None:
+    """The sections of a file of settings, each with its fields, as JSON."""
+    parser = ConfigParser(interpolation=None, strict=True)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(read_text(source))
+    except ConfigError:
+        return None
+    path = make_folder() / f"{source.stem}.json"
+    data = {name: dict(parser[name]) for name in parser.sections()}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return Source(source.name, path, found=source.found)
 
 
 def is_dataset(source: Source) -> bool:
@@ -304,172 +366,7 @@ def _count_nodes(data: object, counts: dict[int, int]) -> int:
     return counts[id(data)]
 
 
-# -- text --------------------------------------------------------------------------
-
-_MOST_TEXT = 64 << 20
-_STAMP = (
-    r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
-    r"(?:\s*[-|]?\s*\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR)\]?\s*[-:|]?)?(?:\s*[\w.]+\s+[-|]\s)?"
-)
-_PYTEST = "PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS"
-_TEST_LINES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?P<task>\S+::.+?)\s+(?P<verdict>{_PYTEST})(?: \(.*\))?(?:\s+\[\s*\d+%\])?",  # pytest -v
-        rf"(?P<verdict>{_PYTEST})\s+(?P<task>\S+::.+?)(?: - .*)?",  # pytest -rA
-        r"\s*(?P<verdict>not ok|ok)\s+(?P<task>\d+(?:\s[^#]*?)?|-\s[^#]*?)(?:\s*#.*)?",  # TAP
-        r"(?P<task>\w+ \([\w.]+\)) \.\.\. (?P<verdict>ok|FAIL|ERROR|skipped\b.*)",  # unittest -v
-        r"\s*--- (?P<verdict>PASS|FAIL|SKIP): (?P<task>\S+) \([\d.]+s\)",  # go test -v
-        r"test (?P<task>\S+) \.\.\. (?P<verdict>ok|FAILED|ignored)",  # cargo test
-        r"\s*(?P<verdict>[✓✔✅✗✘✖✕❌×])\ufe0f?\s+(?P<task>.+?)(?:\s+\([\d.]+\s*m?s\))?",
-        r"\s*[-*+]\s+\[(?P<verdict>[ xX])\]\s+(?P<task>.+?)",  # a check list
-        r"\[?(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)\]?:?\s+(?P<task>.+?)"
-        r"(?:\s+(?:run|trial|attempt|try|rep|seed)[\s#=:]*(?P<trial>\d+))?(?:\s+[\w.]+=\S+)*",
-        r"(?P<task>[^:|,;]+?)\s*(?:\.{2,}|:|->|=>|\s-)\s*(?P<verdict>PASS|FAIL|PASSED|FAILED|OK|KO)",
-        rf"(?:{_STAMP}\s*)?(?P<task>[^\s:|,;=]+)\s+[(\[]?(?i:attempt|trial|run|try|rep|seed|sample)"
-        r"[\s#=:]*(?P<trial>\w+)[)\]]?\s*(?:\.{2,}|:|->|=>|-|=|\s)\s*(?i:result\s*[:=]\s*|status\s*[:=]"
-        r"\s*)?(?P<verdict>(?i:pass(?:ed)?|fail(?:ed)?|ok|ko|success|failure|error|skipped|timeout))"
-        r"\b.*",
-        rf"{_STAMP}\s*(?P<task>[^\s:|,;=]+)\s*(?:\.{{2,}}|:|->|=>|-|=|\s)\s*(?P<verdict>"
-        r"(?i:pass(?:ed)?|fail(?:ed)?|ok|ko|success|failure|error|skipped|timeout))\b.*",
-        r"(?i:test(?: case)?)\s+['\"](?P<task>[^'\"]+)['\"]\s+(?P<verdict>passed|failed)\b.*",
-    )
-)
-"""A line of a log for each test; of several kinds in one log the first in this order counts."""
-_VERDICT_WORDS = {"x": "pass", "": "fail", "skip": "skipped", "ignored": "skipped", "xpass": "pass"}
-_BRACKETS = re.compile(rb"\[(?:(PASS|FAIL|OK|KO)(ED)?\]|\d{4}-\d\d-\d\d[ T])")
-_RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
-_FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
-
-
-def _is_delimited(head: bytes) -> bool:
-    """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
-    lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"][:2]
-    if all(re.match(_STAMP.encode(), line) for line in lines):
-        return False  # the comma before the milliseconds of a log
-    return len(lines) < 2 or any(
-        0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
-    )
-
-
-def _read_text(source: Source) -> str:
-    with source.open() as stream:
-        data = stream.read(_MOST_TEXT + 1)
-    if len(data) > _MOST_TEXT:
-        raise ReadError(
-            "is a text of more than 64 MiB; texts of lines and blocks are read up to there.",
-            source=source.name,
-            hint="Write its attempts as CSV or JSON lines.",
-        )
-    return data.decode("utf-8", "replace").removeprefix("\ufeff")
-
-
-def _from_text(source: Source) -> Source | None:
-    """The rows of a text that is no table: a page, a log of tests, or blocks of fields."""
-    page = _from_page(source)
-    if page is not None or _is_delimited(source.head):
-        return page
-    return _from_pairs(source) or _from_blocks(source) or _from_test_log(source)
-
-
-def _text_lines(head: bytes) -> list[str]:
-    return head.decode("utf-8", "replace").splitlines()
-
-
-def _match_test(line: str) -> bool:
-    return any(pattern.fullmatch(line.rstrip()) for pattern in _TEST_LINES)
-
-
-def _from_test_log(source: Source) -> Source | None:
-    """A row for each line about a test; ``None`` for a text with fewer than two of one kind."""
-    if is_markdown(source.head) or not any(map(_match_test, _text_lines(source.head))):
-        return None
-    lines = [line.rstrip() for line in _read_text(source).splitlines()]
-    for pattern in _TEST_LINES:
-        matches = [match for line in lines if line and (match := pattern.fullmatch(line))]
-        if len(matches) < 2:
-            continue
-        rows: list[dict[str, object]] = []
-        for number, match in enumerate(matches, 1):
-            word = match["verdict"].strip().lower()
-            word = "skipped" if word.startswith(("skip", "xfail")) else word
-            task = re.sub(r"^\d+\s+-\s+|^\d+[.)]?\s+(?=\S)|^-\s+", "", match["task"].strip())
-            # TAP marks a test that was not run as "ok 3 # SKIP".
-            is_skipped = re.search(r"#\s*(skip|todo)", match[0], re.IGNORECASE) is not None
-            word = "skipped" if is_skipped else _VERDICT_WORDS.get(word, word)
-            number_of = match.groupdict().get("trial")
-            trial = {} if number_of is None else {"trial": number_of}
-            rows.append({"task": task or str(number), **trial, "status": word})
-        return _as_lines(source, rows, "lines about tests are read: a task and its verdict each")
-    return None
-
-
-_PAIR = re.compile(r"(?<![^\s,;|])([A-Za-z_][\w.]*)=(\"[^\"]*\"|'[^']*'|[^\s,;|]+)")
-
-
-def _holds_pairs(line: str) -> bool:
-    return len(_PAIR.findall(line)) > 1
-
-
-def _from_pairs(source: Source) -> Source | None:
-    """A row for each line of ``name=value`` pairs; ``None`` for a text of other lines."""
-    sample = [line for line in _text_lines(source.head) if line.strip()]
-    is_page = source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-    if is_page or len(sample) < 2 or sum(map(_holds_pairs, sample)) * 2 <= len(sample):
-        return None
-    lines = _read_text(source).splitlines()
-    pairs = [_PAIR.findall(line) for line in lines]
-    rows: list[dict[str, object]] = [
-        {name: value.strip("\"'") for name, value in row} for row in pairs if len(row) > 1
-    ]
-    if "success" not in ColumnMap.resolve(name for row in rows for name in row).meaning:
-        return None
-    left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
-    more = f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
-    return _as_lines(source, rows, f"each line of name=value pairs is a row{more}")
-
-
-def _from_blocks(source: Source) -> Source | None:
-    """A row for each block of ``name: value`` lines; ``None`` for a text without such blocks."""
-    lines = _text_lines(source.head)
-    is_list = any(line.startswith(("- ", "---")) for line in lines)  # of YAML
-    if is_list or sum(map(bool, map(_FIELD_LINE.fullmatch, lines))) < 2:
-        return None
-    text = _read_text(source)
-    blocks: list[list[str]] = [[]]
-    has_rules = sum(map(bool, map(_RULE_LINE.fullmatch, text.splitlines()))) > 2
-    for line in text.splitlines():
-        if _RULE_LINE.fullmatch(line) if has_rules else not line.strip():
-            blocks.append([])
-        else:
-            blocks[-1].append(line)
-    blocks_found: list[dict[str, object]] = []
-    for block in blocks:
-        pairs = [match for line in block if (match := _FIELD_LINE.fullmatch(line))]
-        record: dict[str, object] = {}
-        for match in pairs:
-            record.setdefault(match[1], match[2].strip())
-        blocks_found.append(record)
-    records = [record for record in blocks_found if len(record) > 1]
-    counts = Counter(name for record in records for name in record)
-    names = [name for name, count in counts.items() if 2 * count > len(records)]
-    rows = [
-        {name: record[name] for name in record if name in names}
-        for record in records
-        if 2 * sum(name in record for name in names) > len(names)
-    ]
-    if len(rows) < 3 or len(names) < 2 or 2 * len(rows) < len(records):
-        return None
-    decision = "each block of name: value lines is a row"
-    if left_out := sum(map(bool, blocks_found)) - len(rows):
-        decision += f"; left out: {counted(left_out, 'block')} with other names"
-    return _as_lines(source, rows, decision)
-
-
-def _as_lines(source: Source, rows: Iterable[dict[str, object]], decision: str) -> Source:
-    path = make_folder() / f"{source.stem}.jsonl"
-    write_lines(path, rows)
-    return Source(source.name, path, found=source.found, conversion=decision)
+# -- pages and tables of LaTeX -------------------------------------------------------------
 
 
 class _HtmlTables(HTMLParser):
@@ -539,12 +436,44 @@ def _bars(cells: list[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
+_ROW_END = re.compile(r"\\\\(?:\[[^\]]*\])?")
+_MARKS = re.compile(
+    r"\$?\\(?:(?P<good>[cC]mark|checkmark|Checkmark|ding\{5[12]\}|yes)|"
+    r"(?P<bad>[xX]mark|times|ding\{5[56]\}|no))\b\$?(?:\{\})?"
+)
+_MACRO = re.compile(r"\\(?:textbf|textit|emph|texttt|underline|mathbf|text|textsc)\{([^{}]*)\}")
+_LINE_MACRO = re.compile(
+    r"\\(?:top|mid|bottom|c?h?mid)?(?:rule|line)(?:\(\w*\))?(?:\{[\d-]+\})?|\\(?:centering|small)"
+)
+
+
+def _from_latex(source: Source) -> Source | None:
+    """The first table of a LaTeX text, as Markdown."""
+    text = read_text(source)
+    match = re.search(r"\\begin\{(tabularx?\*?|longtable)\}(.*?)\\end\{\1\}", text, re.DOTALL)
+    body = re.sub(r"(?<!\\)%[^\n]*", "", match[2]) if match else ""
+    body = re.sub(r"^(?:\s*(?:\[\w*\]|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}))+", "", body)
+    body = _MARKS.sub(lambda mark: "✓" if mark["good"] else "✗", _LINE_MACRO.sub("", body))
+    body = _MACRO.sub(r"\1", body).replace(r"\%", "%").replace(r"\_", "_").replace("$", "")
+    rows = [re.split(r"(?<!\\)&", row) for row in _ROW_END.split(body) if "&" in row]
+    cells = [[" ".join(cell.replace(r"\&", "&").split()) for cell in row] for row in rows]
+    if len(cells) < 2:
+        return None
+    header, *others = cells
+    lines = [_bars(header), _bars(["---"] * len(header)), *map(_bars, others)]
+    path = make_folder() / f"{source.stem}.md"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Source(source.name, path, found=source.found)
+
+
 def _from_page(source: Source) -> Source | None:
     """The tables of a page, or of a Markdown text with such tables, as Markdown."""
+    if re.search(rb"\\begin\{(?:tabular|longtable)", source.head):
+        return _from_latex(source)
     if source.head.startswith(b"<?xml") or not re.search(rb"(?i)<table[\s>]", source.head):
         return None
     page = _HtmlTables()
-    page.feed(_read_text(source))
+    page.feed(read_text(source))
     page.close()
     path = make_folder() / f"{source.stem}.md"
     path.write_text("\n".join(page.lines), encoding="utf-8")

@@ -24,6 +24,7 @@ __all__ = [
     "cut_block",
     "find_header",
     "find_second_table",
+    "first_cells",
     "join_header_lines",
     "names_without_header",
 ]
@@ -271,6 +272,8 @@ def find_header(head: bytes) -> tuple[int, str]:
             # A heading shares no word with the row below it: these lines are sentences.
             is_aligned = not set(first_cells) & set(second_cells)
         filled = [line.strip() for line in lines if line.strip()]
+        if lines[0][:1].isspace() and not any(line[:1].isspace() for line in lines[1:]):
+            filled[0] = f"  {filled[0]}"  # no name above the first column
         gaps = {len(re.split(r"\s{2,}", line)) for line in filled}
         if not is_aligned and len(gaps) == 1 and max(gaps) > 1 and len(filled) > 2:
             return 0, "  "
@@ -308,6 +311,17 @@ def join_header_lines(head: bytes, above: int, delimiter: str) -> tuple[int, lis
     if len(rows) < 2 or len({len(row) for row in rows}) > 1:
         return None
     return join_headers(rows)
+
+
+def first_cells(head: bytes, above: int, delimiter: str) -> list[str]:
+    """The first cells of the rows below a header whose first name is empty; else nothing."""
+    lines = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace").splitlines()
+    header, *below = [line for line in lines[above : above + _LINES_LOOKED_AT] if line] or [""]
+    if delimiter == "  ":
+        return [re.split(r"\s{2,}", line)[0] for line in below] if header[:1].isspace() else []
+    if not header.startswith((delimiter, '""')):
+        return []
+    return [line.split(delimiter)[0].strip('"') for line in below[:-1] or below]
 
 
 def names_without_header(head: bytes, above: int, delimiter: str) -> list[str] | None:

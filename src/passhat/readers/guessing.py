@@ -517,8 +517,12 @@ def _are_alike(objects: Sequence[Mapping[str, Any]]) -> bool:
     if all(isinstance(value, list) for value in values):
         return True
     words = RewardWords()
-    plain = not any(isinstance(value, dict | list) for value in values)
-    return plain and all(reward_or_none(words, value) in (0.0, 1.0) for value in values)
+    return all(
+        reward_or_none(words, value) in (0.0, 1.0)
+        or (isinstance(value, str) and (FRACTION.fullmatch(value) or is_verdict_list(value)))
+        for value in values
+        if not isinstance(value, dict | list)
+    ) and not any(isinstance(value, dict | list) for value in values)
 
 
 def _table(path: str, records: Iterable[Record]) -> SampleTable:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -451,3 +452,20 @@ def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
         return agent, {}, (note,)
     temperature = float(match[1] if match[1] is not None else match[2])
     return agent, {"temperature": temperature}, (f"{note}, and so is the temperature",)
+
+
+def with_unique_names(runs: list[Run]) -> list[Run]:
+    """Add the source, then a number, where two runs would have the same name."""
+    name_counts = Counter(run.name for run in runs)
+    with_sources = [
+        replace(run, name=f"{run.name} ({run.source})") if name_counts[run.name] > 1 else run
+        for run in runs
+    ]
+    name_counts = Counter(run.name for run in with_sources)
+    numbers: Counter[str] = Counter()
+    unique = []
+    for run in with_sources:
+        numbers[run.name] += 1
+        number = f" #{numbers[run.name]}" if name_counts[run.name] > 1 else ""
+        unique.append(replace(run, name=run.name + number))
+    return unique

@@ -49,7 +49,7 @@ _TRIAL = re.compile(
 )
 _NUMBERED = re.compile(r"(?:[a-z]+[\s_#-]*)?#?\d+", re.IGNORECASE)
 _MODEL = re.compile(
-    r"(.*_)?(model|agent|assistant|system|llm|bot|engine|solver|player|checkpoint|ckpt|runner|"
+    r"(.*_)?(sheet|model|agent|assistant|system|llm|bot|engine|solver|player|checkpoint|ckpt|runner|"
     r"candidate|modelo|modell|submission)(_.*)?"
 )
 _TASK = re.compile(
@@ -84,6 +84,11 @@ class Interpretation:
         """The command line that reads the file so."""
         pairs = [f"{word}={_quote(path)}" for word, path in self.columns.items()]
         return f"passhat report {shlex.quote(source)} {map_option(','.join(pairs))}"
+
+    @property
+    def attempts(self) -> int:
+        """The number of attempts in all runs."""
+        return sum(run.outcomes.attempts for run in self.runs)
 
     def describe(self) -> str:
         """The number of attempts, tasks and runs, and the share that passed."""
@@ -147,8 +152,8 @@ def _weigh_table(table: SampleTable) -> list[Interpretation]:
 
 def _selections(table: SampleTable) -> Iterator[SampleTable]:
     """The rows of one kind, where only they have a verdict: an event at the end of an attempt."""
-    verdicts = [c for c in table.columns.values() if c.has_empty and c.is_verdict]
-    verdicts = [c for c in verdicts if verdict_likeness(c) >= 3][:2]
+    verdicts = [c for c in table.columns.values() if c.has_empty and _may_decide(c)]
+    verdicts = sorted(verdicts, key=lambda c: -verdict_likeness(c))[:3]
     kinds = [c for c in table.columns.values() if 1 < len(c.words) <= MOST_WORDS]
     for verdict in verdicts:
         filled = np.array([text != "" for text in verdict.texts])
@@ -156,7 +161,8 @@ def _selections(table: SampleTable) -> Iterator[SampleTable]:
             words = {text for text, full in zip(kind.texts, filled, strict=True) if full}
             (word,) = words if len(words) == 1 else ("",)
             places = [row for row, text in enumerate(kind.texts) if text == word]
-            if word and kind is not verdict and len(places) == filled.sum():
+            others = table.size - len(places)
+            if word and kind is not verdict and len(places) == filled.sum() <= 3 * others:
                 columns = {
                     name: Column(name, [c.cells[row] for row in places])
                     for name, c in table.columns.items()
@@ -165,6 +171,12 @@ def _selections(table: SampleTable) -> Iterator[SampleTable]:
                 yield replace(
                     table, columns=columns, size=len(places), where=where, weight=table.weight + 1.5
                 )
+
+
+def _may_decide(column: Column) -> bool:
+    """Whether some words of a column are verdicts, and its name is one of a verdict."""
+    is_known = bool({0.0, 1.0} & set(column.rewards))
+    return is_known and len(column.words) <= MOST_WORDS and verdict_likeness(column) >= 3
 
 
 def _weigh_rows(table: SampleTable) -> list[Interpretation]:

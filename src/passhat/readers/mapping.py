@@ -19,7 +19,7 @@ from passhat.protocol import RULE_JUDGE, Protocol, Scalar
 from passhat.readers.base import LogBuilder, NotResults, Reader, ReadOptions, RunFacts
 from passhat.readers.conversions import read_paths
 from passhat.readers.json_records import decode, decode_protocol
-from passhat.readers.parsing import error_message, number_or_none, why_missing
+from passhat.readers.parsing import error_message, number_or_none, split_list, why_missing
 from passhat.readers.record_map import (
     ABOUT_WORDS,
     EXTRA_WORDS,
@@ -44,6 +44,7 @@ from passhat.readers.records import (
 from passhat.readers.row_groups import Regrouping, RowGroups, ScorerChoice, is_scorer_name
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, is_header, is_total
+from passhat.readers.wide_tables import FRACTION
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS
@@ -270,7 +271,16 @@ class _MappedFile:
         if "success" not in self._fields and self._passes is None and n is not None:
             self._take_counts(record, n, c)
             return
-        value = self._success(record)
+        self._take_verdict(record, self._success(record))
+
+    def _take_verdict(self, record: Record, value: object) -> None:
+        """Add the attempts of a record by its verdict, which may be 3/4 or a list."""
+        if isinstance(value, str) and self._passes is None:
+            fraction = FRACTION.fullmatch(value)
+            if fraction is not None:
+                self._take_counts(record, fraction[2], fraction[1])
+                return
+            value = split_list(value) or value
         tasks = self._get(record, "task")
         if isinstance(tasks, list) and isinstance(value, list):
             self._take_columns(record, tasks, value)
@@ -358,19 +368,10 @@ class _MappedFile:
         for place, name in enumerate(names, 1):
             inner = record.data[name]
             label = str(name)[start:] or place
-            data = (
-                {**record.data, **inner}
-                if isinstance(inner, dict)
-                else {
-                    **record.data,
-                    "value": inner,
-                }
-            )
-            attempt = replace(record, data=data)
-            if isinstance(inner, dict) or self._passes is not None:
-                value = self._success(attempt)
-            else:
-                value = inner
+            fields = inner if isinstance(inner, dict) else {"value": inner}
+            attempt = replace(record, data={**record.data, **fields})
+            is_inner = isinstance(inner, dict) or self._passes is not None
+            value = self._success(attempt) if is_inner else inner
             # Every field beyond the first is a row of its own, as in a long table.
             self._add(attempt, f"{record.where}, {name}", value, label)
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from passhat._display import some
+from passhat.readers.parsing import is_verdict_list
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordFile, content_kind, plain_log
 from passhat.readers.sources import Source, make_folder
-from passhat.readers.wide_tables import is_model_name, reward_or_none
+from passhat.readers.text_logs import read_attempt_log
+from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
+from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords
 
@@ -177,6 +180,8 @@ def _is_verdict(value: object) -> bool:
     if value is None or isinstance(value, dict | list):
         return value is None
     reward = reward_or_none(RewardWords(), value)
+    if reward is None and isinstance(value, str):
+        return FRACTION.fullmatch(value) is not None or is_verdict_list(value)
     return reward is not None and (reward in (0.0, 1.0) or reward != reward)
 
 
@@ -322,6 +327,7 @@ def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:
 # -- a document for each attempt ---------------------------------------------------------
 
 _MOST_BYTES = 32 << 20
+_LOG_ENDINGS = (".log", ".txt", ".out", "")
 _TRIAL_STEM = re.compile(
     r"(?:(?P<task>.+?)[_.-]+)?(?:(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?)?(?P<n>\d+)",
     re.IGNORECASE,
@@ -370,12 +376,11 @@ def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
     paths: list[tuple[str, ...]] = []
     others: list[str] = []
     for file in files:
-        data = read_object(file)
-        verdict = None if data is None else find_verdict(data)
-        if data is None or verdict is None:
+        row = _attempt_fields(file)
+        if row is None:
             others.append(file.path.relative_to(folder.path).as_posix())
             continue
-        rows.append({str(k): v for k, v in data.items() if not _is_inner(v)} | dict([verdict]))
+        rows.append(row)
         paths.append(file.path.relative_to(folder.path).with_suffix("").parts)
     if len(rows) < 2 or 2 * len(rows) <= len(files):
         return None
@@ -391,6 +396,76 @@ def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return Source(folder.name, path, found=folder.found, conversion=said)
+
+
+def expand_grid(source: Source) -> Source | None:
+    """A matrix beside the lists that name its rows and columns, as rows; ``None`` for no such one.
+
+    ``{"tasks": ["a", "b"], "results": {"model-1": [1, 0], "model-2": [0, 1]}}``, or lists in place
+    of the inner object and a list of its rows' names.
+    """
+    data = read_object(source) or {}
+    axes = {
+        str(key): list(map(str, names))
+        for key, names in data.items()
+        if isinstance(names, list) and len(set(map(str, names))) == len(names) > 1
+        if all(isinstance(name, str) for name in names)
+    }
+    for key, grid in data.items():
+        for inner, labels in axes.items() if isinstance(grid, list | dict) else ():
+            outer = next(
+                (n for n, names in axes.items() if n != inner and len(names) == len(grid)), ""
+            )
+            is_object = isinstance(grid, dict)
+            if not (is_object or (isinstance(grid, list) and outer)) or len(grid) < 2:
+                continue
+            rows = list(grid.values()) if is_object else grid
+            if not all(isinstance(row, list) and len(row) == len(labels) for row in rows):
+                continue
+            names = list(map(str, grid)) if is_object else axes[outer]
+            is_task = fold_name(inner.removesuffix("s")) in (*ALIASES["task"], *_WEAK_TASKS)
+            first, second = ("model", "task") if is_task else ("task", "model")
+            table = [
+                {first: name, second: label, "success": cell}
+                for name, row in zip(names, rows, strict=True)
+                for label, cell in zip(labels, row, strict=True)
+            ]
+            path = make_folder() / f"{source.stem}.jsonl"
+            write_lines(path, table)
+            said = f"{key!r} holds a row for each {first} and a column for each of {inner!r}"
+            return Source(source.name, path, found=source.found, conversion=said)
+    return None
+
+
+def gather_tasks(folder: Source, files: Sequence[Source]) -> Source | None:
+    """The documents of a folder, one for each task, as JSON lines; ``None`` where they are not."""
+    documents = []
+    for file in files:
+        data = read_object(file) if file.path.suffix.lower() == ".json" else None
+        if data is None or not any(map(_is_inner, data.values())):
+            return None
+        documents.append(data)
+    shared = set.intersection(*map(set, documents)) if len(documents) > 2 else set()
+    for name in shared:
+        names = {str(data[name]) for data in documents if not _is_inner(data[name])}
+        is_task = fold_name(name) in (*ALIASES["task"], *_WEAK_TASKS)
+        if is_task and len(names) == len(documents):
+            path = make_folder() / f"{folder.stem}.jsonl"
+            write_lines(path, documents)
+            said = f"{len(documents)} files are a task each, by their field {name!r}"
+            return Source(folder.name, path, found=folder.found, conversion=said)
+    return None
+
+
+def _attempt_fields(file: Source) -> dict[str, object] | None:
+    """The fields of a document or a log of one attempt; ``None`` without a verdict."""
+    data = read_object(file)
+    if data is not None:
+        verdict = find_verdict(data)
+        plain = {str(k): v for k, v in data.items() if not _is_inner(v)}
+        return None if verdict is None else plain | dict([verdict])
+    is_text = file.path.suffix.lower() in _LOG_ENDINGS and file.head and b"\0" not in file.head
+    return read_attempt_log(file) if is_text else None
 
 
 def _places(paths: Sequence[tuple[str, ...]]) -> list[dict[str, object]] | None:

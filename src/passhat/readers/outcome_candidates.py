@@ -172,7 +172,8 @@ def _verdict_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     plain = _PLAIN.issuperset(map(str.lower, column.words))
     base = (1.0 if column.numbers else 1.5) if plain else 3.0
     base -= 1.5 if len(column.words) < 2 else 0.0
-    is_flag = is_negative(name.rpartition(".")[2])
+    words = column.fold.split("_")
+    is_flag = any(map(is_negative, (column.fold, *words))) and not {"no", "not"} & set(words)
     if is_flag:
         rule = f"{name} == {0 if column.numbers else 'false'}"
         weight = base + (2.0 if _REASON.fullmatch(column.fold) else 0.5)

@@ -16,6 +16,7 @@ from passhat.readers.base import ReadOptions
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Aggregates, Verdict
 from passhat.stats.outcomes.attempts import MeasureSum
+from passhat.stats.outcomes.cells import PackedNames, whole_numbers_of
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import (
     RUN_COLUMNS,
@@ -24,7 +25,6 @@ from passhat.stats.outcomes.gathering import (
     OutcomeColumns,
     as_gathered,
 )
-from passhat.stats.outcomes.names import PackedNames, whole_numbers_of
 from passhat.stats.outcomes.rewards import (
     COUNTED_SCORES,
     RewardWords,

@@ -436,7 +436,7 @@ def _text(quoted: bytes) -> str:
 
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _SIGNS = re.compile(r"[✓✔✅✗✘✖❌🟢🔴🟩🟥👍👎]\ufe0f?")
-_LETTERS = re.compile(r"[PF]{2,}|[TF]{2,}|[YN]{2,}|[CI]{2,}")
+_LETTERS = re.compile(r"(?=.*[A-Z])(?:[PF.?_-]{2,}|[TF.?_-]{2,}|[YN.?_-]{2,}|[CI.?_-]{2,})")
 _LONGEST_LETTERS = 500
 _LETTER_WORDS = {"P": "pass", "T": "true", "Y": "yes", "C": "correct"}
 
@@ -453,7 +453,7 @@ def split_list(cell: object) -> list[object] | None:
         return [word.strip(" \t\"'") for word in parts if word.strip()]
     letters = re.sub(r"[\s,;|/]", "", text) if len(text) <= _LONGEST_LETTERS else ""
     if _LETTERS.fullmatch(letters):
-        return [_LETTER_WORDS.get(letter, "fail") for letter in letters]
+        return [_LETTER_WORDS.get(s, "fail" if s.isalpha() else "") for s in letters]
     signs = _SIGNS.findall(text)
     if len(signs) > 1 and not re.sub(r"[\s,;|]", "", _SIGNS.sub("", text)):
         return list(signs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +22,14 @@ from passhat.readers.conversions import (
     read_paths,
     suggest_pattern,
 )
-from passhat.readers.identity import count_once, join_group, join_runs, without_retries
-from passhat.readers.nested_records import gather_documents
+from passhat.readers.identity import (
+    count_once,
+    join_group,
+    join_runs,
+    with_unique_names,
+    without_retries,
+)
+from passhat.readers.nested_records import gather_documents, gather_tasks
 from passhat.readers.record_map import split_map
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside, unknown_file
@@ -333,7 +340,7 @@ class _Collected:
         runs = [self._with_words(run, words, join_by) for run in runs]
         per_file = tuple(FileRead(f.source.name, f.reader.name, f.runs) for f in self.read)
         return Reading(
-            tuple(_with_unique_names(runs)),
+            tuple(with_unique_names(runs)),
             per_file,
             tuple(self._passed_over),
             tuple(self._refused),
@@ -401,9 +408,10 @@ class _Collected:
                 read.append(self._read_one(source))
             except MissingExtra:
                 raise
-            except ReadError as error:
+            except (ReadError, InvalidValue) as error:
                 why = error.message.removeprefix(f"{source.name}: ")
-                if reader is None or reader.general or isinstance(error, NotResults):
+                is_other = isinstance(error, NotResults | InvalidValue)
+                if reader is None or reader.general or is_other:
                     skipped.append((source.name, why))
                     not_logs.append(error)
                     others.append(source)
@@ -411,16 +419,15 @@ class _Collected:
                     errors.append(error)
                     refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
         read = _leave_out_analysis(read, skipped)
-        others += [file.source for file in read if _is_attempt(file)]
-        is_whole = len(read) <= len(others) and all(map(_is_attempt, read)) and not errors
-        table = gather_documents(folder, others) if is_whole else None
+        table = None if errors else _gather(folder, read, others)
         if table is not None:
             self.read.append(_ReadSource(folder, self._table, self._read_one(table).runs))
             return
         if not read:
             self._add_readings(folder, others, [] if errors or folder.found else not_logs)
             is_only = not self.read and len(not_logs) == len(skipped) == 1
-            _raise_first([*errors, *(not_logs if is_only else ())])
+            if errors or is_only:
+                raise [*errors, *not_logs][0]
         self._refused += refused
         if not read and folder.found:
             # A glob also matches folders the user did not mean.
@@ -428,16 +435,7 @@ class _Collected:
             return
         if not read and not (self.read and not skipped):
             raise _no_logs(folder, not_logs, len(skipped))
-        if skipped:
-            names = [name for name, _ in skipped]
-            note = f"passed over in {folder.name}: {some(names)}"
-            tables = [name for name in names if name.lower().endswith(_TABLE_ENDINGS)]
-            said = (f"tables not read: {some(tables, 4)}",) if tables else ()
-            read = [
-                replace(f, runs=tuple(_with_notes(run, (note,), said) for run in f.runs))
-                for f in read
-            ]
-        self.read += read
+        self.read += [_with_skipped(file, folder, skipped) for file in read]
         self._passed_over += skipped
 
     def _add_readings(
@@ -445,11 +443,14 @@ class _Collected:
     ) -> None:
         """Add the likeliest readings of the first file in a folder that has any to its refusal."""
         assert isinstance(self._table, TableReader)
+        found: list[tuple[int, str]] = []
         for source, error in islice(zip(files, errors, strict=False), _FILES_INTERPRETED):
-            hint = error.hint
-            self._table.add_readings(error, source, self._options, folder.name)
-            if error.hint != hint:
-                return
+            other = ReadError(error.message, source=source.name)
+            readings = self._table.add_readings(other, source, self._options, folder.name)
+            if readings and not isinstance(error, NotResults):
+                found.append((max(one.attempts for one in readings), str(other.hint)))
+        for error in errors if found else ():
+            error.hint = max(found)[1]
 
     def _is_known(self, source: Source) -> bool:
         """Whether the same file was read before, under this name, a link, or a second hard link."""
@@ -479,6 +480,19 @@ class _Collected:
         raise unknown_file(source)
 
 
+def _gather(folder: Source, read: list[_ReadSource], others: list[Source]) -> Source | None:
+    """The files of a folder as one table, where each is an attempt or a task."""
+    others += [file.source for file in read if _is_attempt(file)]
+    if len(read) <= len(others) and all(map(_is_attempt, read)):
+        table = gather_documents(folder, others)
+        if table is not None:
+            return table
+    if not all(file.reader.general for file in read):
+        return None
+    files = {file.name: file for file in (*others, *(file.source for file in read))}
+    return gather_tasks(folder, list(files.values()))
+
+
 def _is_attempt(file: _ReadSource) -> bool:
     """Whether a document holds one attempt, and does not say whose."""
     (run, *others) = file.runs
@@ -486,8 +500,19 @@ def _is_attempt(file: _ReadSource) -> bool:
     return is_single and file.reader.general and content_kind(file.source) == "JSON"
 
 
-def _with_notes(run: Run, reading: tuple[str, ...], decisions: tuple[str, ...]) -> Run:
-    return replace(run, reading=(*run.reading, *reading), decisions=(*run.decisions, *decisions))
+def _with_skipped(
+    file: _ReadSource, folder: Source, skipped: Sequence[tuple[str, str]]
+) -> _ReadSource:
+    """The file with a note about the others in its folder that were passed over."""
+    names = [name for name, _ in skipped]
+    tables = [name for name in names if name.lower().endswith(_TABLE_ENDINGS)]
+    notes = (f"passed over in {folder.name}: {some(names)}",) if names else ()
+    said = (f"tables not read: {some(tables, 4)}",) if tables else ()
+    runs = (
+        replace(run, reading=(*run.reading, *notes), decisions=(*run.decisions, *said))
+        for run in file.runs
+    )
+    return replace(file, runs=tuple(runs))
 
 
 def _leave_out_analysis(
@@ -525,17 +550,13 @@ def _file_of(name: str) -> str:
     return next((str(p) for p in path.parents if p.is_file()), name)
 
 
-def _raise_first(errors: Sequence[PasshatError]) -> None:
-    """Raise the error of the only file in a folder: it says best what is wrong."""
-    if errors:
-        raise errors[0]
-
-
 def _no_logs(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
     """The refusal of a folder that nothing could be read from."""
     pattern, common = suggest_pattern(folder), _common_hint(errors)
-    hints = [f"If each file is an attempt: --records '{pattern}'"] if pattern else []
-    hints += [common] if common and (not pattern or "passhat report" in common) else []
+    command = f"passhat report {shlex.quote(folder.name)} --records '{pattern}'"
+    hints = [f"If each file is an attempt: {command}"] if pattern else []
+    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
+        hints.append(common)
     files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
     return ReadError(
         f"is a folder without any log or table that passhat can read{files}.",
@@ -562,8 +583,7 @@ def _run_folder(source: Source) -> Path:
 
 def _join_siblings(group: list[_ReadSource]) -> _ReadSource:
     runs = count_once(without_retries([run for file in group for run in file.runs]))
-    joined = runs[0] if len(runs) == 1 else join_group(runs)
-    return replace(group[0], runs=(joined,))
+    return replace(group[0], runs=(runs[0] if len(runs) == 1 else join_group(runs),))
 
 
 def _folder_name(source: Source) -> _Rename:
@@ -578,20 +598,3 @@ class _Rename:
     def __call__(self, run: Run) -> Run:
         name = self.agent + run.name.removeprefix(run.agent)
         return replace(run, name=name, agent=self.agent, agent_guessed=False)
-
-
-def _with_unique_names(runs: list[Run]) -> list[Run]:
-    """Add the source, then a number, where two runs would have the same name."""
-    name_counts = Counter(run.name for run in runs)
-    with_sources = [
-        replace(run, name=f"{run.name} ({run.source})") if name_counts[run.name] > 1 else run
-        for run in runs
-    ]
-    name_counts = Counter(run.name for run in with_sources)
-    numbers: Counter[str] = Counter()
-    unique = []
-    for run in with_sources:
-        numbers[run.name] += 1
-        number = f" #{numbers[run.name]}" if name_counts[run.name] > 1 else ""
-        unique.append(replace(run, name=run.name + number))
-    return unique

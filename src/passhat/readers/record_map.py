@@ -26,9 +26,11 @@ from passhat.stats.outcomes.columns import (
     ALIASES,
     JOIN_SIGN,
     SLICE_PREFIX,
+    ColumnMap,
     fold_name,
     split_joined,
 )
+from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "map_option",
     "parse_rule",
     "parse_stated_metric",
+    "rule_option",
     "scorer_names",
     "split_map",
     "value_of",
@@ -98,7 +101,8 @@ _WORDS = (
 )
 SCORER = "{scorer}"
 """Stands for the name of a judge in a path or a rule."""
-_RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<|\sends with\s)\s*(.+?)\s*")
+# A sign between brackets is part of a name: "OK (grade <= 2)".
+_RULE = re.compile(r"\s*((?>\([^()]*\)|.)+?)\s*(>=|<=|==|!=|>|<|\sends with\s)\s*(.+?)\s*")
 
 FieldPath = tuple[str, tuple[Any, ...]]
 """Where a path starts (``record``, ``root``, ``^``, ``@key``, ...), and its steps."""
@@ -155,7 +159,10 @@ class Rule:
             word = REWARD_WORDS[value] if isinstance(value, str | bool | int | float) else None
             left, right = number_or_none(word), float(self.value)
             return None if left is None else _compare(left, self.sign, right)
-        return _compare(str(value), self.sign, str(self.value))
+        text, other = str(value), str(self.value)
+        if self.sign in ("==", "!=") and text != other and _is_nothing(text):
+            return None  # "Outcome == green" beside "not run"
+        return _compare(text, self.sign, other)
 
     def _matches_field(self, value: object, other: object) -> bool | None:
         """Whether the comparison with another field holds; without that field nothing is known."""
@@ -172,6 +179,15 @@ class Rule:
             word = shorten(value if left is None else other)
             raise ValueError(f"{word} is not a number, and {self.sign} compares numbers")
         return _compare(left, self.sign, right)
+
+
+def _is_nothing(text: str) -> bool:
+    """Whether a word says that there is no verdict."""
+    try:
+        reward = REWARD_WORDS[text]
+    except ValueError:
+        return False
+    return reward != reward
 
 
 def _ends_with(text: str, ending: str) -> bool:
@@ -510,7 +526,7 @@ def split_map(columns: Mapping[str, str]) -> dict[str, Any]:
     """
     fields = dict(columns)
     options: dict[str, Any] = {word: fields.pop(word, None) for word in ("records", "where")}
-    is_rule = _STATED_RULE.search(fields.get("success", "")) is not None
+    is_rule = _STATED_RULE.search(re.sub(r"\([^()]*\)", "", fields.get("success", ""))) is not None
     return {**options, "passes": fields.pop("success") if is_rule else None, "columns": fields}
 
 
@@ -518,3 +534,10 @@ def map_option(pairs: str) -> str:
     """The option that states fields, in quotes where a shell needs them."""
     is_plain = re.fullmatch(r"[\w@%+=:,./~^-]+", pairs) is not None
     return f"--map {pairs if is_plain else shlex.quote(pairs)}"
+
+
+def rule_option(columns: ColumnMap, chunk: Chunk, word: object) -> str:
+    """The option by which a word is the only pass, with the columns as they were found."""
+    names = columns.names_of("task", *RUN_COLUMNS, "trial")
+    pairs = [f"{kind}={name}" for kind, name in names.items() if name in chunk]
+    return map_option(",".join((*pairs, f"success={columns.meaning['success']} == {word}")))

@@ -196,13 +196,6 @@ class RecordFile:
                 source=self.source.name,
                 hint="Leave out --records.",
             )
-        elif kind == "Excel":
-            sheets = read_sheets(self.source)
-            chosen = [sheet for sheet in sheets if self.path in ("", sheet.name)]
-            chosen.sort(key=lambda sheet: -_rank_header(sheet.header))
-            for sheet in chosen[:1]:
-                for number, data in sheet.records():
-                    yield Record(f"row {number}", data, "", number - 2)
         else:
             yield from self._from_table()
 
@@ -212,6 +205,8 @@ class RecordFile:
             rows = ParquetRows(self.source)
         elif content_kind(self.source) == "Markdown":
             rows = MarkdownRows(self.source, self.log)
+        elif content_kind(self.source) == "Excel":
+            rows = RecordRows(self.source, self.path, self.log)
         number = 0
         for chunk in rows.chunks():
             names = list(chunk)

@@ -176,6 +176,11 @@ class RowGroups:
         varying = [name for name in self._candidates if self._varies(name, rows)]
         within = [name for name in varying if self._varies(name, attempts)]
         scorers = [name for name in within if self._folds[name] in _SCORERS]
+        named = attempts  # with everything that may name a part of a task or a run
+        for name in within:
+            if self._is_task_part(name) or self._folds[name] in RUN_PARTS:
+                named = _combine(named, self._candidates[name].codes)
+        scorers = [name for name in scorers if self._varies(name, named)]
         if scorers and scorer is None:
             return ScorerChoice(scorers[0], self._labels(scorers[0]))
         is_open = is_listed_twice or not has_trial
@@ -455,14 +460,14 @@ class RivalVerdicts:
 _WEAK_TASKS = (
     *("id", "name", "case", "qid", "uid", "exercise", "puzzle", "challenge", "query", "prompt"),
     *("input", "goal", "title", "instruction", "problem_name", "ticket", "issue", "key"),
-    *("use_case", "usecase", "flow", "workflow"),
+    *("use_case", "usecase", "flow", "workflow", "requirement", "user_story"),
     *("sample", "nodeid", "q", "env", "environment", "env_id", "game", "aufgabe", "frage", "tarea"),
-    *("pregunta", "tâche", "tache", "domanda", "задача"),
+    *("pregunta", "tâche", "tache", "domanda", "задача", "no", "no.", "nr", "nr.", "number"),
     *("вопрос", "任务", "问题", "题目", "タスク", "問題", "과제", "문제", "zadanie", "tarefa"),
 )
 """Names that may mean something else: taken as the task where no better one is there, and said."""
 _NUMBERED_TASK = re.compile(
-    r"(task|item|question|problem|instance|example|test|test_?case|case|scenario|prompt|query|"
+    r"(task|item|question|problem|prob|requirement|instance|example|test|test_?case|case|scenario|prompt|query|"
     r"exercise|puzzle|challenge|ticket|issue|bug|story|q)_?(id|no|nr|num(ber)?|idx|index|key|name|"
     r"title|code|text|uuid|slug)"
 )
@@ -509,7 +514,9 @@ def name_columns(
     if "task" in meaning or is_prose or find_wide(columns, chunk) is not None:
         return columns, ()
     names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
-    task = next((n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak), None)
+    named = [n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak]
+    # A prompt of few texts, beside a column of many, is a setting of the run.
+    task = next((n for n in named if not _names_runs(columns, chunk, n)), None)
     task = task or next((n for n in names if _NUMBERED_TASK.fullmatch(fold_name(n))), None)
     if task is None:
         # In a league of several days, or a game of several levels, a row is one of them.
@@ -522,6 +529,20 @@ def name_columns(
     ignored = tuple(name for name in columns.ignored if name != task)
     columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
     return columns, (f"column {task!r} is taken as the task",)
+
+
+def _names_runs(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
+    """Whether a column may be a setting: few values, each with all of another column's many."""
+    if fold_name(name) not in RUN_PARTS:
+        return False
+    values = len(distinct_cells(chunk[name]))
+    rows = list(map(str, chunk[name]))
+    for other in list_unused(columns, chunk):
+        many = len(distinct_cells(chunk[other]))
+        pairs = len(set(zip(rows, map(str, chunk[other]), strict=True)))
+        if other != name and 2 * values < many and pairs == values * many:
+            return True
+    return False
 
 
 def _holds_numbers(cells: Sequence[object]) -> bool:

@@ -18,13 +18,14 @@ from passhat.readers.csv_blocks import (
     cut_block,
     find_header,
     find_second_table,
+    first_cells,
     join_header_lines,
     names_without_header,
 )
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import NO_HEADER
+from passhat.readers.zip_members import NO_HEADER, name_first_column
 from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
@@ -113,6 +114,8 @@ class CsvRows:
         self.lines: Sequence[int] = ()
         self._above, self._delimiter = find_header(source.head)
         self.decisions: tuple[str, ...] = ()
+        above = source.head.decode("utf-8", "replace").splitlines()[: self._above]
+        self.title = next((t.strip(" \t,;|") for t in reversed(above) if t.strip(" \t,;|")), "")
         if self._above:
             lines = counted(self._above, "line")
             self.decisions = (
@@ -122,6 +125,7 @@ class CsvRows:
         self.decisions += (NO_HEADER,) if self._names else ()
         joined = join_header_lines(source.head, self._above, self._delimiter)
         self._joined: list[str] = []
+        self._top = first_cells(source.head, self._above, self._delimiter)
         if joined is not None:
             count, self._joined = joined
             self._above += count - 1
@@ -177,7 +181,7 @@ class CsvRows:
         )
         lines = (f"{' '.join(line.split())}\n" for line in text) if delimiter == " " else text
         if delimiter == "  ":  # a tab for the gaps between columns that are aligned
-            lines = (re.sub(r"\s{2,}", "\t", line.strip()) + "\n" for line in text)
+            lines = (re.sub(r"\s{2,}", "\t", line.rstrip()) + "\n" for line in text)
             delimiter = "\t"
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         header = self._header(reader) if header is None else header
@@ -264,6 +268,7 @@ class CsvRows:
             raise NoRows("the file is empty.", source=self._source.name)
         if self._joined:
             return self._joined
+        header = name_first_column(header, self._top)
         if any(_SURROGATE.search(cell) for cell in header):
             raise ReadError(
                 "is not UTF-8 text.",
@@ -481,6 +486,7 @@ class MarkdownRows:
                 rows.append([*cells, models[place]] if len(places) > 1 else cells)
                 lines.append(number + 1)
         header = [*header, "model"] if len(places) > 1 else header
+        header = name_first_column(header, (row[0] for row in rows))
         self.lines = lines
         if rows:
             columns = map(list, zip(*rows, strict=True))

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
-from passhat.readers.record_map import likely_pass, map_option
+from passhat.readers.record_map import likely_pass, map_option, rule_option
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
     FRACTION,
@@ -179,21 +179,17 @@ def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object
     """
     success, words = columns.meaning["success"], RewardWords()
     rewards = {str(cell): reward_or_none(words, cell) for cell in cells}
-    others = [
-        text for text, reward in rewards.items() if reward is None and not _is_odd_ending(text)
-    ]
+    others = [text for text, reward in rewards.items() if reward is None]
+    others = [text for text in others if not _is_odd_ending(text)]
     is_word = not any(re.search(r"\d", text) for text in others)
     if "success" in columns.stated or not others or len(cells) > _MOST_WORDS or not is_word:
         return
     if {0.0, 1.0} <= set(rewards.values()) or len(chunk[success]) <= len(cells):
         return
-    passes = [text for text, reward in rewards.items() if reward == 1] or others
-    word = likely_pass(passes)
-    name = columns.meaning.get("task", "")
-    task = "" if fold_name(name) in ALIASES["task"] else f" {map_option(f'task={name}')}"
+    word = likely_pass([text for text, reward in rewards.items() if reward == 1] or others)
     raise UnknownWords(
         f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
-        hint=f"If {word!r} is the only pass: --pass '{success} == {word}'{task}",
+        hint=f"If {word!r} is the only pass: {rule_option(columns, chunk, word)}",
     )
 
 
@@ -212,9 +208,10 @@ def _with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Sh
     def rearrange(chunk: Chunk) -> tuple[Chunk, list[int] | None]:
         chunk, origins = shape.rearrange(chunk)
         verdicts = [None if cell in odd else cell for cell in chunk[success]]
-        return {**{name: chunk[name] for name in chunk}, success: verdicts}, origins
+        return {**chunk, success: verdicts}, origins
 
-    remedy = f"; if they failed: --pass '{success} == {good[0]}'" if len(good) == 1 else ""
+    remedy = f"; if they failed: {rule_option(shape.columns, chunk, good[0])}"
+    remedy = remedy if len(good) == 1 else ""
     decision = f"counted as missing: {some(sorted(map(repr, odd)), 4)} in {success!r}{remedy}"
     return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, decision))
 

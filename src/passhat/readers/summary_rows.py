@@ -16,7 +16,7 @@ from passhat.readers.sources import Source
 from passhat.readers.wide_tables import FRACTION, Shape
 from passhat.stats.outcomes import Tally
 from passhat.stats.outcomes.cells import CellCodes, RowError
-from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import (
     RUN_COLUMNS,
     AttemptGatherer,
@@ -231,6 +231,7 @@ MODEL_HINT = (
 _TOTALS = frozenset(
     {
         *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "summary"),
+        *("solved", "passed", "passes", "correct", "successes", "# solved", "# passed"),
         *("pass rate", "pass_rate", "success rate", "solve rate", "accuracy", "pass %", "% passed"),
         *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "итого", "合计"),
         *("平均", "合計"),
@@ -366,13 +367,23 @@ class TableFilter:
 SECTION_COLUMN = "model"
 
 
+def _without_label(title: str) -> str:
+    """The name behind a label, as in ``Model: nova``."""
+    label, _, name = title.strip().partition(":")
+    return name.strip() if name.strip() and fold_name(label) in ALIASES["model"] else title.strip()
+
+
 @dataclass(slots=True)
 class Sections:
     """Rows with a name alone that head the rows below them: the model of each."""
 
+    title: str = ""
+    """The line above the header: the name of the first section, where others follow."""
     is_found: bool | None = None
     is_model: bool = False
     count: int = 0
+    headers: int = 0
+    """Rows below a heading that repeat the header."""
     _name: str = ""
 
     def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
@@ -384,10 +395,13 @@ class Sections:
         first = next(iter(chunk))
         heads = set(self._heads(chunk))
         self.count += len(heads)
+        header = list(map(str.strip, chunk))
         places, names = [], []
         for row in range(len(lines)):
-            if row in heads:
-                self._name = str(chunk[first][row]).strip()
+            if [str(cells[row]).strip() for cells in chunk.values()] == header:
+                self.headers += 1
+            elif row in heads:
+                self._name = _without_label(str(chunk[first][row]))
             else:
                 places.append(row)
                 names.append(self._name)
@@ -410,18 +424,22 @@ class Sections:
         """The first rows tell: a name alone comes first, and others follow."""
         self.is_found = False
         names = list(chunk)
-        if len(names) < 2 or not all(_is_empty(chunk[name][0]) for name in names[1:]):
+        is_headed = len(names) > 1 and all(_is_empty(chunk[name][0]) for name in names[1:])
+        if not is_headed and not (self.title and len(names) > 1):
             return  # nearly always, at the second column
         heads = self._heads(chunk)
         first = [str(cell).strip() for cell in next(iter(chunk.values()))]
-        if len(heads) < 2 or 0 not in heads or len({first[row] for row in heads}) < len(heads):
+        starts = heads if is_headed else [-1, *heads]
+        titles = [first[row] if row >= 0 else self.title for row in starts]
+        if len(titles) < 2 or len(set(titles)) < len(titles):
             return
-        ends = [*heads[1:], len(first)]
-        tasks = [set(first[a + 1 : b]) for a, b in zip(heads, ends, strict=True)]
+        ends = [*starts[1:], len(first)]
+        tasks = [set(first[a + 1 : b]) for a, b in zip(starts, ends, strict=True)]
         if not all(tasks) or "model" in ColumnMap.resolve(chunk).meaning:
             return
-        self.is_found = True
         self.is_model = any(tasks[0] & other for other in tasks[1:])
+        self.is_found = self.is_model or is_headed
+        self._name = _without_label(self.title)
 
     @property
     def decisions(self) -> tuple[str, ...]:

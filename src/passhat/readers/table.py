@@ -18,13 +18,14 @@ from passhat.readers.guessing import (
     guess_mapping,
     unknown_format,
 )
-from passhat.readers.interpretations import interpret, suggest_commands
+from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
-from passhat.readers.nested_records import guess_nested
+from passhat.readers.nested_records import expand_grid, guess_nested
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind
+from passhat.readers.rewrites import Rewrites
 from passhat.readers.row_groups import (
     Regrouping,
     ScorerChoice,
@@ -74,20 +75,21 @@ class TableReader(Reader):
 
     def add_readings(
         self, error: PasshatError, source: Source, options: ReadOptions, name: str
-    ) -> None:
+    ) -> list[Interpretation]:
         """Add the likeliest readings of a file to its refusal, as commands about ``name``."""
         # A hint that names its options is surer than a search; a threshold is the user's to state.
         is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
         is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
         has_options = not is_unknown and "--" in str(error.hint)
         if is_threshold or isinstance(error, NoRows | NotResults) or _is_stated(options):
-            return
+            return []
         readings = interpret(source, options, self._read)
         if has_options or isinstance(error, _RowRefused):  # the rows may be of two kinds
             readings = [reading for reading in readings if "where" in reading.columns]
         if readings:
             first = "" if is_unknown or error.hint is None else f"{error.hint}\n"
             error.hint = first + suggest_commands(name, readings)
+        return readings
 
     def _read(self, source: Source, options: ReadOptions) -> list[Run]:
         if options.needs.growing and not source.head.startswith(_PARQUET_MAGIC):
@@ -135,6 +137,9 @@ def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
+    grid = None if options.columns else expand_grid(source)
+    if grid is not None:
+        return _read_lines(grid, options)
     nested = None if options.columns else guess_nested(source, attempts_only=True)
     if nested is not None:
         return read_mapped(source, options, nested)
@@ -201,8 +206,12 @@ def _read_table(
         large = _count_runs(source, rows, options)
         if large is not None:
             return large
-    scorer, sections = ScorerFilter(options.scorer), Sections()
-    chunks = _select(rows, options, scorer, sections)
+    scorer, sections = (
+        ScorerFilter(options.scorer),
+        Sections(rows.title if isinstance(rows, CsvRows) else ""),
+    )
+    rewrites = Rewrites(options.columns, rows.kind in ("CSV", "Excel", "Markdown"))
+    chunks = _select(rows, options, scorer, sections, rewrites)
     first, first_lines = next(chunks, (None, ()))
     if first is None:
         scorer.refuse_unknown(source.name)
@@ -230,9 +239,18 @@ def _read_table(
             raise _with_trial(error, table, options) from None
         decisions = table.decisions(options.pass_at)
     grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
-    decisions = (*rows.decisions, *sections.decisions, *grouping, *decisions, *scorer.decisions)
+    decisions = (
+        *rows.decisions,
+        *sections.decisions,
+        *rewrites.decisions,
+        *grouping,
+        *decisions,
+        *scorer.decisions,
+    )
     decisions = (*source.decisions, *decisions)
-    tally = table.tally({"of another judge": scorer.skipped, "a heading": sections.count})
+    tally = table.tally(
+        {"of another judge": scorer.skipped, "a heading": sections.count + sections.headers}
+    )
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = _differing(parts)
@@ -291,11 +309,16 @@ def _placing(source: Source, rows: Rows) -> Iterator[None]:
 
 
 def _select(
-    rows: Rows, options: ReadOptions, scorer: ScorerFilter, sections: Sections
+    rows: Rows,
+    options: ReadOptions,
+    scorer: ScorerFilter,
+    sections: Sections,
+    rewrites: Rewrites,
 ) -> Iterator[tuple[Chunk, Sequence[int]]]:
     """The chunks of a table with joined columns, of one judge, without those that are empty."""
     for chunk in rows.chunks():
         selection, lines = sections.take(chunk, rows.lines)
+        selection, lines = rewrites.take(selection, lines)
         selection, lines = scorer.take(join_columns(selection, options.columns), lines)
         if len(lines):
             yield selection, lines

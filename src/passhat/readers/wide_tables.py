@@ -42,6 +42,9 @@ FRACTION = re.compile(
 )
 """Passes of attempts: 3/4, 3 of 4, 3/4 (75%), 3 out of 4 passed."""
 N_CELL, PASSES_CELL = "passhat:n", "passhat:c"
+_COUNT_UNIT = re.compile(
+    r"(?<=\d)\s*(?:runs?|attempts?|trials?|tries|samples?|x|×)$", re.IGNORECASE
+)
 _THOUSANDS = re.compile(r"\d{1,3}(?:[,' \u202f\u00a0]\d{3})+")
 
 
@@ -88,7 +91,7 @@ def parse_number(cell: object) -> float | None:
     """A number as tables write it: 66.7%, 1,000 and 0,5 included."""
     text = str(cell).strip()
     scale = 100 if text.endswith("%") else 1
-    text = text.removesuffix("%").strip()
+    text = _COUNT_UNIT.sub("", text.removesuffix("%").strip())
     if _THOUSANDS.fullmatch(text):
         text = re.sub(r"\D", "", text)
     elif re.fullmatch(r"-?\d*,\d+", text):

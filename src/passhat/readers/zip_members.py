@@ -37,6 +37,7 @@ __all__ = [
     "is_value",
     "is_zip",
     "join_headers",
+    "name_first_column",
     "name_without_header",
     "read_sheets",
     "unpack",
@@ -130,9 +131,10 @@ def _sheet(name: str, is_hidden: bool, content: ET.Element, shared: list[str]) -
     filled = _fill_merged(content, rows)
     width = max(max(cells, default=0) for _, cells in rows) + 1
     tops = [_texts(cells, width) for _, cells in rows[: _MOST_HEADER_ROWS + 1]]
-    joined = join_headers(tops) if filled else None
+    joined = join_headers(tops)
     count = 1 if joined is None else joined[0]
     header = tops[0] if joined is None else joined[1]
+    header = name_first_column(header, (cells.get(0) for _, cells in rows[count:]))
     notes = () if joined is None else (f"{count} rows of headings were joined",)
     if any(number > rows[count - 1][0] for number in filled):
         notes = (*notes, "merged cells are filled with the value of their range")
@@ -170,6 +172,7 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
 
     ``None`` where the names in the first row differ already: it is the only one.
     """
+    rows = [_fill_right(rows[0], rows[1]) if len(rows) > 2 else rows[0], *rows[1:]]
     names = [name for name in rows[0] if name]
     twice = [place for place, name in enumerate(rows[0]) if names.count(name) > 1]
     for count in range(2, len(rows)):
@@ -188,6 +191,15 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
         if has_values and "" not in header and len(set(header)) == len(header):
             return count, header
     return None
+
+
+def _fill_right(names: Sequence[str], below: Sequence[str]) -> list[str]:
+    """Names in the cells behind them that are empty, above other headings: merged cells."""
+    filled, last = [], ""
+    for name, heading in zip(names, below, strict=False):
+        last = name or (last if heading and not is_value(heading) else "")
+        filled.append(last)
+    return filled
 
 
 def _join_column(texts: Sequence[str]) -> str:
@@ -240,6 +252,19 @@ def name_without_header(rows: Sequence[Sequence[str]]) -> list[str] | None:
             pairs = [(row[texts[0]], row[numbers[0]]) for row in (first, *below)]
             names[numbers[0]] = "trial" if len(set(pairs)) == len(pairs) else names[numbers[0]]
     return names
+
+
+def name_first_column(header: Sequence[str], cells: Iterable[object]) -> list[str]:
+    """The header, with a name for a first column of texts that has none, as an index has none."""
+    first, *others = header or [""]
+    texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    is_index = not texts or any(not text or _is_number(text) for text in texts)
+    if not others or first.strip() or is_index or _TASKS & set(map(fold_name, others)):
+        return list(header)
+    return ["task", *others]
+
+
+_TASKS = frozenset(ALIASES["task"])
 
 
 def _is_number(text: str) -> bool:
@@ -526,18 +551,37 @@ def _select_joined(database: sqlite3.Connection, table: str, tables: list[str]) 
         other = others.get(stem) or others.get(f"{stem}s")
         if stem != column.lower() and other and "id" in columns_of(other):
             keys.setdefault(column, (other, "id"))
-    selected = [f"t.{_quote_sql(name)}" for name in own_names]
     joins, names = "", set(own_names)
+    selected, labels = {name: f"t.{_quote_sql(name)}" for name in own_names}, {}
+    for column, (other, _) in keys.items():
+        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
+        label = next((n for n in _LABELS if n in columns_of(other)), None)
+        if label and stem and stem not in names and _is_unique(database, other, label):
+            labels[column] = label  # the name of a row in place of its number
+            names.add(stem)
+            del selected[column]
     for place, (column, (other, key)) in enumerate(keys.items()):
         stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
         on = f"j{place}.{_quote_sql(key)} = t.{_quote_sql(column)}"
         joins += f" LEFT JOIN {_quote_sql(other)} AS j{place} ON {on}"
         for name in columns_of(other):
             alias = f"{stem}_{name}" if name in names or name == "name" else name
-            if name != key and alias not in names:
+            if name == labels.get(column):
+                selected[stem] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(stem)}"
+            elif name != key and alias not in names:
                 names.add(alias)
-                selected.append(f"j{place}.{_quote_sql(name)} AS {_quote_sql(alias)}")
-    return f"SELECT {', '.join(selected)} FROM {_quote_sql(table)} AS t{joins}"
+                selected[alias] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(alias)}"
+    return f"SELECT {', '.join(selected.values())} FROM {_quote_sql(table)} AS t{joins}"
+
+
+_LABELS = ("name", "slug", "title", "key", "label")
+
+
+def _is_unique(database: sqlite3.Connection, table: str, column: str) -> bool:
+    name = _quote_sql(column)
+    counts = f"count(*), count({name}), count(DISTINCT {name})"
+    query = f"SELECT {counts} FROM {_quote_sql(table)}"
+    return len(set(database.execute(query).fetchone())) == 1
 
 
 def _quote_sql(name: str) -> str:

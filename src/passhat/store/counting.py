@@ -13,7 +13,7 @@ import numpy as np
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import MeasureSum, Verdict
 from passhat.stats.outcomes.attempts import MEASURES, MeasureColumns
-from passhat.stats.outcomes.names import PackedNames
+from passhat.stats.outcomes.cells import PackedNames
 from passhat.stats.outcomes.rewards import REWARD_TOLERANCE
 from passhat.store.database import Database
 from passhat.store.queries import NEWEST

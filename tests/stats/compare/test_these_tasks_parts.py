@@ -24,7 +24,7 @@ from passhat.stats.compare.these_tasks import (
 from passhat.stats.estimate.intervals.frontier import thin
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Histogram, Outcomes
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes.cells import cells_of
 
 
 def _cells(n: int | list[int], c: list[int]) -> Histogram:

@@ -14,15 +14,18 @@ from passhat.stats.outcomes import Completion, Order, Verdict
 from passhat.stats.outcomes.cells import (
     CellCodes,
     HashColumn,
+    Histogram,
     NumberColumn,
+    PackedNames,
     RowError,
     TextColumn,
+    cells_of,
     number_from,
     parse_column,
+    same_names,
     whole_number_from,
+    whole_numbers_of,
 )
-from passhat.stats.outcomes.histogram import Histogram, cells_of
-from passhat.stats.outcomes.names import PackedNames, same_names, whole_numbers_of
 from passhat.stats.outcomes.vocabulary import failure_category, missing_reason, source_words
 
 texts = st.lists(st.sampled_from(["a", " a", "b ", "", None, "Ä", 7, "7"]), max_size=20)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.stats.outcomes import histogram
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes import cells as columns_of_cells
+from passhat.stats.outcomes.cells import cells_of
 
 pairs = st.lists(
     st.integers(1, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
@@ -25,7 +25,7 @@ def test_cells_are_the_counted_pairs_in_order(
     dense_cells: int, found: list[tuple[int, int]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(histogram, "_DENSE_CELLS", dense_cells)
+        patch.setattr(columns_of_cells, "_DENSE_CELLS", dense_cells)
         n, c = np.array([n for n, _ in found]), np.array([c for _, c in found])
         cells = cells_of(n, c)
         places = cells.places(n, c)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.stats.outcomes import Outcomes, names
-from passhat.stats.outcomes.names import PackedNames, same_names
+from passhat.stats.outcomes import Outcomes
+from passhat.stats.outcomes import cells as columns_of_cells
+from passhat.stats.outcomes.cells import PackedNames, same_names
 
 # Any code point, half characters too: logs hold them.
 TEXTS = st.lists(st.text(st.characters(), max_size=9), max_size=30)
@@ -37,7 +38,7 @@ def test_blocks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"tâsk-{i}" for i in range(50)]
     places = np.array([49, 0, 0, 7, *range(30)])
     whole = PackedNames(texts)
-    monkeypatch.setattr(names, "_BLOCK", 7)
+    monkeypatch.setattr(columns_of_cells, "_BLOCK", 7)
     assert PackedNames(texts) == whole
     assert list(whole.take(places)) == [texts[i] for i in places]
 

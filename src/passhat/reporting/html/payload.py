@@ -15,7 +15,7 @@ import numpy as np
 from passhat.errors import PasshatError
 from passhat.reporting.view import rate_variance, task_marks
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Verdict
-from passhat.stats.outcomes.names import same_names
+from passhat.stats.outcomes.cells import same_names
 from passhat.store import Store, is_address, open_store
 
 SMALL = 1_000_000

@@ -14,7 +14,7 @@ from passhat.stats.clusters import shared_labels
 from passhat.stats.estimate.metrics import Metric, OrderedMetric
 from passhat.stats.estimate.task_values import FilledOutcomes, values_by_task
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
-from passhat.stats.outcomes.names import same_names
+from passhat.stats.outcomes.cells import same_names
 
 _ROUNDING = 1e-12
 

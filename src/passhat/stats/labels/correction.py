@@ -39,7 +39,7 @@ from passhat.stats.labels.task_choice import (
 )
 from passhat.stats.labels.whole_tasks import WholeTasks
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes.cells import cells_of
 from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.terms import Population, TermOptions, Terms
 

@@ -16,7 +16,7 @@ from passhat.stats.outcomes.causes import (
     summarize_failures,
     summarize_task_failures,
 )
-from passhat.stats.outcomes.histogram import Histogram
+from passhat.stats.outcomes.cells import Histogram
 from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import ScoreRange

@@ -1,4 +1,4 @@
-"""Columns of cells as numbers: text becomes codes, numbers become floats.
+"""Columns in little space: cells as codes and numbers, task ids in one buffer, counts of tasks.
 
 A cell is looked up before it is parsed, so that a column of a million cells with a hundred
 different values is parsed a hundred times.
@@ -10,11 +10,14 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import Any, overload
 from zlib import crc32
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.errors import shorten
 from passhat.stats.arrays import FloatArray, IntArray
 
@@ -260,3 +263,181 @@ def sort_rows(task: IntArray, rank: IntArray | None) -> IntArray:
     if is_sorted.all():
         return np.arange(len(task))
     return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))
+
+
+# -- task ids in one buffer ------------------------------------------------------------------
+
+_BLOCK = 10_000
+
+
+class PackedNames(Sequence[str]):
+    """Strings that are decoded when they are read.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Taken one after the other; none is kept as it is.
+    """
+
+    __slots__ = ("_bytes", "_ends")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._bytes = bytearray()
+        self._ends = array("q")
+        self.extend(names)
+
+    def extend(self, names: Iterable[str]) -> None:
+        """Add more names; call before any is read."""
+        rest = iter(names)
+        # An agent's log may hold half a character; it comes back as it was.
+        while block := [name.encode("utf-8", "surrogatepass") for name in islice(rest, _BLOCK)]:
+            ends = accumulate(map(len, block), initial=len(self._bytes))
+            self._ends.extend(islice(ends, 1, None))
+            self._bytes += b"".join(block)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        place = range(len(self))[index]
+        start = self._ends[place - 1] if place else 0
+        return self._bytes[start : self._ends[place]].decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for end in self._ends:
+            yield self._bytes[start:end].decode("utf-8", "surrogatepass")
+            start = end
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PackedNames):
+            return NotImplemented
+        return self._ends == other._ends and self._bytes == other._bytes
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} task ids>"
+
+    def take(self, places: IntArray) -> PackedNames:
+        """Some of them, in this order; no text is made of them on the way."""
+        selection = PackedNames()
+        signs = np.frombuffer(self._bytes, np.uint8)
+        ends = np.frombuffer(self._ends, np.int64)
+        for start in range(0, len(places), _BLOCK):
+            block = places[start : start + _BLOCK]
+            begin = np.where(block > 0, ends[block - 1], 0)
+            lengths = ends[block] - begin
+            closing = np.cumsum(lengths)
+            # Where each sign lies here: as far from the start of its name as it will lie there.
+            here = np.arange(closing[-1]) + np.repeat(begin - closing + lengths, lengths)
+            selection._ends.frombytes((closing + len(selection._bytes)).tobytes())
+            selection._bytes += signs[here].tobytes()
+        return selection
+
+
+def whole_numbers_of(places: IntArray) -> Iterator[int]:
+    """Plain numbers, some at a time: a million of them in a list take more room than the names."""
+    for start in range(0, len(places), _BLOCK):
+        yield from places[start : start + _BLOCK].tolist()
+
+
+def same_names(names: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of task ids are the same, in the same order."""
+    if len(names) != len(other):
+        return False
+    if isinstance(names, PackedNames) and isinstance(other, PackedNames):
+        return names == other
+    return all(a == b for a, b in zip(names, other, strict=True))
+
+
+# -- how many tasks share the same (n, c) ----------------------------------------------------
+
+_FEW_TASKS = 30
+"""Up to here the filling of a single task moves an interval by half a point or more."""
+_DENSE_CELLS = 4_000_000
+"""Up to here counting into a dense table beats sorting, at 32 MB for the table."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram(Plain):
+    """Unique pairs (n, c), sorted, and the number of tasks at each."""
+
+    n: IntArray
+    c: IntArray
+    tasks: IntArray
+
+    @property
+    def size(self) -> int:
+        """How many tasks there are in all."""
+        return int(self.tasks.sum())
+
+    def places(self, n: IntArray, c: IntArray) -> IntArray:
+        """Which cell each task is in, for the tasks that were counted."""
+        low, high, width = int(self.n[0]), int(self.n[-1]), int(self.c.max()) + 1
+        if not _is_dense(low, high, width, len(n)):
+            return np.unique(np.stack((n, c), axis=1), axis=0, return_inverse=True)[1].ravel()
+        table = np.zeros((high - low + 1) * width, np.int64)
+        table[(self.n - low) * width + self.c] = np.arange(len(self.n))
+        places: IntArray = table[(n - low) * width + c]
+        return places
+
+
+def cells_of(n: IntArray, c: IntArray) -> Histogram:
+    """Count tasks per (n, c); both one-dimensional and equally long. ValueError if c < 0."""
+    low, high, width = int(n.min()), int(n.max()), int(c.max()) + 1
+    if not _is_dense(low, high, width, len(n)):
+        return _sort_cells(n, c)
+    if low == high:
+        counts = np.bincount(c)  # refuses c < 0 by itself
+        cells = np.flatnonzero(counts)
+        return Histogram(np.full(len(cells), low, np.int64), cells, counts[cells])
+    if c.min() < 0:
+        raise ValueError("c < 0")
+    counts = np.bincount((n - low) * width + c)
+    cells = np.flatnonzero(counts)
+    return Histogram(cells // width + low, cells % width, counts[cells])
+
+
+def fillings_between(n: IntArray, c: IntArray, missing: IntArray) -> list[Histogram]:
+    """Ways to fill in missing attempts between all failed and all passed.
+
+    Methods that use likelihoods have ends that are not monotone in the passes: a task with 1 pass
+    of 2 makes low rates of the others more likely than one with none. Near the two extremes, with
+    one attempt at all tasks or at one filled in the other way, they reach furthest out; with half
+    of the tasks filled in, tasks are the least alike.
+    """
+    order = np.lexsort((missing, c, n))  # the order of tasks leaves no trace
+    n, c, missing = n[order], c[order], missing[order]
+    places = np.flatnonzero(missing)
+    half, ways = np.zeros_like(missing), [np.minimum(missing, 1), np.maximum(missing - 1, 0)]
+    half[places[::2]] = missing[places[::2]]
+    ways.append(half)
+    if len(n) <= _FEW_TASKS:
+        for place in {places[c[places].argmax()], places[c[places].argmin()]}:
+            single = np.zeros_like(missing)
+            single[place] = 1
+            ways += [single, missing - single]
+    between = {tuple(way.tolist()): way for way in ways}
+    for extreme in (np.zeros_like(missing), missing):
+        between.pop(tuple(extreme.tolist()), None)
+    return [cells_of(n, c + way) for way in between.values()]
+
+
+def _is_dense(low: int, high: int, width: int, tasks: int) -> bool:
+    """Whether a table of all cells there could be is small; Python's numbers never overflow."""
+    return (high - low + 1) * width <= max(_DENSE_CELLS, tasks)
+
+
+def _sort_cells(n: IntArray, c: IntArray) -> Histogram:
+    """The same by sorting, for numbers too large to count into a table."""
+    if c.min() < 0:
+        raise ValueError("c < 0")
+    pairs, tasks = np.unique(np.stack((n, c), axis=1), axis=0, return_counts=True)
+    return Histogram(pairs[:, 0], pairs[:, 1], tasks)

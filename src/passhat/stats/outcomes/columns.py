@@ -110,7 +110,7 @@ _NEGATIVE = re.compile(
 
 _UNIT = re.compile(
     r"(?<=\w)\s*[(\[](%|percent|pct|in %|s|ms|secs?|seconds|min|usd|\$|€|n|0[/-]1|[01]|y/n|yes/no|"
-    r"pass/fail|bool(ean)?|true/false|max\.? \d+|out of \d+)[)\]]\s*$",
+    r"pass/fail|bool(ean)?|true/false|max\.? \d+|out of \d+|[^()]*[<>≤≥=][^()]*)[)\]]\s*$",
     re.IGNORECASE,
 )
 """A remark on the cells behind the name of a column: "Pass rate (%)", "Solved (y/n)"."""

@@ -55,13 +55,35 @@ _FAILED = frozenset(
 _NOTHING = frozenset(
     {
         *("", "nan", "na", "n/a", "n.a.", "null", "none", "missing", "-", "--", "–", "—", "?"),
-        *("k. a.", "k.a.", "not run", "not_run", "skip", "skipped", "pending", "tbd"),
+        *("k. a.", "k.a.", "not run", "skip", "skipped", "pending", "tbd", "not graded"),
+        *(
+            "not scored",
+            "not judged",
+            "not evaluated",
+            "ungraded",
+            "unscored",
+            "infra",
+            "infrastructure",
+        ),
+        *("rate limit", "rate limited", "no verdict", "not recorded", "not attempted"),
     }
 )
 _NEGATION = re.compile(
     r"(?:not?|nicht|non|não|nao|не|nie|niet|inte|ikke|ej)\s+|[不未没非]", re.IGNORECASE
 )
 _REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
+_INFRASTRUCTURE = re.compile(
+    r"(?:infra(?:structure)?|env(?:ironment)?|sandbox|runner|worker|vm|network|api|quota|cluster|"
+    r"rate[ -]?limit|docker|container|judge|grader|scorer|user[ -]?sim(?:ulator)?|"
+    r"环境|网络|基础设施)\s*-?\s*(?:errors?|fail(?:ed|ures?)?|down|lost|died|crash(?:ed|es)?|"
+    r"timeouts?|timed out|unavailable|exceeded|exhausted|outage|错误|故障|异常)"
+)
+"""The fault of what surrounds an agent: the attempt is missing, not failed."""
+_AGENT_FAULT = re.compile(
+    r"(?:agent|model|bot)\s*-?\s*(?:errors?|fail(?:ed|ures?)?|died|crash(?:ed|es)?|timeouts?|"
+    r"timed out|gave up|stuck)"
+)
+_KEYS = re.compile(r" (?:ids?|tasks?|instances?|items|problems|names|list)$")
 _CACHE_LIMIT = 10_000
 _LONGEST_CELL = 1_000
 
@@ -119,12 +141,19 @@ def _parse_reward(cell: object) -> float:
 
 def _word_reward(word: str) -> float | None:
     """The reward behind a word, or behind a sign and a word such as ✅ PASS."""
-    if word in _NOTHING:
+    word = _KEYS.sub("", word.replace("_", " "))  # a key such as resolved_ids
+    if word in _NOTHING or _INFRASTRUCTURE.fullmatch(word):
         return math.nan
+    if _AGENT_FAULT.fullmatch(word):
+        return 0.0
     parts = {word} if word in _PASSED or word in _FAILED else set(word.split())
     if not parts <= _PASSED | _FAILED:
         # A verdict with a remark behind it: "failed: assertion", "❌ fail (timeout)".
-        first = _REMARK.split(word, maxsplit=1)[0].strip()
+        first, *remarks = (part.strip(" )]") for part in _REMARK.split(word, maxsplit=1))
+        if first.strip("-–—?") and first in _NOTHING:
+            return math.nan  # n/a (out of quota)
+        if any(map(_INFRASTRUCTURE.fullmatch, remarks)):
+            return math.nan
         parts = {first} if first in _PASSED or first in _FAILED else set(first.split())
     if not parts:
         return None

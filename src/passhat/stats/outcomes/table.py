@@ -15,11 +15,15 @@ from passhat._serialize import Plain
 from passhat.errors import InvalidCounts, InvalidValue, shorten
 from passhat.stats.arrays import BoolArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Attempt
-from passhat.stats.outcomes.cells import RowError
+from passhat.stats.outcomes.cells import (
+    Histogram,
+    PackedNames,
+    RowError,
+    cells_of,
+    fillings_between,
+)
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
-from passhat.stats.outcomes.histogram import Histogram, cells_of, fillings_between
-from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.order import Order, Scores
 from passhat.stats.outcomes.rewards import REWARD_TOLERANCE, Unscored, check_threshold
 from passhat.stats.outcomes.vocabulary import Completion, Verdict

@@ -39,7 +39,7 @@ from passhat.stats.compare.these_tasks import lift_on_these_tasks
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes, Run
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes.cells import cells_of
 from passhat.stats.plan.difficulty import (
     Difficulty,
     binomial_chances,

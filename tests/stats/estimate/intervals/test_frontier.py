@@ -21,7 +21,7 @@ from passhat.stats.estimate.intervals.frontier import (
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.metrics.ordered import ShuffledWindow
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes.cells import cells_of
 from passhat.stats.terms import Terms
 
 AGAIN = "these tasks"

@@ -22,7 +22,7 @@ from passhat.stats.estimate.intervals.these_tasks import Ends, TheseTasks
 from passhat.stats.estimate.metrics import ScoreMetric
 from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.outcomes import Histogram
-from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.outcomes.cells import cells_of
 from passhat.stats.outcomes.order import Scores
 from passhat.stats.terms import Terms
 

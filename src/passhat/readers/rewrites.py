@@ -1,0 +1,298 @@
+"""Tables that say in another form what plain columns say, rewritten before their shape is found.
+
+Merged cells that are empty below the first, a mark in one of the columns Pass and Fail, the names
+of those that solved a task, a heading that states the rule for a pass, an id that ends with the
+number of the attempt. What is rewritten is a decision that reports print.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from passhat._display import some
+from passhat.readers.wide_tables import distinct_cells, parse_number, reward_or_none
+from passhat.stats.outcomes.cells import CellCodes
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
+from passhat.stats.outcomes.gathering import Chunk
+from passhat.stats.outcomes.rewards import RewardWords
+
+__all__ = ["Rewrites"]
+
+_Rewrite = Callable[[Chunk, Sequence[int]], tuple[Chunk, Sequence[int]]]
+_LOOKED_AT = 500
+_LONGEST_NAME = 200
+_MOST_LEADING = 3
+_MARKS = frozenset({"x", "✓", "✔", "✔️", "✅", "*", "•", "●", "1", "yes", "y", "true"})
+_SOLVED_BY = re.compile(
+    r"(solved|passed|completed|resolved|done|fixed|succeeded|answered|won)_(by|models|agents)|solvers?|"
+    r"winners|(passing|successful|solving)_(models|agents|systems)|who_(solved|passed)|models_passed"
+)
+_NAMES = re.compile(r"\s*(?:[,;|/+]|\band\b)\s*")
+_NOBODY = frozenset({"", "-", "–", "—", "none", "(none)", "no one", "n/a", "[]"})
+_STATED_RULE = re.compile(
+    r"(.+?)\s*[(\[].*?\b(?:pass(?:ed|es)?|ok|success|correct|solved)\b[\s:=]*(?:if|when|is|from)?\s*"
+    r"(>=|≥|=>|>|<=|≤|<|at least)?\s*([\d.]+).*[)\]]\s*",
+    re.IGNORECASE,
+)
+_NUMBERED_ID = re.compile(
+    r"(.+?)\s*(?:[#@]|[\s/_:.-]*(?:attempt|trial|run|rep|try|seed|sample|rollout)[\s_#.-]*)(\d+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Rewrites:
+    """Finds in the first rows what is to be rewritten, and rewrites every chunk."""
+
+    stated: Mapping[str, str]
+    """The columns that the user states: no other one is made for them."""
+    is_sheet: bool = True
+    """Whether cells may be empty because they were merged: a record of JSON has no such cell."""
+    decisions: tuple[str, ...] = ()
+    _found: list[_Rewrite] | None = None
+
+    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        """The rewritten rows, and the line of each."""
+        if self._found is None:
+            self._found = []
+            if any(len(name) > _LONGEST_NAME for name in chunk):
+                return chunk, lines  # an expression would take minutes
+            for find in _FINDERS if self.is_sheet else _FINDERS[1:]:
+                found = find(chunk, self.stated)
+                if found is not None:
+                    rewrite, decision = found
+                    self._found.append(rewrite)
+                    self.decisions = (*self.decisions, decision)
+                    chunk, lines = rewrite(chunk, lines)
+            return chunk, lines
+        for rewrite in self._found:
+            chunk, lines = rewrite(chunk, lines)
+        return chunk, lines
+
+
+def _is_empty(cell: object) -> bool:
+    return cell is None or not str(cell).strip()
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
+# -- merged cells ----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Filler:
+    names: Sequence[str]
+    _last: dict[str, object] = field(default_factory=dict)
+
+    def __call__(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        filled: dict[str, list[object]] = {}
+        for name in self.names:
+            cells = filled[name] = []
+            for cell in chunk[name]:
+                if not _is_empty(cell):
+                    self._last[name] = cell
+                cells.append(self._last[name])
+        return {**{name: chunk[name] for name in chunk}, **filled}, lines
+
+
+def _find_merged(chunk: Chunk, _stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """Leading columns of names that are empty in a third of the rows, where others are not."""
+    names = list(_merged_columns(chunk))
+    if not names:
+        return None
+    said = some(list(map(repr, names)), 3)
+    return _Filler(names), f"empty cells of {said} are filled with the cell above"
+
+
+def _merged_columns(chunk: Chunk) -> Iterator[str]:
+    for name in list(chunk)[:_MOST_LEADING]:
+        cells = chunk[name]
+        values = cells.values if isinstance(cells, CellCodes) else cells
+        if not any(map(_is_empty, values)) or _is_empty(cells[0]):
+            continue
+        empty = [row for row, cell in enumerate(cells) if _is_empty(cell)]
+        is_named = not {"task", "model"}.isdisjoint(ColumnMap.resolve([name]).meaning)
+        if not is_named or 3 * len(empty) < len(cells) or len(cells) - len(empty) < 2:
+            continue
+        rest = [n for n in chunk if n != name and not _is_empty(chunk[n][0])]
+        if rest and all(not _is_empty(chunk[rest[-1]][row]) for row in empty):
+            yield name
+
+
+# -- a mark in one of several columns --------------------------------------------------------
+
+
+def _find_marks(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """Columns that are named after verdicts, of which each row marks exactly one."""
+    words = RewardWords()
+    names = [n for n in chunk if not n.strip().isdigit() and reward_or_none(words, n) is not None]
+    rewards = {words[name] for name in names if words[name] == words[name]}
+    if len(names) < 2 or rewards != {0.0, 1.0} or {"success", "n", "c"} & stated.keys():
+        return None
+    rows = list(zip(*(map(_text, chunk[name]) for name in names), strict=True))
+    if not all(
+        sum(map(bool, row)) == 1 and set(map(str.lower, row)) <= _MARKS | {""} for row in rows
+    ):
+        return None
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        rows = zip(*(map(_text, chunk[name]) for name in names), strict=True)
+        verdicts = [next((n for n, c in zip(names, row, strict=True) if c), "") for row in rows]
+        rest = {name: chunk[name] for name in chunk if name not in names}
+        return {**rest, "verdict": verdicts}, lines
+
+    said = some(list(map(repr, names)), 4)
+    return rewrite, f"the one of {said} that a row marks is its verdict"
+
+
+# -- the names of those that solved a task ---------------------------------------------------
+
+
+def _find_solvers(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    column = next((name for name in chunk if _SOLVED_BY.fullmatch(fold_name(name))), None)
+    is_open = not {"success", "model", "n", "c"} & (
+        stated.keys() | ColumnMap.resolve(chunk).meaning.keys()
+    )
+    if column is None or not is_open:
+        return None
+    models = list(dict.fromkeys(name for cell in chunk[column] for name in _solvers(cell)))
+    if not 1 < len(models) <= max(20, len(chunk[column]) // 2):
+        return None
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        solvers = [set(_solvers(cell)) for cell in chunk[column]]
+        rows = [row for row in range(len(solvers)) for _ in models]
+        rest: dict[str, Sequence[object]] = {
+            name: [chunk[name][row] for row in rows] for name in chunk if name != column
+        }
+        rest["model"] = models * len(solvers)
+        rest["solved"] = [int(model in names) for names in solvers for model in models]
+        return rest, [lines[row] for row in rows]
+
+    decision = f"{column!r} names those that passed; the others of {some(models, 6)} failed"
+    return rewrite, decision
+
+
+def _solvers(cell: object) -> list[str]:
+    if isinstance(cell, list):
+        return [_text(name) for name in cell]
+    text = _text(cell).strip("[]{}()")
+    names = [name.strip(" \t\"'") for name in _NAMES.split(text)]
+    return [] if text.lower() in _NOBODY else [name for name in names if name]
+
+
+# -- a rule in a heading ---------------------------------------------------------------------
+
+
+def _find_rule(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """A column of numbers whose heading states from where on they pass: ``score (pass >= 4)``."""
+    matches = [match for name in chunk if (match := _STATED_RULE.fullmatch(name))]
+    if len(matches) != 1 or {"success", "n", "c"} & stated.keys():
+        return None
+    name, sign, limit = matches[0][0], matches[0][2] or ">=", parse_number(matches[0][3])
+    numbers = [parse_number(cell) for cell in distinct_cells(chunk[name])]
+    if limit is None or not numbers or None in numbers:
+        return None
+    is_below, is_strict = sign[0] in "<≤", sign in ("<", ">")
+
+    def passes(cell: object) -> object:
+        number = parse_number(cell)
+        if _is_empty(cell) or number is None:
+            return None if _is_empty(cell) else cell
+        left, right = (limit, number) if is_below else (number, limit)
+        return left > right or (left == right and not is_strict)
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        rest = {other: chunk[other] for other in chunk if other != name}
+        return {**rest, "passed": [passes(cell) for cell in chunk[name]]}, lines
+
+    return rewrite, f"passed means {matches[0][1].strip()} {sign} {limit:g}, as its heading states"
+
+
+# -- counts of each model side by side -------------------------------------------------------
+
+_COUNT_NAMES = {alias: word for word in ("n", "c", "fails") for alias in ALIASES[word] if alias[1:]}
+_COUNT_NAMES |= {"pass": "c", "passed": "c", "solved": "c", "success": "c", "ok": "c"}
+
+
+def _find_pairs(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """Columns such as alpha_passes, alpha_runs, beta_passes, beta_runs."""
+    families: dict[str, dict[str, str]] = {}
+    for name in chunk:
+        words = re.split(r"[\s_./:|-]+", fold_name(name))
+        for cut in range(1, len(words)):
+            head, tail = "_".join(words[:cut]), "_".join(words[cut:])
+            model, kind = (head, tail) if tail in _COUNT_NAMES else (tail, head)
+            if kind in _COUNT_NAMES and model not in _COUNT_NAMES:
+                families.setdefault(model, {})[_COUNT_NAMES[kind]] = name
+                break
+    kinds = [frozenset(names) for names in families.values()]
+    if len(kinds) < 2 or len(set(kinds)) > 1 or "c" not in kinds[0] or len(kinds[0]) < 2:
+        return None
+    used = {name for names in families.values() for name in names.values()}
+    cells = [parse_number(cell) for name in used for cell in distinct_cells(chunk[name])]
+    if (
+        {"success", "model", "n", "c"} & stated.keys()
+        or None in cells
+        or max(filter(None, cells), default=0) <= 1
+    ):
+        return None
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        size = len(lines)
+        rows = [row for row in range(size) for _ in families]
+        rest: dict[str, Sequence[object]] = {
+            name: [chunk[name][row] for row in rows] for name in chunk if name not in used
+        }
+        rest["model"] = list(families) * size
+        for word in kinds[0]:
+            rest[word] = [
+                chunk[names[word]][row] for row in range(size) for names in families.values()
+            ]
+        return rest, [lines[row] for row in rows]
+
+    return rewrite, f"columns of counts for each model: {some(list(families), 6)}"
+
+
+# -- ids with the number of the attempt ------------------------------------------------------
+
+
+def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """A task such as ``sort/names#2``, of which other numbers are there, too."""
+    meaning = ColumnMap.resolve(chunk).meaning
+    column = meaning.get("task")
+    if column is None or "trial" in meaning or {"task", "trial"} & stated.keys():
+        return None
+    cells = list(map(_text, distinct_cells(chunk[column])[:_LOOKED_AT]))
+    matches = [match for cell in cells if (match := _NUMBERED_ID.fullmatch(cell))]
+    tasks = {match[1] for match in matches}
+    if (
+        not matches
+        or len(matches) < len(cells)
+        or 3 * len(tasks) > 2 * len(cells)
+        or len(tasks) < 2
+    ):
+        return None
+    trial = next(name for name in ("trial", *ALIASES["trial"]) if name not in chunk)
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        pairs = [_NUMBERED_ID.fullmatch(_text(cell)) for cell in chunk[column]]
+        rest = {name: chunk[name] for name in chunk}
+        rest[column] = [
+            cell if pair is None else pair[1]
+            for pair, cell in zip(pairs, chunk[column], strict=True)
+        ]
+        return {**rest, trial: [pair and pair[2] for pair in pairs]}, lines
+
+    example = matches[0]
+    decision = (
+        f"{column!r} names task and attempt: {example[0]} is attempt {example[2]} of {example[1]}"
+    )
+    return rewrite, decision
+
+
+_FINDERS = (_find_merged, _find_marks, _find_solvers, _find_rule, _find_pairs, _find_numbered)

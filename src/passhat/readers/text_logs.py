@@ -1,0 +1,457 @@
+"""Rows of plain texts: a line for each attempt, ``name=value`` pairs, or blocks of fields.
+
+A line about an attempt has a verdict at a fixed place. What varies before it, between brackets,
+colons and words that are the same in all such lines, are its fields; the word before a field is its
+name. Names that only stand in lines above, such as a heading, hold for the lines below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from passhat._display import counted
+from passhat.errors import ReadError
+from passhat.readers.rows import is_markdown
+from passhat.readers.sources import Source, make_folder
+from passhat.readers.wide_tables import is_model_name
+from passhat.readers.zip_members import write_lines
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
+
+__all__ = ["convert_text", "find_last_verdict", "read_attempt_log", "read_text"]
+
+_MOST_TEXT = 64 << 20
+_LONGEST_LINE = 1_000
+_STAMP = (
+    r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
+    r"|[\[(]?\b\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?"
+)
+_LEVEL = r"\[?\b(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b\]?[ \t]*[-:|]?"
+_BEGIN = re.compile(rf"\s*(?:(?:{_STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
+_WORDS = (
+    r"not[ _]ok|ok|pass(?:ed|es)?|fail(?:ed|ure|s)?|ko|success(?:ful(?:ly)?)?|succeeded|"
+    r"(?:un)?solved|(?:un)?resolved|(?:in)?correct(?:ly)?|wrong|accepted|rejected|errored|error|skip(?:ped)?|"
+    r"ignored|xfail(?:ed)?|xpass(?:ed)?|timeout|timed out|won|lost"
+)
+_VERDICT = re.compile(
+    rf"(?<![\w./:-])(?i:{_WORDS})(?![\w/-]|\.\w)|[✓✔✅☑✗✘✖✕❌☒×]\ufe0f?|(?<=- \[)[ xX](?=\])"
+    rf"|(?:(?<==)|(?<=[=:] ))(?i:true|false|yes|no|y|n|[01])(?![\w./%-])"
+)
+_GRID = re.compile(rf"({_VERDICT.pattern})[\s|]+({_VERDICT.pattern})")
+"""Two verdicts side by side: a table."""
+_SAME_WORD = {
+    "x": "pass",
+    "": "fail",
+    **dict.fromkeys(("skip", "ignored", "xfail", "xfailed"), "skipped"),
+    **dict.fromkeys(("xpass", "xpassed", "successfully", "correctly"), "pass"),
+    "errored": "error",
+}
+_SIGN = re.compile(
+    r"\s*(?:\.{2,}|…|->|=>|→|\s::\s|:(?=\s|$)|\s[-–—]+\s|\||\t|;(?=\s)|,(?=\s)|\s{2,}"
+    r"|(?<![\w.-])[\[({<'\"]|[\])}>'\"](?=$|[\s:,.;-]))\s*"
+)
+_TRIAL_NAMES = (
+    "attempt|trial|run|try|rep|repeat|repetition|seed|sample|epoch|iteration|iter|rollout|round"
+)
+_TRIAL = re.compile(
+    rf"[\s,(\[/@-]*\b({_TRIAL_NAMES})(?:\s*(?:no\.?|number|nr))?[\s#=:_-]*(\d+)(?:\s*(?:/|of)\s*\d+)?\b[)\]]?",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(r"(?<![^\s,;|(\[{])([A-Za-z_][\w.]*)=(\"[^\"]*\"|'[^']*'|[^\s,;|)\]}]+)")
+_MEASURE = re.compile(r"[\d.,:]+\s*(?:%|ms|s|sec|seconds|min|m|h|k|tokens|\$|/\s*\d+)?|\$[\d.]+")
+_SUMMARY = re.compile(
+    r"\b\d+\s*(?:/\s*\d+\s*)?(?:tests?|tasks?|attempts?|runs?)?\s*(?:were\s+)?"
+    rf"(?:{_WORDS})\b|\b(?:{_WORDS})\s*[:=]\s*\d[\d./]*|\b(?:rate|accuracy)\b|^\s*(?:total|overall|summary)\b",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(
+    r"\s*(?:#+\s+(.+?)\s*#*|([=*~-])\2{1,}\s*(\S.*?\S)\s*\2{2,}|\[([^\[\]]+)\]|(\S[^:]*?):|<+\s*(.+?)\s*>+)\s*"
+)
+_RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
+_FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
+_NAMED = frozenset(alias for word in ("task", "model", "trial", "suite") for alias in ALIASES[word])
+_MOST_NAMES = 6
+
+
+def read_text(source: Source) -> str:
+    """The whole text of a file."""
+    with source.open() as stream:
+        data = stream.read(_MOST_TEXT + 1)
+    if len(data) > _MOST_TEXT:
+        raise ReadError(
+            "is a text of more than 64 MiB; texts of lines and blocks are read up to there.",
+            source=source.name,
+            hint="Write its attempts as CSV or JSON lines.",
+        )
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _short_lines(text: str) -> list[str]:
+    """The lines of a text; a longer one is no message about an attempt."""
+    return [line for line in text.splitlines() if len(line) <= _LONGEST_LINE]
+
+
+def convert_text(source: Source) -> Source | None:
+    """The rows of a text that is no table; ``None`` for any other."""
+    if _is_delimited(source.head):
+        return None
+    return _from_pairs(source) or _from_blocks(source) or _from_verdict_lines(source)
+
+
+def _is_delimited(head: bytes) -> bool:
+    """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
+    lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"]
+    if 2 * sum(bool(re.match(_STAMP.encode(), line)) for line in lines) > len(lines):
+        return False  # the comma before the milliseconds of a log
+    counts = [Counter(line.count(sign) for line in lines) for sign in (b",", b"\t", b";", b"|")]
+    return (
+        len(lines) < 2
+        or any(
+            0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
+        )
+        or any(
+            number and 4 * count > 3 * len(lines)
+            for counter in counts
+            for number, count in counter.most_common(1)
+        )
+    )
+
+
+def _as_rows(source: Source, rows: Iterable[Mapping[str, object]], decision: str) -> Source:
+    path = make_folder() / f"{source.stem}.jsonl"
+    write_lines(path, map(dict, rows))
+    return Source(source.name, path, found=source.found, conversion=decision)
+
+
+# -- lines with a verdict ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line with a verdict: the text that names the attempt, cut at its signs."""
+
+    signs: tuple[str, ...]
+    segments: tuple[str, ...]
+    verdict: str
+    named: Mapping[str, str]
+    """Fields with a name of their own: pairs, and the number of an attempt."""
+    above: Mapping[str, str]
+    """Names that lines above give."""
+    begin: str | None
+    """The signs before a verdict that begins the line."""
+
+    @property
+    def key(self) -> object:
+        return self.signs, self.begin
+
+
+def _from_verdict_lines(source: Source) -> Source | None:
+    """A row for each line with a verdict; ``None`` for a text without several of one form."""
+    head = _short_lines(source.head.decode("utf-8", "replace"))
+    if is_markdown(source.head) or not any(_VERDICT.search(line) for line in head):
+        return None
+    texts = _short_lines(read_text(source))
+    if 2 * sum(bool(_GRID.search(text)) for text in texts) > len(texts):
+        return None
+    lines = list(_parse_lines(texts))
+    groups = Counter(line.key for line in lines)
+    if not groups or max(groups.values()) < 2:
+        return None
+    best = max(groups, key=lambda key: groups[key])
+    chosen = [line for line in lines if line.key == best]
+    texts_read = {segment for line in chosen for segment in line.segments if segment}
+    rest = [line for line in lines if line.key != best]
+    others = [line for line in rest if texts_read.isdisjoint(line.segments)]
+    if 4 * len(others) > len(chosen) or (others and len({line.verdict for line in chosen}) < 2):
+        return None  # they may be attempts, too
+    rows = _name_fields(chosen)
+    if rows is None:
+        return None
+    decision = "each line with a verdict is an attempt"
+    if names := list(dict.fromkeys(name for row in rows[:50] for name in row)):
+        decision += f", with {', '.join(names)}"
+    if rest:
+        decision += f"; left out: {counted(len(rest), 'line')} of another form"
+    return _as_rows(source, rows, decision)
+
+
+def _parse_lines(texts: Sequence[str]) -> Iterator[_Line]:
+    above: dict[str, str] = {}
+    for text in texts:
+        if not text.strip():
+            continue
+        matches = [] if _SUMMARY.search(_PAIR.sub("", text)) else list(_VERDICT.finditer(text))
+        line = _parse_line(text, matches, above) if matches else None
+        if line is not None:
+            yield line
+        else:
+            above = _names_above(text, above)
+
+
+def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) -> _Line | None:
+    begin = _BEGIN.match(text)
+    start = begin.end() if begin is not None and begin.end() <= matches[0].start() else 0
+    lead = text[start : matches[0].start()].strip(" \t[(*+-")
+    match = matches[0] if not lead else matches[-1]
+    word = match[0].strip().lower().removesuffix("\ufe0f").replace("_", " ")
+    pairs = {name: value.strip("\"'") for name, value in _PAIR.findall(text)}
+    before, after = text[start : match.start()], text[match.end() :]
+    if not lead:
+        before = re.split(r"\s+#|\s+\(\d|\s{2,}|\s\[", after.strip(" :])-\t"), maxsplit=1)[0]
+        before = re.sub(r"^(\d+\s*[-.)]\s+|- )", "", _PAIR.sub("", before).strip())
+        before = before if after.lstrip()[:1].isdigit() else re.split(r"\s-\s", before)[0]
+        if re.search(r"#\s*(skip|todo)", after, re.IGNORECASE):
+            word = "skipped"  # TAP marks a test that was not run as "ok 3 # SKIP"
+    elif _MEASURE.fullmatch(word) or re.search(r"\w\s+(?:of|to|by)\s*$", before):
+        return None
+    named = {name: value for name, value in pairs.items() if value != match[0]}
+    before = _PAIR.sub("", before)
+    before = re.sub(r"[A-Za-z_]\w*=\s*$", "", before)
+    trial = _TRIAL.search(before)
+    if trial is not None:
+        named["trial"] = trial[2]
+        before = before[: trial.start()] + " " + before[trial.end() :]
+    signs = tuple(sign.strip() or " " for sign in _SIGN.findall(before.strip()))
+    segments = tuple(" ".join(part.split()) for part in _SIGN.split(before.strip()))
+    if not lead and segments:
+        signs, segments = (), (" ".join(before.split()),)
+    if not lead and not (before or named):
+        return None
+    mark = None if lead else re.sub(r"\d+", "1", text[start : match.start()].strip())
+    return _Line(signs, segments, _SAME_WORD.get(word, word), named, dict(above), mark)
+
+
+def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:
+    """The names that hold below a line without a verdict: those before, and its own."""
+    text = _BEGIN.sub("", text, count=1)
+    named = {n: v.strip("\"'") for n, v in _PAIR.findall(text) if fold_name(n) in _NAMED}
+    field = _FIELD_LINE.fullmatch(text)
+    if field is not None and fold_name(field[1]) in _NAMED:
+        named[fold_name(field[1])] = field[2].strip()
+    for match in re.finditer(
+        r"\b(?i:(task|problem|scenario|model|agent))\s*[:#]?\s+[\"'`]?([\w./:-]*[\d_-][\w./:-]*)",
+        text,
+    ):
+        named.setdefault(match[1].lower(), match[2].rstrip(".:,"))
+    trial = _TRIAL.search(text)
+    if trial is not None:
+        named["trial"] = trial[2]
+    heading = _HEADING.fullmatch(text)
+    if heading is not None and not named:
+        title = next(part for place, part in enumerate(heading.groups()) if part and place != 1)
+        word, _, rest = title.partition(":")
+        if rest.strip() and fold_name(word) in _NAMED:
+            named[fold_name(word)] = rest.strip()
+        else:
+            named["heading"] = title.strip()
+    return {**above, **named} if named else above
+
+
+def _name_fields(lines: Sequence[_Line]) -> list[dict[str, object]] | None:
+    """A row for each line: its fields under their names, those that never vary left out."""
+    columns: dict[str, list[str]] = {}
+    count = min(len(line.segments) for line in lines)
+    for place in range(count):
+        label = _last_word(lines, place)
+        for name, cells in _split_segment([line.segments[place] for line in lines], label):
+            name = name if name not in columns else f"{name} {place + 1}"
+            columns[name] = cells
+    for name in dict.fromkeys(name for line in lines for name in line.named):
+        columns.setdefault(name, [line.named.get(name, "") for line in lines])
+    for name in dict.fromkeys(name for line in lines for name in line.above):
+        cells = [line.above.get(name, "") for line in lines]
+        if name not in columns and len(set(cells)) > 1:
+            columns[name] = cells
+        elif name in ("model", "agent"):
+            columns.setdefault(name, cells)
+    columns = _without_repeats(columns)
+    columns = _with_roles(columns, len(lines))
+    if not columns or len(columns) > 3 * _MOST_NAMES:
+        return None
+    rows = []
+    for place, line in enumerate(lines):
+        row: dict[str, object] = {name: cells[place] for name, cells in columns.items()}
+        rows.append({**row, "status": line.verdict})
+    return rows
+
+
+def _last_word(lines: Sequence[_Line], place: int) -> str:
+    """The word before a segment that all lines share, as in ``Task: parse``."""
+    if place == 0 or not lines[0].signs[place - 1].startswith((":", "'", '"', "[", "(")):
+        return ""
+    words = {(line.segments[place - 1].split() or [""])[-1] for line in lines}
+    return words.pop() if len(words) == 1 else ""
+
+
+def _split_segment(cells: list[str], label: str) -> Iterator[tuple[str, list[str]]]:
+    """The columns of a segment: word by word where all lines have as many, else as a whole."""
+    rows = [cell.split() for cell in cells]
+    widths = set(map(len, rows))
+    if len(set(cells)) < 2 or 0 in widths:
+        if len(set(cells)) > 1:
+            yield label or "part", cells
+        return
+    width = min(widths)
+    start = 0
+    while start < width and len({row[start] for row in rows}) == 1:
+        label = rows[0][start]
+        start += 1
+    end = 0
+    while end < width - start and len({row[-1 - end] for row in rows}) == 1:
+        end += 1
+    parts = [row[start : len(row) - end] for row in rows]
+    is_constant = [len({row[i] for row in parts}) == 1 for i in range(min(map(len, parts)))]
+    if len(widths) > 1 or not any(is_constant):
+        yield label or "part", [" ".join(part) for part in parts]
+        return
+    for place, constant in enumerate(is_constant):
+        if constant:
+            label = parts[0][place]
+        else:
+            yield label or "part", [part[place] for part in parts]
+            label = ""
+
+
+def _without_repeats(columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Without measures, and without what another field says more finely."""
+    kept: dict[str, list[str]] = {}
+    for name, cells in columns.items():
+        is_named = fold_name(name) in _NAMED
+        is_measure = all(_MEASURE.fullmatch(cell) for cell in cells) and not is_named
+        is_number = is_measure and all(map(str.isdigit, cells)) and len(set(cells)) < len(cells)
+        if not is_named and ((is_measure and not is_number) or len(set(cells)) < 2):
+            continue
+        pairs = {other: len(set(zip(cells, others, strict=True))) for other, others in kept.items()}
+        if not is_named and any(
+            pairs[other] == len(set(cells)) == len(set(kept[other])) for other in pairs
+        ):
+            continue  # one says what the other says
+        kept[name] = cells
+    return kept
+
+
+def _with_roles(columns: dict[str, list[str]], size: int) -> dict[str, list[str]]:
+    """With names for the model and for the only text, the task, where none is named so."""
+    folds = {name: fold_name(name) for name in columns}
+    tasks = [name for name, fold in folds.items() if fold in ALIASES["task"]]
+    models = [name for name, fold in folds.items() if fold in ALIASES["model"]]
+    others = [n for n, fold in folds.items() if fold not in _NAMED and n != "heading"]
+    texts = [n for n in others if not all(_MEASURE.fullmatch(cell) for cell in columns[n])]
+    if not models:
+        named = [n for n in columns if 2 * sum(map(is_model_name, columns[n])) > size]
+        if len(named) == 1 and named[0] not in tasks and (tasks or set(texts) - set(named)):
+            columns = {("model" if n == named[0] else n): cells for n, cells in columns.items()}
+            texts = [name for name in texts if name != named[0]]
+    if not tasks:
+        if not texts and "heading" in columns:
+            texts = ["heading"]
+        texts = texts or others
+        if len(texts) == 1:
+            columns = {("task" if n == texts[0] else n): cells for n, cells in columns.items()}
+    return columns
+
+
+_RESULT = re.compile(
+    rf"(?i)(?:.*\b(?:result|outcome|status|verdict|reward|score|final|success|passed|resolved|solved|correct)\b"
+    rf"[^:=\n]{{0,30}}[:=]\s*[\"'*`]*)?((?:{_WORDS}|true|false|yes|no|[01](?:\.0+)?)|[✓✔✅✗✘✖✕❌])[\"'*`.!]*\s*"
+)
+
+
+def find_last_verdict(text: str) -> str | None:
+    """The verdict in the last lines of the log of one attempt, as in ``RESULT: PASS``."""
+    for line in reversed(_short_lines(text)[-20:]):
+        match = _RESULT.fullmatch(_BEGIN.sub("", line, count=1).strip("=-*# \t"))
+        if match is not None:
+            return match[1].lower()
+    return None
+
+
+def read_attempt_log(source: Source) -> dict[str, object] | None:
+    """The verdict at the end of a log, and the names in it; ``None`` without a verdict."""
+    text = read_text(source)
+    verdict = find_last_verdict(text)
+    if verdict is None:
+        return None
+    named: dict[str, str] = {}
+    for line in _short_lines(text):
+        field = _FIELD_LINE.fullmatch(line)
+        if field is not None and fold_name(field[1]) in _NAMED:
+            named.setdefault(fold_name(field[1]), field[2].strip())
+    return {**named, "status": verdict}
+
+
+# -- pairs and blocks --------------------------------------------------------------------
+
+
+def _holds_pairs(line: str) -> bool:
+    return len(_PAIR.findall(line)) > 1
+
+
+def _from_pairs(source: Source) -> Source | None:
+    """A row for each line of ``name=value`` pairs; ``None`` for a text of other lines."""
+    sample = [line for line in _text_lines(source.head) if line.strip()]
+    is_page = source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    if is_page or len(sample) < 2 or sum(map(_holds_pairs, sample)) * 2 <= len(sample):
+        return None
+    lines = _short_lines(read_text(source))
+    pairs = [_PAIR.findall(line) for line in lines]
+    rows = [{name: value.strip("\"'") for name, value in row} for row in pairs if len(row) > 1]
+    meaning = ColumnMap.resolve(name for row in rows for name in row).meaning
+    if "success" not in meaning:
+        return None
+    rows = _without_begins(rows, meaning)
+    left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
+    more = f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
+    return _as_rows(source, rows, f"each line of name=value pairs is a row{more}")
+
+
+def _without_begins(rows: list[dict[str, str]], meaning: Mapping[str, str]) -> list[dict[str, str]]:
+    """Without lines about an attempt, such as its begin, of which another line has the verdict."""
+    names = [meaning[word] for word in ("task", "model", "trial") if word in meaning]
+    ended = {tuple(map(row.get, names)) for row in rows if meaning["success"] in row}
+    return [
+        row for row in rows if meaning["success"] in row or tuple(map(row.get, names)) not in ended
+    ]
+
+
+def _text_lines(head: bytes) -> list[str]:
+    return _short_lines(head.decode("utf-8", "replace"))
+
+
+def _from_blocks(source: Source) -> Source | None:
+    """A row for each block of ``name: value`` lines; ``None`` for a text without such blocks."""
+    lines = _text_lines(source.head)
+    is_list = any(line.startswith(("- ", "---")) for line in lines)  # of YAML
+    if is_list or sum(map(bool, map(_FIELD_LINE.fullmatch, lines))) < 2:
+        return None
+    text = read_text(source)
+    blocks: list[list[str]] = [[]]
+    has_rules = sum(map(bool, map(_RULE_LINE.fullmatch, text.splitlines()))) > 2
+    for line in text.splitlines():
+        if _RULE_LINE.fullmatch(line) if has_rules else not line.strip():
+            blocks.append([])
+        else:
+            blocks[-1].append(line)
+    blocks_found: list[dict[str, object]] = []
+    for block in blocks:
+        pairs = [match for line in block if (match := _FIELD_LINE.fullmatch(line))]
+        record: dict[str, object] = {}
+        for match in pairs:
+            record.setdefault(match[1], match[2].strip())
+        blocks_found.append(record)
+    records = [record for record in blocks_found if len(record) > 1]
+    counts = Counter(name for record in records for name in record)
+    names = [name for name, count in counts.items() if 2 * count > len(records)]
+    rows = [
+        {name: record[name] for name in record if name in names}
+        for record in records
+        if 2 * sum(name in record for name in names) > len(names)
+    ]
+    if len(rows) < 3 or len(names) < 2 or 2 * len(rows) < len(records):
+        return None
+    decision = "each block of name: value lines is a row"
+    if left_out := sum(map(bool, blocks_found)) - len(rows):
+        decision += f"; left out: {counted(left_out, 'block')} with other names"
+    return _as_rows(source, rows, decision)

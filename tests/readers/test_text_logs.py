@@ -1,0 +1,102 @@
+"""Plain texts: a line for each attempt, and a log for each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from passhat import read
+from passhat.errors import PasshatError
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_file(text: str, name: str = "mine.csv") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+_LINES = {
+    "progress": "[{n}/4] {model} :: {task} ... {word} (3.2s)",
+    "sentence": "12:00:0{n} INFO run: {model} finished task {task} with {word} after 3 steps",
+    "level": "2025-01-03 12:00:0{n},113 INFO agent={model} | {task} | {word}",
+    "first": "{word}: {task} model={model}",
+}
+
+
+@pytest.mark.parametrize("form", _LINES)
+def test_lines_with_a_verdict_are_attempts(write: Write, form: str) -> None:
+    rows = [("gpt-4", "a-1", "PASSED"), ("gpt-4", "b-2", "FAILED")]
+    rows += [("claude", "a-1", "FAILED"), ("claude", "b-2", "FAILED")]
+    lines = [
+        _LINES[form].format(n=n, model=model, task=task, word=word)
+        for n, (model, task, word) in enumerate(rows, 1)
+    ]
+    runs = read(write("\n".join(["Loading ...", *lines, "total: 1 passed, 3 failed"]), "run.log"))
+    passes = {run.name: (run.outcomes.passes, run.outcomes.scored) for run in runs}
+    assert passes == {"gpt-4": (1, 2), "claude": (0, 2)}
+    assert any("line with a verdict is an attempt" in line for line in runs[0].decisions)
+
+
+def test_names_in_lines_above_hold_below(write: Write) -> None:
+    text = "Task: sort\n  attempt 1: PASS\n  attempt 2: FAIL\nTask: find\n  attempt 1: PASS\n"
+    (run,) = read(write(text + "  attempt 2: PASS\n", "run.log"))
+    assert (sorted(run.outcomes.tasks), run.outcomes.passes) == (["find", "sort"], 3)
+
+
+def test_lines_of_two_forms_are_not_read_in_part(write: Write) -> None:
+    text = (
+        "sort: PASS\nfind: PASS\nmerge: PASS\n[4] test of copy -> FAIL\n[5] test of move -> FAIL\n"
+    )
+    with pytest.raises(PasshatError):
+        read(write(text, "run.txt"))
+
+
+def test_a_begin_and_an_end_are_one_attempt(write: Write) -> None:
+    lines = [
+        f"start task={t} sample={s}\nend task={t} sample={s} result={w}"
+        for t, s, w in (("a", 0, "pass"), ("a", 1, "fail"), ("b", 0, "pass"), ("b", 1, "pass"))
+    ]
+    (run,) = read(write("\n".join([*lines, "start task=c sample=0"]), "run.log"))
+    assert (run.outcomes.passes, run.outcomes.scored, run.outcomes.total_missing) == (3, 4, 1)
+
+
+def test_a_log_for_each_attempt(tmp_path: Path) -> None:
+    for task, number, word in (
+        ("a", 1, "PASS"),
+        ("a", 2, "FAIL"),
+        ("b", 1, "PASS"),
+        ("b", 2, "PASS"),
+    ):
+        path = tmp_path / "logs" / task / f"attempt_{number}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"begin {task}\nstep 1\nRESULT: {word}\n")
+    (run,) = read(tmp_path / "logs")
+    assert (len(run.outcomes), run.outcomes.passes, run.outcomes.scored) == (2, 3, 4)
+
+
+def test_what_python_prints_is_read(write: Write) -> None:
+    text = "".join(f"{ {'task': t, 'passed': p} }\n" for t, p in (("a", True), ("b", False)))
+    (run,) = read(write(text, "out.txt"))
+    assert (run.outcomes.passes, run.outcomes.scored) == (1, 2)
+
+
+def test_a_table_of_latex_is_read(write: Write) -> None:
+    rows = r"a & \cmark & \xmark \\ b & \cmark & \textbf{\cmark} \\"
+    text = r"\begin{tabular}{lcc} \toprule Task & GPT-4 & Llama \\ \midrule " + rows
+    runs = read(write(text + r" \bottomrule \end{tabular}", "table.tex"))
+    assert {run.name: run.outcomes.passes for run in runs} == {"GPT-4": 2, "Llama": 1}
+
+
+def test_a_matrix_beside_the_names_of_its_columns(write: Write) -> None:
+    runs = read(
+        write('{"tasks": ["a", "b", "c"], "results": {"x": [1, 0, 1], "y": [0, 0, 1]}}', "m.json")
+    )
+    assert {run.name: run.outcomes.passes for run in runs} == {"x": 2, "y": 1}
