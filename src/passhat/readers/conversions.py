@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from html.parser import HTMLParser
+from os.path import commonprefix
 from pathlib import Path
 
 from passhat.errors import MissingExtra, ReadError, shorten
@@ -197,7 +198,10 @@ def _pattern_of(paths: Sequence[tuple[str, ...]]) -> str | None:
     elif is_numbered and (re.search("[a-z]", matches[0][2]) or 2 * len(befores) <= len(paths)):
         parts[last] = f"{{task}}{matches[0][2]}{{trial}}{matches[0][3]}"
     else:
-        parts[last] = "{task}" + (Path(parts[last]).suffix if last == len(parts) - 1 else "")
+        names_reversed = [name[::-1] for name in columns[last]]
+        shared = commonprefix(names_reversed)[::-1]  # noqa: RUF071 - characters are meant
+        tail = re.search(r"[._-].*", shared) if last == len(parts) - 1 else None
+        parts[last] = "{task}" + (tail[0] if tail else "")
     if len(others) > len(names):
         return None
     for place, name in zip(others, names[len(names) - len(others) :], strict=True):

@@ -11,6 +11,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,7 @@ _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD)] + [2**64 - 1]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _FEW = 1 << 16
 _MOST_DIGITS = 15
+_INT32_DIGITS = 10
 _POWERS = 10.0 ** np.arange(_MOST_DIGITS + 1)
 
 
@@ -96,22 +98,32 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         """
         starts = self._starts[:, place]
         lengths = self._ends[:, place] - starts
-        signs = np.frombuffer(self._data, np.uint8)
-        longest = int(lengths.max())
+        shortest, longest = int(lengths.min()), int(lengths.max())
         if longest > _MOST_DIGITS:
             return None
-        digits = np.zeros(len(starts), np.int64)
-        decimals = np.zeros(len(starts), np.int64)
+        signs = np.frombuffer(self._data + bytes(longest), np.uint8)
+        kind = np.int32 if longest < _INT32_DIGITS else np.int64
+        digits: np.ndarray[Any, Any] = np.zeros(len(starts), kind)
+        decimals = np.zeros(len(starts), np.uint8)
         has_point = np.zeros(len(starts), np.bool_)
+        places = starts.copy()
         for offset in range(longest):
-            sign = signs[np.minimum(starts + offset, len(signs) - 1)]
-            is_inside = lengths > offset
-            is_point = is_inside & (sign == ord("."))
-            is_digit = is_inside & (sign >= ord("0")) & (sign <= ord("9"))
-            if (is_inside & ~is_digit & (~is_point | has_point)).any():
+            sign = signs.take(places)
+            places += 1
+            digit = sign - np.uint8(ord("0"))  # a sign below it becomes a large number
+            is_digit, is_point = digit < 10, sign == ord(".")
+            is_known = is_digit | (is_point & ~has_point)
+            if offset >= shortest:
+                is_inside = lengths > offset
+                is_known |= ~is_inside
+                is_digit &= is_inside
+                is_point &= is_inside
+            if not is_known.all():
                 return None
-            digits = np.where(is_digit, digits * 10 + sign - ord("0"), digits)
-            decimals += is_digit & has_point
+            weight = is_digit.view(np.uint8)
+            digits *= weight * np.uint8(9) + np.uint8(1)
+            digits += digit * weight
+            decimals += weight & has_point.view(np.uint8)
             has_point |= is_point
         if (has_point & (lengths == 1)).any():
             return None

@@ -547,6 +547,8 @@ def _names_runs(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
 
 def _holds_numbers(cells: Sequence[object]) -> bool:
     """Whether some cell is a number, or too few are none to tell: "49.7 s" is a text."""
+    if isinstance(cells, CellCodes) and cells.numbers() is not None:
+        return True  # without a text for each cell
     values = distinct_cells(cells)[:_SAMPLE]
     return len(values) < 3 or any(number_or_none(value) is not None for value in values)
 
