@@ -12,7 +12,7 @@ from passhat.reporting.document import Level
 from passhat.reporting.documents.report import report_document
 from passhat.reporting.figures import Material, make_figure
 from passhat.reporting.markdown import render_markdown
-from passhat.reporting.scores import ScoreFacts, summarize_scores
+from passhat.reporting.measures import ScoreFacts, summarize_scores
 from passhat.reporting.terminal import render_terminal
 from passhat.reporting.view import estimate_text
 from passhat.stats.outcomes import MissingPolicy, Outcomes, Run, ScoreRange

@@ -45,7 +45,8 @@ def command(
     """List what a claim about pass rates omits: k, n, interval, pairing or protocol.
 
     By rule, no model. With --source every number and comparison is checked against the runs. Ends
-    with 0 when nothing was found, with 1 otherwise, and with 3 where no claim was recognized.
+    with 0 when nothing was found, with 1 otherwise, and with 3 where no claim was recognized or a
+    part of it could not be checked.
     """
 
     from rich.console import Console
@@ -61,9 +62,9 @@ def command(
         click.echo(as_json(result), nl=False)
     else:
         click.echo(render_terminal(review_document(result), Console()), nl=False)
-    if not result.claims:
-        return ExitCode.NOT_SETTLED
-    return ExitCode.REFUTED if result.findings else ExitCode.OK
+    if result.findings:
+        return ExitCode.REFUTED
+    return ExitCode.OK if result.is_settled else ExitCode.NOT_SETTLED
 
 
 def _text(claim: str) -> str:

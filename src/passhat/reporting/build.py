@@ -14,7 +14,7 @@ from passhat.errors import InvalidValue
 from passhat.judging import is_code_judge
 from passhat.reporting.documents.judge import correct_run
 from passhat.reporting.documents.report import SECTIONS
-from passhat.reporting.scores import summarize_scores
+from passhat.reporting.measures import summarize_scores
 from passhat.reporting.view import (
     CurvePoint,
     Report,

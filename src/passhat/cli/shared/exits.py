@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The command or its input cannot be used as it is."""
     NOT_SETTLED = 3
-    """The data neither show nor refute a rule; a review recognized no claim."""
+    """The data neither show nor refute a rule; a review left it open."""
     INCOMPLETE = 4
     """Something was lost or is absent: planned attempts, part of a file, a judgement."""
     STOPPED = 130

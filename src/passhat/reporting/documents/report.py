@@ -48,7 +48,7 @@ from passhat.reporting.documents.judge import (
     noise_facts,
 )
 from passhat.reporting.documents.next_steps import full_report_note, join_words, next_step
-from passhat.reporting.scores import ScoreFacts
+from passhat.reporting.measures import ScoreFacts
 from passhat.reporting.view import (
     Report,
     RunReport,

@@ -8,7 +8,7 @@ from passhat._display import number, percent
 from passhat.reporting.figures.base import MOST_RUNS, Figure, estimate_tip, labels_of, paired_row
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
 from passhat.reporting.figures.vega_lite import Row, stack
-from passhat.reporting.scores import ScoreFacts
+from passhat.reporting.measures import ScoreFacts
 from passhat.reporting.view import RunReport
 from passhat.stats.estimate import Estimate
 

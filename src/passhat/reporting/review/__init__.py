@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from types import MappingProxyType
 
-from passhat._display import counted, number
+from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.reporting.document import Block, Document, Facts, Sentence
+from passhat.reporting.review.checking import Check, Checker, Support, check_statements
 from passhat.reporting.review.claim_text import Passage, all_passages
-from passhat.reporting.review.clauses import parse_sentences
-from passhat.reporting.review.rules import RULES, Finding, findings_of
-from passhat.reporting.review.statements import Difference, Share, Size, Statement, Unread
-from passhat.reporting.review.tables import parse_table
-from passhat.stats.compare import Result, compare, compare_all
-from passhat.stats.estimate import Estimate, estimate
+from passhat.reporting.review.grammar import name_pattern
+from passhat.stats.compare import compare, compare_all
+from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Run
 
 __all__ = [
@@ -36,26 +33,386 @@ __all__ = [
 
 SCHEMA = "passhat.review/1"
 _MOST_METRICS = 4
-_CLOSE_POINTS = 2.0
-"""An end of an interval by another sound method may be so far from ours."""
-
-
-class Support(StrEnum):
-    """Answers of the runs to a statement."""
-
-    SUPPORTED = "supported"
-    CONTRADICTED = "contradicted"
-    NOT_SHOWN = "not shown"
-    NOT_CHECKABLE = "not checkable"
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A statement of the claim, what the runs say of it, and the numbers that say so."""
+class Finding:
+    """An omission or a mistake, and the text to write instead."""
 
-    statement: str
-    support: Support
-    detail: str
+    rule: str
+    message: str
+    fix: str
+
+
+Problem = tuple[str, str] | None
+
+
+def _check_same_k(claim: Passage) -> Problem:
+    words = _unlike_metrics(claim)
+    if not words:
+        return None
+    return (
+        f"{words[0]} is compared with {words[1]}: they answer different questions, and the larger "
+        "budget looks better by itself",
+        "Compare both sides with the same metric, k, n, tasks, tests and decoding, for instance "
+        f"{words[-1]} with {words[-1]}.",
+    )
+
+
+def _extra_budget(claim: Passage) -> Problem:
+    ks = [mention.k for mention in claim.claimed_metrics if mention.k is not None]
+    if not _unlike_metrics(claim) or len(set(ks)) < 2:
+        return None
+    if claim.says(r"\bcosts?\b|\bbudget\b|\blatency\b|\bprices?\b|\btokens\b|\$"):
+        return None
+    return (
+        f"one side gets {max(ks)} attempts and the other {min(ks)}: whether that extra generation "
+        "and test budget is acceptable is not stated",
+        "Give cost and latency of both sides, and say whether the product can afford them.",
+    )
+
+
+def _unlike_metrics(claim: Passage) -> list[str]:
+    """The metrics of a comparison, where its sides are measured by different metrics."""
+    words = list(dict.fromkeys(mention.word for mention in claim.claimed_metrics))
+    if not claim.compares or len(words) < 2 or _has_both_sides(claim):
+        return []
+    return words
+
+
+def _has_both_sides(claim: Passage) -> bool:
+    """Every metric has a number for either side, or a lift: then no two metrics are mixed."""
+    counts = dict.fromkeys((mention.word for mention in claim.claimed_metrics), 0)
+    for value in claim.values:
+        mention = claim.metric_of(value)
+        if mention is not None:
+            counts[mention.word] = counts.get(mention.word, 0) + 1
+    lifts = claim.says(r"\bpoints\b") and claim.lift_interval is not None
+    return lifts or min(counts.values()) >= 2
+
+
+def _missing_k(claim: Passage) -> Problem:
+    if not any(mention.k is None for mention in claim.metrics):
+        return None
+    return "k is not given", "Write the number: pass@5, pass^4."
+
+
+def _missing_metric(claim: Passage) -> Problem:
+    if claim.metrics or not claim.values:
+        return None
+    return (
+        "a share is stated without a metric: of one attempt, of the best of several, or of all?",
+        "Name it: pass^1 (one attempt), pass@k (any of k) or pass^k (all of k).",
+    )
+
+
+def _missing_n(claim: Passage) -> Problem:
+    if claim.tasks is not None:
+        return None
+    return "the number of tasks is not given", "Add it: (164 tasks, 8 attempts each)."
+
+
+def _missing_attempts(claim: Passage) -> Problem:
+    several = [m for m in claim.claimed_metrics if m.k is not None and m.k > 1]
+    if not several or claim.attempts is not None or claim.says(r"\bprotocol [0-9a-f]{8,}"):
+        return None
+    return (
+        f"{several[0].word} without the number of attempts n it was estimated from",
+        "Add it: (n = 8 attempts per task).",
+    )
+
+
+def _k_beyond_n(claim: Passage) -> Problem:
+    largest = max((mention.k or 0 for mention in claim.claimed_metrics), default=0)
+    attempts = claim.attempts
+    if (
+        attempts is None
+        or attempts < 1
+        or largest <= attempts
+        or claim.says(r"\bforecast|extrapolat|band\b")
+    ):
+        return None
+    return (
+        f"k = {largest} cannot be estimated from {attempts} attempts: it is beyond n",
+        "Make k attempts per task, or call it a forecast and give its band (passhat forecast).",
+    )
+
+
+def _missing_interval(claim: Passage) -> Problem:
+    if claim.has_interval or claim.illustrates or not (claim.values or claim.compares):
+        return None
+    return (
+        "no interval: the same run again would give another number",
+        "Add it with its level and what it is about: 95% interval for new tasks, 0.31 to 0.52.",
+    )
+
+
+def _check_pairing(claim: Passage) -> Problem:
+    if not claim.compares or claim.says(
+        r"\bpair(?:ed|wise)|same (?:\w+ )?(?:tasks|problems|questions|suite)|task by task|"
+        r"(?:that|which) (?:both|all) (?:\w+ )?attempted|shared tasks"
+    ):
+        return None
+    return (
+        "it is not stated that both sides attempted the same tasks, compared task by task",
+        "Give the paired lift and its interval (passhat compare A B).",
+    )
+
+
+def _two_intervals(claim: Passage) -> Problem:
+    if claim.equates or not claim.says(
+        r"(?:intervals?|error bars?|CIs?) (?:do(?:es)? not|don't|never|barely)? ?overlap"
+    ):
+        return None
+    return (
+        "two separate intervals are compared by eye; whether they overlap does not decide",
+        "Give the interval of the paired lift.",
+    )
+
+
+def _check_equality(claim: Passage) -> Problem:
+    if not claim.equates or claim.says(
+        r"\bmargin\b|\bequivalence\b|non-?inferior|±\s?\d|inconclusive|does not show"
+    ):
+        return None
+    fix = (
+        "Give the paired lift and its interval: it says how large a difference is still possible. "
+        "Equality needs a margin chosen beforehand (passhat gate --margin)."
+    )
+    if claim.says(r"overlap"):
+        return "overlapping intervals are not equality: the lift may still be large", fix
+    if claim.says(
+        r"\bp ?(?:>|>=|≥) ?0?\.\d+|\bp ?= ?0?\.(?!0[0-4]|05\b)\d+|"
+        r"not (?:statistically )?significant|no (?:statistically )?significant|insignificant"
+    ):
+        return "a p-value above .05 is not equality: too few tasks give the same", fix
+    if claim.lift_interval is not None or not (claim.values or claim.metrics):
+        return None
+    return "two sides are called equal without an interval of their difference", fix
+
+
+def _probability_of_truth(claim: Passage) -> Problem:
+    if claim.says(r"\bposterior\b|\bcredible\b|\bBayes"):
+        return None
+    if not claim.says(
+        r"\d+(?:\.\d+)?\s?(?:%|percent)\s"
+        r"(?:probability|chance|likel(?:y|ihood)|certain(?:ty)?|of the time)\b"
+        r"[^.;]{0,60}\b(?:true|actual|real|lies|between|within)\b|"
+        r"\b(?:probability|chance) (?:of|is) \d+(?:\.\d+)?\s?(?:%|percent)[^.;]{0,60}"
+        r"\b(?:true|lies)\b|"
+        r"\b(?:true|actual) [^.;]{0,60}\bwith (?:a )?(?:probability|chance)"
+    ):
+        return None
+    return (
+        "a confidence interval is read as a probability of the true value: the level says how "
+        "often the method is right, not how likely this one interval is",
+        "Write: 95% interval for new tasks, 0.31 to 0.52.",
+    )
+
+
+def _check_stopping(claim: Passage) -> Problem:
+    if claim.says(
+        r"sequential|always[- ]valid|anytime|e-?process|e-?value|alpha[- ]spending|"
+        r"planned in advance|pre-?registered|fixed in advance"
+    ) or not claim.says(
+        r"\bstop(?:ped|ping)\b[^.;]{0,40}\b(?:when|once|as soon as|after|because)\b[^.;]{0,60}"
+        r"\b(?:significan\w+|good|better|ahead|positive|reach\w*|exceed\w*|above|passed|beat\w*|"
+        r"p ?<|lead\w*|won|confident)|"
+        r"\b(?:until|till)\b[^.;]{0,60}\b(?:significan\w+|better|ahead|reach\w*|exceed\w*|beat\w*|"
+        r"excluded zero|p ?<)"
+    ):
+        return None
+    return (
+        "the run was stopped when the result looked good: looking again and again finds a lead by "
+        "chance",
+        "Fix the number of tasks beforehand, or use a rule that allows looks (passhat gate "
+        "--watch).",
+    )
+
+
+def _lift_includes_zero(claim: Passage) -> Problem:
+    ends = claim.lift_interval
+    if ends is None or not claim.compares or not ends[0] <= 0 <= ends[1]:
+        return None
+    return (
+        f"the interval of the lift, {ends[0]:+g} to {ends[1]:+g} points, includes zero, so nothing "
+        "is shown",
+        "Write: inconclusive, and what would settle it.",
+    )
+
+
+_SLICE = (
+    r"\b(?:on|in|for|within|among) (?:the |our |its )?(?:\w+ )?(?:hard(?:est)?|easy|easiest|medium|"
+    r"difficult|subset|slice|categor(?:y|ies)|split|portion|selected|filtered|favou?rable)\b|"
+    r"\bwhen restricted to\b|"
+    r"\b(?:hard|easy|medium)[ -](?:tasks|problems|slice|subset)\b|\bin particular on\b"
+)
+
+
+def _cherry_picked(claim: Passage) -> Problem:
+    if not claim.says(_SLICE) or claim.says(
+        r"corrected|Holm|Bonferroni|max-T|widened|one of \d+ |of \d+ slices|all \d+ slices|"
+        r"every slice|chosen before(?:hand)?|pre-?registered|overall"
+    ):
+        return None
+    return (
+        "a slice is shown without the whole and without how many slices were looked at",
+        "Give the overall number too, and correct for the slices looked at (passhat compare --by).",
+    )
+
+
+def _best_of(claim: Passage) -> Problem:
+    several = (
+        r"(?:runs|seeds|prompts|checkpoints|configurations|settings|variants|templates|trials)"
+    )
+    if claim.says(r"\bchosen before|\bheld-out|\bon a separate"):
+        return None
+    if not claim.says(
+        r"\bbest (?:run|seed|checkpoint|prompt|configuration|setting|variant|result)\b|"
+        rf"\b(?:best|top|highest|max(?:imum)?|pick\w*|select\w*|cho(?:se|sen|osing))\b"
+        rf"[^.;]{{0,25}}\b(?:of|over|from|among|out of) (?:the |our |all )?(?:\w+ )?{several}\b|"
+        r"\b(?:tr(?:ied|ying)|test(?:ed|ing)|ran|compared|after) (?:\w+ )?"
+        r"(?:\d+|several|many|dozens of) "
+        rf"(?:\w+ )?{several}\b[^.;]{{0,60}}\b(?:best|highest|top|winner)\b|"
+        r"\bpeak\b|\bcherry|\bup to \d+(?:\.\d+)?\s?(?:%|percent)"
+    ):
+        return None
+    return (
+        "the best of several is reported: it looks good by chance alone",
+        "Report all of them, or measure the chosen one again on tasks it was not chosen by.",
+    )
+
+
+def _missing_protocol(claim: Passage) -> Problem:
+    if claim.illustrates or claim.says(
+        r"\bprotocol [0-9a-f]{6,}|\b(?:same|fixed|matched|identical) (?:[\w@^-]+ ){0,2}protocol",
+        anywhere=True,
+    ):
+        return None
+    absent = [
+        name
+        for name, words in (
+            ("temperature", r"\btemperature|\bT ?= ?\d|\bgreedy|\bdecoding|\btop_p"),
+            (
+                "suite and version",
+                r"\b(?:suite|version|fingerprint|benchmark|HumanEval|MBPP|SWE-bench|tau2?-bench|"
+                r"orderdesk|v\d)",
+            ),
+        )
+        if not claim.says(words, anywhere=True)
+    ]
+    if not absent:
+        return None
+    return (
+        f"the protocol is not given: {' and '.join(absent)}",
+        "Name suite, version and decoding, or the protocol's digest that passhat prints.",
+    )
+
+
+def _check_reliability(claim: Passage) -> Problem:
+    capable = [m for m in claim.metrics if m.family.endswith("pass@") and (m.k or 2) > 1]
+    reliable = (
+        r"\breliab\w+|\bconsisten\w+|\bdependab\w+|\bevery time\b|\brobust\w*|\btrustworth\w+"
+    )
+    if not capable or any(mention.family == "pass^" for mention in claim.metrics):
+        return None
+    denial = r"\b(?:not|says nothing of|nothing about) (?:\w+ )?reliab"
+    if not claim.says(reliable) or claim.says(denial):
+        return None
+    return (
+        f"{capable[0].word} is called reliability, but one success in {capable[0].k or 'k'} is "
+        "all it needs",
+        f"Reliability is pass^{capable[0].k or 'k'}: all of them succeed.",
+    )
+
+
+def _check_dropouts(claim: Passage) -> Problem:
+    if not claim.says(
+        r"\b(?:exclud\w+|ignor\w+|dropp\w+|remov\w+|discard\w+|filter\w+ out|without)\b"
+        r"[^.;]{0,40}\b(?:timeouts?|errors?|crash\w*|failed|failures|invalid|unfinished|incomplete|"
+        r"refus\w+|missing)\b|"
+        r"\bof (?:the )?(?:completed|finished|valid|successful) (?:attempts|runs|trials|samples)\b"
+    ) or claim.says(r"counted as failed|both extremes|between \S+ and \S+ had they|bounds?\b"):
+        return None
+    return (
+        "attempts were left out; a timeout or crash of the agent is a failure",
+        "Count them as failed, or give both extremes (--missing bound).",
+    )
+
+
+def _check_scope(claim: Passage) -> Problem:
+    if not claim.says(
+        r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
+        r"\bnever fail(?:s|ed)?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
+        r"\bsolves? (?:the )?\w+ (?:entirely|completely)\b"
+    ):
+        return None
+    return (
+        "a finite run proves nothing for certain",
+        "Write what the interval allows: evidence of improvement, or inconclusive.",
+    )
+
+
+def _p_alone(claim: Passage) -> Problem:
+    if not claim.says(r"\bsignifican\w+|\bp ?[<=] ?0?\.\d+") or claim.has_interval:
+        return None
+    return (
+        "significance without a size: how much better, and between which bounds?",
+        "Give the lift in points with its interval; the p-value beside it.",
+    )
+
+
+def _percent_or_points(claim: Passage) -> Problem:
+    change = (
+        r"\b(?:by|of|gains?|improv\w+|increas\w+|drop(?:s|ped)?|up|down)\s+"
+        r"(?:about |over |nearly )?\+?\d+(?:\.\d+)?\s?%(?! (?:of|interval|confidence|CI|to\b))"
+    )
+    if not claim.compares or not claim.says(change) or claim.says(r"\bpoints\b|\brelative\b"):
+        return None
+    return (
+        "a change in percent: of the share, or of a hundred?",
+        "Write points for the difference of two shares: 58% to 64% is 6 points.",
+    )
+
+
+RULES = MappingProxyType(
+    {
+        "mismatched-k": _check_same_k,
+        "extra-budget": _extra_budget,
+        "missing-k": _missing_k,
+        "missing-metric": _missing_metric,
+        "missing-n": _missing_n,
+        "missing-attempts": _missing_attempts,
+        "k-beyond-n": _k_beyond_n,
+        "missing-interval": _missing_interval,
+        "unpaired": _check_pairing,
+        "two-intervals": _two_intervals,
+        "lift-includes-zero": _lift_includes_zero,
+        "called-equal": _check_equality,
+        "probability-of-truth": _probability_of_truth,
+        "stopped-when-good": _check_stopping,
+        "cherry-picked": _cherry_picked,
+        "best-of": _best_of,
+        "missing-protocol": _missing_protocol,
+        "called-reliable": _check_reliability,
+        "dropped": _check_dropouts,
+        "overclaimed": _check_scope,
+        "p-alone": _p_alone,
+        "percent-or-points": _percent_or_points,
+    }
+)
+"""Every rule by name: a function of a passage that gives what is wrong and what helps, or None."""
+
+_Rule = Callable[[Passage], Problem]
+
+
+def findings_of(claim: Passage) -> Iterator[Finding]:
+    """The findings of all rules about a claim."""
+    rules: dict[str, _Rule] = dict(RULES)
+    for name, rule in rules.items():
+        problem = rule(claim)
+        if problem is not None:
+            yield Finding(name, *problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +448,13 @@ class Review(Plain):
     def findings(self) -> int:
         return sum(len(claim.findings) for claim in self.claims)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether there are claims, and no part of them was left unchecked."""
+        checks = [check for claim in self.claims for check in claim.checks]
+        is_open = any(check.support is Support.NOT_CHECKABLE for check in checks)
+        return bool(self.claims) and not is_open
+
 
 def review(
     text: str, runs: Sequence[Run] = (), *, missing: str = "bound", level: float = 0.95
@@ -104,15 +468,15 @@ def review(
     ['mismatched-k', 'extra-budget']
     """
     claims = []
-    checker = _Checker(runs, missing, level)
+    checker = Checker(runs, missing, level)
     offers: dict[tuple[str, ...], tuple[Offer, ...]] = {}
     names = [*dict.fromkeys(word for run in runs for word in (run.name, run.agent) if word)]
     for passage in all_passages(text, [*names, *["B"] * (len(runs) == 2)]):
-        checks = _check_statements(passage, checker) if runs else ()
+        checks = check_statements(passage, checker) if runs else ()
         is_answered = any(
             check.support is not Support.NOT_CHECKABLE or check.statement.startswith("lift ")
             for check in checks
-        )
+        ) or (bool(checks) and name_pattern(checker.names).search(passage.text) is not None)
         if not passage.states and not is_answered:
             continue
         findings = findings_of(passage) if passage.states else ()
@@ -185,368 +549,3 @@ def _document_blocks(review: Review) -> Iterator[Block]:
         yield Facts(tuple(entries) or (("clean", "nothing found"),))
     claims = counted(len(review.claims), "claim")
     yield Sentence(f"{claims}, {counted(review.findings, 'finding')}")
-
-
-def _check_statements(passage: Passage, checker: _Checker) -> tuple[Check, ...]:
-    """Check every number and every comparison of a claim that the runs can answer.
-
-    A number that was not understood may belong to the claim: then no part of its sentence is
-    called supported.
-    """
-    names = checker.names
-    parsed = (
-        parse_table(passage.rows, names) if passage.rows else parse_sentences(passage.text, names)
-    )
-    checks: dict[Check, None] = {}
-    for statements in parsed:
-        answers = [checker.check(statement) for statement in statements]
-        unread = [
-            statement.text
-            for statement, check in zip(statements, answers, strict=True)
-            if _blocks(statement, check)
-        ]
-        for check in answers:
-            if unread and check.support is Support.SUPPORTED:
-                detail = f"{check.detail}; but {unread[0]!r} in the same sentence cannot be checked"
-                check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
-            checks[check] = None
-    return tuple(checks)
-
-
-def _blocks(statement: Statement, check: Check) -> bool:
-    """Whether a part without an answer leaves the rest of its sentence open."""
-    if isinstance(statement, Unread):
-        return statement.blocks
-    return check.support is Support.NOT_CHECKABLE
-
-
-class _Checker:
-    def __init__(self, runs: Sequence[Run], missing: str, level: float) -> None:
-        self._runs = runs
-        self._missing = missing
-        self._level = level
-        self.names = [
-            tuple(dict.fromkeys(word for word in (run.name, run.agent) if word)) for run in runs
-        ]
-        self._estimated: dict[tuple[int, str], list[Estimate]] = {}
-        self._compared: dict[tuple[int, int, str], list[Result]] = {}
-
-    def check(self, statement: Statement) -> Check:
-        if isinstance(statement, Unread):
-            return Check(statement.text, Support.NOT_CHECKABLE, statement.reason)
-        if isinstance(statement, Share):
-            return self._check_share(statement)
-        if isinstance(statement, Size):
-            return self._check_size(statement)
-        return self._check_difference(statement)
-
-    # Shares
-
-    def _check_share(self, share: Share) -> Check:
-        owners = share.owners or tuple(range(len(self._runs)))
-        who = f"{self._runs[owners[0]].name} " if len(share.owners) == 1 else ""
-        shown = {"tasks": "pass"}.get(share.metric[:5], share.metric[:5]) + share.metric[5:]
-        kind = "failures" if share.failing else shown or "share"
-        relation, text = share.relation.replace("~", "about"), share.text.strip().lstrip("~<>=")
-        name = f"{who}{kind} {relation} {text}"
-        if share.doubt:
-            return Check(name, Support.NOT_CHECKABLE, share.doubt)
-        if share.metric.endswith("k"):
-            return Check(name, Support.NOT_CHECKABLE, "k is not given")
-        answers = {run: self._answer(share, run, share.metric) for run in range(len(self._runs))}
-        found = {run: answer for run, answer in answers.items() if answer}
-        if not any(run in found for run in owners):
-            return Check(name, Support.NOT_CHECKABLE, f"no source has {shown or 'such a share'}")
-        agreeing = [run for run in owners if run in found and _agrees_any(found[run], share)]
-        is_right = bool(agreeing) if not share.owners else len(agreeing) == len(owners)
-        if is_right:
-            return self._check_ends(name, share, found[agreeing[0]], agreeing[0])
-        values = ", ".join(
-            f"{self._runs[run].name} {one.metric} = {number(one.value)}"
-            for run in owners
-            if run in found
-            for one in found[run][:1]
-        )
-        elsewhere = [run for run in found if run not in owners and _agrees_any(found[run], share)]
-        if share.guessed and elsewhere:
-            detail = (
-                f"it is that of {self._runs[elsewhere[0]].name}, and the text names no run for it"
-            )
-            return Check(name, Support.NOT_CHECKABLE, detail)
-        if not share.metric:
-            for run in owners:
-                for word in ("tasks@n", "tasks^n"):
-                    others = self._answer(share, run, word)
-                    if others and _agrees_any(others, share):
-                        detail = (
-                            f"it is {others[0].metric} of {self._runs[run].name}, and the text "
-                            f"names no metric; single attempts: {values}"
-                        )
-                        return Check(name, Support.NOT_CHECKABLE, detail)
-        return Check(name, Support.CONTRADICTED, f"the sources show {values}")
-
-    def _answer(self, share: Share, run: int, metric: str) -> list[Estimate]:
-        return self._estimates(run, self._word(metric, (run,), failing=share.failing))
-
-    def _word(self, metric: str, runs: Sequence[int], *, failing: bool = False) -> str:
-        """The metric that words such as "every time" mean for these runs."""
-        if not metric:
-            return "pass^1"
-        if not metric.startswith("tasks"):
-            return metric
-        family, k = metric[5], metric[6:]
-        if failing:  # all attempts fail where none passes
-            family = "@" if family == "^" else "^"
-        if k == "n":
-            smallest = (
-                int(self._runs[run].outcomes.n.min())
-                for run in runs
-                if len(self._runs[run].outcomes)
-            )
-            k = str(min(smallest, default=1))
-        return f"pass{family}{k}"
-
-    def _check_ends(
-        self, name: str, share: Share, estimates: Sequence[Estimate], run: int
-    ) -> Check:
-        detail = f"{self._runs[run].name} {estimates[0].metric} = {number(estimates[0].value)}"
-        is_right = (
-            any(_near(one.low, one.high, share.ends) for one in estimates)
-            if share.ends is not None
-            else share.error is None or any(_is_error(one, share.error) for one in estimates)
-        )
-        if is_right:
-            return Check(name, Support.SUPPORTED, detail)
-        ends = " and ".join(f"{one.interval_text()} for {one.population}" for one in estimates)
-        return Check(f"the interval of {name}", Support.CONTRADICTED, f"it is {ends}")
-
-    def _estimates(self, run: int, word: str) -> list[Estimate]:
-        """About new tasks, and about these."""
-        if (run, word) in self._estimated:
-            return self._estimated[run, word]
-        estimates = self._estimated[run, word] = []
-        outcomes = self._runs[run].outcomes
-        for about in ("new tasks", "these tasks"):
-            with suppress(PasshatError):  # the run does not support that k or population
-                options = {"missing": self._missing, "level": self._level, "about": about}
-                estimates.append(estimate(outcomes, word, **options))  # type: ignore[arg-type]
-        return estimates
-
-    # Differences
-
-    def _check_difference(self, claim: Difference) -> Check:
-        name = self._difference_name(claim)
-        if claim.doubt:
-            return Check(name, Support.NOT_CHECKABLE, claim.doubt)
-        if claim.subject is None or claim.other is None or min(claim.subject, claim.other) < 0:
-            return Check(name, Support.NOT_CHECKABLE, "a comparison needs two runs that are named")
-        pair = (claim.subject, claim.other)
-        results = self._results(pair, self._word(claim.metric, pair))
-        if not results:
-            return Check(name, Support.NOT_CHECKABLE, "a lift needs two runs that can be paired")
-        if claim.percent is not None or claim.ratio is not None:
-            return self._check_ratio(name, claim)
-        about = [one for one in results if claim.population in ("", one.population)] or results
-        if claim.points is not None:
-            return self._check_points(name, claim, results, about)
-        shown = [one for one in about if not one.low <= 0 <= one.high]
-        detail = results[0].sentence
-        if claim.kind in ("equal", "different"):
-            return Check(
-                name,
-                Support.CONTRADICTED if shown and claim.kind == "equal" else Support.NOT_CHECKABLE,
-                detail if shown else "equality needs a margin chosen beforehand",
-            )
-        lift = claim.sign * results[0].lift
-        is_shown = any(one.low > 0 if claim.sign > 0 else one.high < 0 for one in about)
-        if claim.kind == "denied":
-            support = Support.CONTRADICTED if is_shown else Support.NOT_CHECKABLE
-        elif claim.kind == "ranked":
-            support = Support.SUPPORTED if lift >= 0 else Support.CONTRADICTED
-        elif lift <= 0:
-            support = Support.CONTRADICTED
-        else:
-            support = Support.SUPPORTED if is_shown else Support.NOT_SHOWN
-        return Check(name, support, detail)
-
-    def _difference_name(self, claim: Difference) -> str:
-        def of(run: int | None) -> str:
-            return self._runs[run].name if run is not None and run >= 0 else "another run"
-
-        subject, other = of(claim.subject), of(claim.other)
-        if claim.kind == "equal":
-            return f"{subject} and {other} are equal"
-        if claim.kind in ("denied", "different", "ranked"):
-            verb = "is not" if claim.kind != "ranked" else "is"
-            return (
-                f"{subject} {verb} {claim.text} {other if claim.kind == 'ranked' else ''}".strip()
-            )
-        if claim.points is not None:
-            sign = "+" if claim.sign > 0 else "-" if claim.sign < 0 else ""
-            ends = "" if claim.ends is None else f", {claim.ends[0]:+g} to {claim.ends[1]:+g}"
-            return f"lift {sign}{claim.points:g} points{ends}"
-        if claim.percent is not None or claim.ratio is not None:
-            return f"{subject} against {other}: {claim.text}"
-        better, worse = (subject, other) if claim.sign > 0 else (other, subject)
-        return f"{better} is better than {worse}"
-
-    def _check_points(
-        self, name: str, claim: Difference, results: Sequence[Result], about: Sequence[Result]
-    ) -> Check:
-        assert claim.points is not None
-        subject, other = (
-            self._runs[run].name for run in (claim.subject, claim.other) if run is not None
-        )
-        detail = f"{subject} minus {other}, {results[0].metric}, " + "; ".join(
-            f"{one.population}: {100 * one.lift:+.1f} points {one.interval_text()}"
-            for one in results
-        )
-        is_right = _fits_points(claim, results[0])
-        if is_right and claim.ends is not None:
-            low, high = (end / 100 for end in claim.ends)
-            turned = [(low, high)] * (claim.sign >= 0 or low < 0) + [(-high, -low)] * (
-                claim.sign <= 0
-            )
-            is_right = any(_near(one.low, one.high, ends) for one in about for ends in turned)
-            return Check(name, _support(is_right), detail)
-        if (
-            not is_right
-            and not claim.metric
-            and claim.subject is not None
-            and claim.other is not None
-        ):
-            pair = (claim.subject, claim.other)
-            for word in ("tasks@n", "tasks^n"):
-                others = self._results(pair, self._word(word, pair))
-                if others and _fits_points(claim, others[0]):
-                    return Check(
-                        name,
-                        Support.NOT_CHECKABLE,
-                        f"it is that of {others[0].metric}, which the text does not name; {detail}",
-                    )
-        return Check(name, _support(is_right), detail)
-
-    def _check_ratio(self, name: str, claim: Difference) -> Check:
-        """A relative change or a ratio, of the shares of passes or of failures."""
-        assert claim.subject is not None
-        assert claim.other is not None
-        word = self._word(claim.metric, (claim.subject, claim.other))
-        found = [
-            next(iter(self._estimates(run, word)), None) for run in (claim.subject, claim.other)
-        ]
-        shares = [1 - one.value if claim.failing else one.value for one in found if one is not None]
-        if len(shares) < 2 or not shares[1]:
-            return Check(name, Support.NOT_CHECKABLE, f"no source has {word}")
-        ratio = shares[0] / shares[1]
-        kind = "failures" if claim.failing else word
-        detail = (
-            f"{kind} {number(shares[0])} against {number(shares[1])}, {100 * (ratio - 1):+.1f}%"
-        )
-        if claim.ratio is not None:
-            slack = claim.ratio * (0.2 if claim.relation == "~" else 0.1)
-            is_right = _holds(ratio, claim.ratio, slack, claim.relation)
-            if is_right and not claim.metric and not claim.failing:
-                return Check(name, Support.NOT_CHECKABLE, f"the text names no metric; {detail}")
-            return Check(name, _support(is_right), detail)
-        assert claim.percent is not None
-        change = claim.percent * (-claim.sign if claim.failing else claim.sign)
-        slack = 0.5001 * claim.step + (2.0 if claim.relation == "~" else 0)
-        actual = 100 * (ratio - 1)
-        if claim.relation in ("=", "~") and abs(actual - change) > slack:
-            if abs(100 * (shares[0] - shares[1]) - change) <= slack:
-                return Check(
-                    name, Support.NOT_CHECKABLE, f"in points it is right, in percent not: {detail}"
-                )
-            return Check(name, Support.CONTRADICTED, detail)
-        is_right = actual * change > 0 and _holds(abs(actual), abs(change), slack, claim.relation)
-        return Check(name, _support(is_right), detail)
-
-    def _results(self, pair: tuple[int, int], word: str) -> list[Result]:
-        """The lift of the first run over the second, about new tasks and about these."""
-        if pair[0] == pair[1] or max(pair) >= len(self._runs):
-            return []
-        if (*pair, word) not in self._compared:
-            found = self._compared[*pair, word] = []
-            new, old = (self._runs[run] for run in pair)
-            with suppress(PasshatError):
-                result = compare(old, new, word, missing=self._missing, level=self._level)
-                found += [*result.results[:1], *result.these_tasks[:1]]
-        return self._compared[*pair, word]
-
-    def _check_size(self, size: Size) -> Check:
-        """The number of tasks or of attempts."""
-        tasks = {len(run.outcomes) for run in self._runs}
-        planned = [run.outcomes.n + run.outcomes.missing for run in self._runs]
-        attempts = {int(count) for one in planned for count in one}
-        totals = set() if size.per_task else {int(one.sum()) for one in planned}
-        totals |= {sum(totals)} if totals else set()
-        is_right = (size.tasks and size.count in tasks) or (
-            size.attempts and size.count in attempts | totals
-        )
-        detail = ", ".join(
-            f"{run.name} {counted(len(run.outcomes), 'task')}"
-            if size.tasks
-            else f"{run.name} {run.outcomes.attempts_text()}"
-            for run in self._runs
-        )
-        noun = (
-            "tasks" if not size.attempts else "attempts" if not size.tasks else "tasks or attempts"
-        )
-        return Check(f"{size.count:,} {noun}", _support(is_right), detail)
-
-
-def _agrees_any(estimates: Sequence[Estimate], share: Share) -> bool:
-    return any(_agrees(one, share) for one in estimates)
-
-
-def _agrees(result: Estimate, share: Share) -> bool:
-    """Whether the number is the estimate to its last digit, or between its bounds."""
-    low, high = result.value_ends
-    if share.failing:
-        low, high = 1 - high, 1 - low
-    margin = 0.5001 * share.step + (0.03 if share.relation == "~" else 0)
-    if share.relation == ">=":
-        return high >= share.low - margin
-    if share.relation == "<=":
-        return low <= share.high + margin
-    return low - margin <= share.high and share.low <= high + margin
-
-
-def _fits_points(claim: Difference, result: Result) -> bool:
-    assert claim.points is not None
-    lift = 100 * result.lift * claim.sign if claim.sign else abs(100 * result.lift)
-    return _holds(lift, claim.points, 0.5001 * claim.step, claim.relation)
-
-
-def _holds(actual: float, stated: float, slack: float, relation: str) -> bool:
-    if relation == ">=":
-        return actual >= stated - slack
-    if relation == "<=":
-        return 0 <= actual <= stated + slack
-    return abs(actual - stated) <= slack + (1.5 if relation == "~" and stated > 5 else 0)
-
-
-def _near(low: float | None, high: float | None, ends: tuple[float, float]) -> bool:
-    """Whether stated ends are close to ours; an interval of less than half the width is not."""
-    if low is None or high is None:
-        return False
-    first, last = sorted((low, high))
-    is_wide = abs(ends[1] - ends[0]) >= (last - first) / 2
-    return is_wide and all(
-        abs(one - other) <= _CLOSE_POINTS / 100 + 10**-9
-        for one, other in zip((first, last), sorted(ends), strict=True)
-    )
-
-
-def _is_error(result: Estimate, stated: float) -> bool:
-    """Whether "± x" is half an interval, or a standard error (negative where it is called so)."""
-    if result.low is None or result.high is None:
-        return False
-    half = (result.high - result.low) / 2
-    as_error = 0.6 <= abs(stated) * 1.96 / half <= 1.6 if half else stated == 0
-    is_close = abs(stated - half) <= _CLOSE_POINTS / 100 and stated >= half / 2
-    return as_error or (stated >= 0 and is_close)
-
-
-def _support(is_right: bool) -> Support:
-    return Support.SUPPORTED if is_right else Support.CONTRADICTED

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from passhat.reporting.review.grammar import BENCHMARK
+from passhat.reporting.review.statements import BENCHMARK
 from passhat.reporting.review.tables import cells_of, is_rule, table_text, text_lines, without_marks
 
 __all__ = ["Claimed", "Mention", "Passage", "all_passages", "passages"]

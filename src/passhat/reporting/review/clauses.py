@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from passhat.reporting.review import statements as words
 from passhat.reporting.review.grammar import Reader, Value
-from passhat.reporting.review.statements import Context, Difference, Share, Statement, Unread
+from passhat.reporting.review.roles import UNCLEAR, Roles, Token, find_leftovers
+from passhat.reporting.review.statements import (
+    ATTEMPTS,
+    TASKS,
+    Context,
+    Difference,
+    Place,
+    Share,
+    Statement,
+    Unread,
+)
 
 __all__ = ["parse_sentences"]
-
-_Token = tuple[str, str, int, int]
-"""Kind, number, and the place in the clause."""
-_UNCLEAR = "which side is ahead was not understood"
 
 
 def parse_sentences(text: str, names: Sequence[Sequence[str]]) -> Iterator[tuple[Statement, ...]]:
     """The statements of every sentence of a text; ``names`` are the words for each run."""
     text = re.sub(r"\b(vs|e\.g|i\.e|approx|resp|cf|al)\.\\?(?=\s)", r"\1", text)
+    text = re.sub(r"\([^()]*\)", lambda found: found[0].replace(";", ","), text)
+    total, context = None, Context()
+    metrics: tuple[str, ...] = ()
     for sentence in words.SENTENCE.split(text):
-        statements = tuple(_parse(sentence, names))
+        reader = Reader(names, total=total, elsewhere=metrics)
+        rewritten = reader.rewrite(sentence)
+        if not reader.continues:
+            context = Context()
+        statements, context = _parse(sentence, rewritten, reader, context)
+        total, metrics = reader.total, (*metrics, *reader.metrics)
         if statements:
             yield statements
 
 
-def _parse(sentence: str, names: Sequence[Sequence[str]]) -> Iterator[Statement]:
-    reader = Reader(names)
-    text = reader.rewrite(sentence)
+def _parse(
+    sentence: str, text: str, reader: Reader, context: Context
+) -> tuple[tuple[Statement, ...], Context]:
     population = (
         "new tasks"
         if re.search(
@@ -38,42 +53,19 @@ def _parse(sentence: str, names: Sequence[Sequence[str]]) -> Iterator[Statement]
         if re.search(r"\bthese (?:\d+ )?tasks|\bthis (?:suite|set)\b", sentence, re.IGNORECASE)
         else ""
     )
-    context = Context()
     skipped: set[int] = set()
+    statements: list[Statement] = []
     for part in words.CLAUSE.split(text):
         clause = _Clause(part, reader, context, population)
-        yield from clause.statements()
+        statements += clause.statements()
         context = clause.next_context()
         if clause.doubt:
             skipped |= {int(at) for at in re.findall(r"⟦s(\d+)⟧", part)}
-    yield from (size for at, size in enumerate(reader.sizes) if at not in skipped)
-    yield from reader.unread
+    statements += [size for at, size in enumerate(reader.sizes) if at not in skipped]
+    return (*statements, *reader.unread), context
 
 
-class _Clause:
-    def __init__(self, text: str, reader: Reader, context: Context, population: str) -> None:
-        self.text = text
-        self._reader = reader
-        self._context = context
-        self._population = population
-        self._runs = len(reader.names)
-        self._tokens = [
-            (match[1], match[2], match.start(), match.end()) for match in words.TOKEN.finditer(text)
-        ]
-        self._names = [token for token in self._tokens if token[0] == "r"]
-        self._spots = {
-            int(at): (start, end) for kind, at, start, end in self._tokens if kind == "v"
-        }
-        self.doubt = (
-            "it is about a part of the tasks"
-            if words.SUBSET.search(text)
-            else "it is about single tasks"
-            if words.SINGLE_TASK.search(text)
-            else ""
-        )
-        self._metrics: dict[tuple[str, int], str] = {}
-        self._subject, self._other, self._explicit = self._roles()
-
+class _Clause(Roles):
     def next_context(self) -> Context:
         old = self._context
         last = list(self._metrics.values())[-1:] or [old.metric]
@@ -82,6 +74,7 @@ class _Clause:
             old.other if self._other is None else self._other,
             last[0],
             self._is_failing(len(self.text)),
+            (*old.values, *self._spots),
         )
 
     def statements(self) -> Iterator[Statement]:
@@ -91,7 +84,19 @@ class _Clause:
         for at in self._spots:
             value = self._reader.values[at]
             self._metrics["v", at] = self._metric("v", at)
-            if self._is_change(at) and not value.bare:
+            cut = self.text[: self._spots[at][0]]
+            ahead = next((m for m in words.AHEAD_ON.finditer(cut) if m.end() == len(cut)), None)
+            if ahead and value.counted == "task" and self._compares(ahead):
+                shares["v", at] = Difference(
+                    f"{ahead[0].strip()} {value.text} tasks",
+                    self._subject,
+                    self._other,
+                    self._sign(ahead),
+                    kind="tasks",
+                    share=value.low,
+                    unsure=self._unsure_sides(),
+                )
+            elif self._is_change(at) and not value.bare:
                 if self._other_quantity(*self._spots[at]):
                     shares["v", at] = Unread(value.text, "it is not a share of passes")
                 else:
@@ -103,8 +108,9 @@ class _Clause:
         for spot in [token for token in self._tokens if token[0] == "i"]:
             self._attach(spot, statements)
         yield from statements.values()
+        yield from find_leftovers(self.text, statements, self._reader.names, self._is_unexplained)
 
-    def _attach(self, spot: _Token, statements: dict[tuple[str, int], Statement]) -> None:
+    def _attach(self, spot: Token, statements: dict[tuple[str, int], Statement]) -> None:
         """Give an interval to the number before it, or else to the first after it."""
         ends, error, unit = self._reader.intervals[int(spot[1])]
         kinds = "d" if unit == "points" else "vd"
@@ -135,234 +141,6 @@ class _Clause:
                 shown, "the number of this interval was not found", blocks=True
             )
 
-    # Runs
-
-    def _roles(self) -> tuple[int | None, int | None, bool]:
-        """Subject of a comparison, the run it is compared with, whether both are named."""
-        text, runs = self.text, self._runs
-        for pattern in (
-            rf"\bfrom\b[^,;]*?{words.NAME}[^,;]*?\bto\b[^,;]*?{words.NAME}",
-            rf"\b(?:replac|swap|exchang)\w+ {words.NAME} (?:with|by|for) {words.NAME}",
-        ):
-            match = re.search(pattern, re.sub(r"\s+", " ", text), re.IGNORECASE)
-            if match and match[1].isdigit() and match[2].isdigit() and match[1] != match[2]:
-                return int(match[2]), int(match[1]), True
-        match = re.search(rf"\b(?:\w+ed|beaten) by\s+(?:the )?{words.NAME}", text, re.IGNORECASE)
-        actor = match[1] if match and words.POLARITY.search(match[0]) else None
-        objects: list[int] = []
-        subjects: list[int] = []
-        for _, at, start, _ in self._names:
-            if at == "*":
-                continue
-            run = -1 if at == "?" else int(at)
-            is_object = words.OBJECT.search(text[:start]) or re.search(
-                r"\bfor\s+(?:the )?$", text[:start]
-            )
-            (objects if is_object and str(run) != actor else subjects).append(run)
-        if actor is not None and actor.isdigit():
-            rest = [run for run in (*subjects, *objects) if run != int(actor)]
-            return int(actor), rest[0] if rest else self._opposite(int(actor)), bool(rest)
-        subject = subjects[0] if subjects else None
-        other = next((run for run in (*objects, *subjects[1:]) if run != subject), None)
-        explicit = subject is not None and other is not None
-        if subject is None and other is not None:
-            subject = (
-                self._context.subject
-                if self._context.subject not in (None, other)
-                else self._opposite(other)
-            )
-        elif other is None and subject is not None:
-            carried = (
-                self._context.other if self._context.other != subject else self._context.subject
-            )
-            other = carried if carried not in (None, subject) else self._opposite(subject)
-        elif subject is None:
-            subject, other = self._context.subject, self._context.other
-            explicit = subject is not None and other is not None
-        if subject is None and runs == 2:
-            subject, other = 1, 0  # the sources are given baseline first
-        return subject, other, explicit
-
-    def _opposite(self, run: int) -> int | None:
-        return 1 - run if self._runs == 2 and run in (0, 1) else None
-
-    def _owner(self, at: int) -> tuple[tuple[int, ...] | None, bool]:
-        """The runs of a value (None: no source has it), and whether they are inferred."""
-        start, end = self._spots[at]
-        bound = self._name_after(end)
-        if bound:
-            return self._owners(bound), False
-        pair = self._moved(at)
-        if pair is not None:
-            return pair
-        grouped = self._grouped(at)
-        if grouped is not None:
-            return grouped
-        before = [token for token in self._names if token[3] <= start]
-        if before:
-            _, name, name_start, name_end = before[-1]
-            gap = self.text[name_end:start]
-            is_object = words.OBJECT.search(self.text[:name_start])
-            if is_object and not re.fullmatch(r"\s*[(\[:]?\s*(?:⟦m\d+⟧\s*[:=]?\s*)?", gap):
-                return self._as_owners(self._subject), True
-            return self._owners(name), False
-        later = {token[1] for token in self._names if token[2] >= end}
-        if self._context.subject is not None:
-            return self._as_owners(self._context.subject), True
-        if len(later) == 1:
-            (name,) = later
-            token = next(token for token in self._names if token[1] == name)
-            if words.OBJECT.search(self.text[: token[2]]) and name.isdigit():
-                return self._as_owners(self._opposite(int(name))), True
-            return self._owners(name), True
-        return (), True
-
-    def _owners(self, name: str) -> tuple[int, ...] | None:
-        return None if name == "?" else tuple(range(self._runs)) if name == "*" else (int(name),)
-
-    def _as_owners(self, run: int | None) -> tuple[int, ...] | None:
-        return () if run is None else None if run < 0 else (run,)
-
-    def _name_after(self, end: int) -> str | None:
-        match = words.FOR.match(self.text, end)
-        if match is None or re.search(r"\b(?:and|than|over|but)\b", match[0]):
-            return None
-        return None if words.OWN_VALUE.match(self.text, match.end()) else match[1] or match[2]
-
-    def _moved(self, at: int) -> tuple[tuple[int, ...] | None, bool] | None:
-        """From X to Y: the first is the run compared with, the second the subject."""
-        for pattern in words.FROM_TO:
-            for match in pattern.finditer(self.text):
-                old, new = int(match["a"]), int(match["b"])
-                if at not in (old, new):
-                    continue
-                named = [
-                    name
-                    for token in (old, new)
-                    if (name := self._name_after(self._spots[token][1]))
-                ]
-                if self._metric("v", old) != self._metric("v", new):
-                    return self._as_owners(self._subject) if self._names else (), not self._names
-                if len(named) == 1 and named[0].isdigit():
-                    return self._as_owners(self._opposite(int(named[0]))), True
-                run = self._other if at == old else self._subject
-                return self._as_owners(run), not self._explicit
-        return None
-
-    def _groups(self) -> Iterator[list[int]]:
-        """Values that follow each other with nothing but "vs", "and" or a comma between them."""
-        group: list[int] = []
-        for at, (start, _) in self._spots.items():
-            if group and not words.BETWEEN_VALUES.fullmatch(
-                self.text[self._spots[group[-1]][1] : start]
-            ):
-                yield group
-                group = []
-            group.append(at)
-        yield group
-
-    def _grouped(self, at: int) -> tuple[tuple[int, ...] | None, bool] | None:
-        for group in self._groups():
-            if at not in group or len(group) < 2 or group[0] != min(self._spots):
-                continue
-            start = self._spots[group[0]][0]
-            names = list(dict.fromkeys(token[1] for token in self._names if token[2] < start))
-            gap = self.text[self._spots[group[0]][1] : self._spots[group[1]][0]]
-            if len(names) == len(group) and len({self._metric("v", one) for one in group}) == 1:
-                return self._owners(names[group.index(at)]), False
-            if len(names) == 1 and re.search(r"vs|against|→|->", gap) and names[0].isdigit():
-                run = int(names[0])
-                return self._as_owners(run if at == group[0] else self._opposite(run)), at != group[
-                    0
-                ]
-        return None
-
-    # Metrics
-
-    def _metric(self, kind: str, at: int) -> str:
-        """The metric of a number: beside it, before it, after it, or that of the number before."""
-        known = self._metrics.get((kind, at))
-        if known is not None:
-            return known
-        numbers = [token for token in self._tokens if token[0] in "vdc"]
-        place = next(place for place, token in enumerate(numbers) if token[:2] == (kind, str(at)))
-        start, end = numbers[place][2:]
-        last = numbers[place - 1][3] if place else 0
-        following = numbers[place + 1][2] if place + 1 < len(numbers) else len(self.text)
-        metrics = [token for token in self._tokens if token[0] == "m"]
-        after = [token for token in metrics if end <= token[2] < following]
-        before = [token for token in metrics if last <= token[2] < start]
-        for token in after[:1]:
-            gap, rest = self.text[end : token[2]], self.text[token[3] : following]
-            beside = re.fullmatch(r"[\s)]*(?:in|on|of|for|at|by|the|a|as|tasks|single)?[\s(]*", gap)
-            if beside and not (
-                following < len(self.text) and re.fullmatch(r"\s*(?:=|:|is|of|at)?\s*", rest)
-            ):
-                return self._word(token)
-        respective = self._respective(kind, at, metrics)
-        if respective:
-            return respective
-        own = [token for token in before if not self._is_of_last(token, last)]
-        if own:
-            return self._word(own[-1])
-        for token in after[:1]:
-            gap = self.text[end : token[2]]
-            is_last = following == len(self.text)
-            if not re.search(r",|\band\b|:", gap) or (is_last and ":" not in gap):
-                return self._word(token)
-        counts = kind == "v" and self._reader.values[at].counted == "attempt"
-        if counts or (kind == "v" and words.ATTEMPTS_AFTER.match(self.text, end)):
-            return "pass^1"
-        return self._taken_metric(numbers[:place], metrics)
-
-    def _taken_metric(self, numbers: list[_Token], metrics: list[_Token]) -> str:
-        """The metric of a number that has none of its own: of the one before, or of the clause."""
-        carried = self._metric(numbers[-1][0], int(numbers[-1][1])) if numbers else ""
-        if carried or self._context.metric:
-            return carried or self._context.metric
-        if metrics:
-            return self._word(metrics[0])
-        return "pass^1" if words.RATE.search(self.text) else ""
-
-    def _is_of_last(self, token: _Token, last: int) -> bool:
-        """Whether a metric stands right after the number before, and belongs to that."""
-        return (
-            bool(last)
-            and re.fullmatch(r"[\s)]*(?:in|on|of|at)?\s*", self.text[last : token[2]]) is not None
-        )
-
-    def _respective(self, kind: str, at: int, metrics: list[_Token]) -> str:
-        for group in self._groups() if kind == "v" else ():
-            if at in group and len(group) > 1 and group[0] == min(self._spots):
-                start = self._spots[group[0]][0]
-                named = [self._word(token) for token in metrics if token[2] < start]
-                if len(named) == len(group):
-                    return named[group.index(at)]
-        return ""
-
-    def _word(self, token: _Token) -> str:
-        return self._reader.metrics[int(token[1])]
-
-    def _is_failing(self, start: int, end: int | None = None) -> bool:
-        """Whether a number counts failures, by the last word before it or the next after it."""
-        before = [
-            (match.end(), is_fail)
-            for pattern, is_fail in ((words.FAIL, True), (words.PASS, False))
-            for match in pattern.finditer(self.text, 0, start)
-        ]
-        if before:
-            return max(before)[1]
-        if end is not None:
-            following = re.search(r"⟦v|,", self.text[end:])
-            stop = end + following.start() if following else len(self.text)
-            fails, passes = (
-                words.FAIL.search(self.text, end, stop),
-                words.PASS.search(self.text, end, stop),
-            )
-            if fails or passes:
-                return passes is None or (fails is not None and fails.start() < passes.start())
-        return self._context.failing and "⟦m" not in self.text
-
     # Shares
 
     def _segment(self, start: int, end: int) -> str:
@@ -383,7 +161,7 @@ class _Clause:
         """Whether a percentage is a relative change rather than a share."""
         start, end = self._spots[at]
         before = self.text[:start]
-        if words.CHANGE_AFTER.match(self.text, end):
+        if words.CHANGE_AFTER.match(self.text, end) or words.CHANGE_BEFORE.search(before):
             return True
         match = re.search(r"\b(\w+)(?:\s+\S+){0,4}?\s+by\s*$", before) or re.search(
             r"\b(\w+)\s*$", before
@@ -415,8 +193,21 @@ class _Clause:
         if owners is None:
             return Unread(value.text, "no source has a run of that name")
         metric, failing = self._metrics["v", at], self._is_failing(start, end)
-        if failing and not metric and re.search(r"\bnever\b", self.text):
-            metric = "tasks^n"
+        failing = failing or metric == "tasks<n"
+        value = self._negated(value, start)
+        unsure = doubt = ""
+        if "pass" not in metric:  # a metric in signs leaves no other reading
+            unsure = value.unsure or next(
+                (
+                    word
+                    for part in words.PARTS.split(self.text)
+                    if re.search(r"⟦[vdcm]", part)
+                    for word in words.unknown_words(part)
+                ),
+                "",
+            )
+            strange = words.unknown_words(self._part(start))
+            doubt = f"{strange[0]!r} was not understood" if strange else ""
         return Share(
             value.text,
             value.low,
@@ -427,17 +218,50 @@ class _Clause:
             guessed,
             metric,
             failing,
-            doubt=self.doubt,
+            doubt=self.doubt or doubt,
+            unsure=unsure,
             counted=value.counted,
+            total=value.total,
+            elsewhere=self._reader.elsewhere,
+        )
+
+    def _negated(self, value: Value, start: int) -> Value:
+        """Below the number that is not reached."""
+        before = re.split(r"⟦[vdc]\d+⟧|[,;(]", self.text[:start])[-1]
+        if any(match.end() == len(before) for match in words.NOT_REACHED.finditer(before)):
+            return replace(value, relation="<" if value.relation in "=~>=" else ">")
+        return value
+
+    def _is_unexplained(self, match: re.Match[str]) -> bool:
+        """Whether a word compares runs, and is no rise or fall of the numbers around it."""
+        if not self._compares(match):
+            return False
+        spots = list(self._spots.items())
+        before = [at for at, (_, end) in spots if end <= match.start()]
+        after = [at for at, (start, _) in spots if start >= match.end()]
+        if not after:
+            return True
+        values = self._reader.values
+        pairs = [
+            (old, new)
+            for pattern in words.FROM_TO
+            for found in pattern.finditer(self.text)
+            for old, new in [(int(found["a"]), int(found["b"]))]
+        ]
+        earlier = before or self._context.values
+        if not pairs and earlier:
+            pairs = [(earlier[-1], after[0])]
+        pairs = pairs or list(itertools.pairwise(after))
+        sign = self._sign(match) * (-1 if self._is_failing(len(self.text)) else 1)
+        return not pairs or any(
+            (values[new].low - values[old].low) * sign < 0 for old, new in pairs
         )
 
     def _is_linked(self, at: int, value: Value) -> bool:
         """Whether the words around a number make it a share of passes or failures."""
         start, end = self._spots[at]
         before = [token for token in self._names if token[3] <= start]
-        is_light = (
-            bool(before) and words.LIGHT.fullmatch(self.text[before[-1][3] : start]) is not None
-        )
+        is_light = bool(before) and not words.unknown_words(self.text[before[-1][3] : start])
         is_grouped = any(at in group and len(group) > 1 for group in self._groups())
         is_grouped = is_grouped or any(
             str(at) in match.groups()
@@ -455,13 +279,18 @@ class _Clause:
                 or is_named_after
                 or (is_grouped and bool(self._names))
             )
-        if value.text.isdigit() and not has_metric and value.text != "100":
+        metric = self._metrics["v", at]
+        if (
+            value.text.isdigit()
+            and "pass" not in metric.removeprefix("tasks")
+            and value.text != "100"
+        ):
             return False
         beside = self.text[max(0, start - 40) : start]
         near = re.search(
-            r"(?:⟦m\d+⟧|\b(?:scor\w+|accura\w+|rate|success|"
-            r"state-of-the-art))\s*(?:score )?(?:of|is|was|=|:|at|to|"
-            r"reach\w*|hits|are|from)?\s*(?:⟦v\d+⟧\s*(?:to|vs|,|and)\s*)?$",
+            r"(?:⟦m\d+⟧|\b(?:scor\w+|accura\w+|rate|success|state-of-the-art))\s*(?:score )?"
+            r"(?:of|is|was|=|:|at|to|reach\w*|hits|are|from)?\s*\(?\s*(?:⟦v\d+⟧\s*(?:to|vs|,|"
+            r"and)\s*)?$",
             beside,
             re.IGNORECASE,
         )
@@ -476,22 +305,36 @@ class _Clause:
         self, changes: list[tuple[int, Value]]
     ) -> Iterator[tuple[tuple[str, int], Statement]]:
         """The comparisons of a clause, with the sizes that are given for them."""
-        found = [match for match in words.POLARITY.finditer(self.text) if self._compares(match)]
+        found = [
+            match
+            for match in words.POLARITY.finditer(self.text)
+            if self._compares(match) and not words.AHEAD_ON.match(self.text, match.start())
+        ]
         base = Difference(
             "", self._subject, self._other, 0, population=self._population, doubt=self.doubt
         )
         if any(token[1] == "?" for token in self._names):
             base = replace(base, doubt="no source has a run of that name")
         equal = words.EQUAL.search(self.text)
+        unsettled = words.UNSETTLED.search(self.text)
+        if unsettled and base.subject is not None and base.other is not None:
+            yield (
+                ("u", 0),
+                replace(base, text=unsettled[0], kind="unsettled", metric=self._any_metric()),
+            )
+            found = [match for match in found if not words.UNSETTLED.search(match[0])]
+            equal = None
         sized = [token for token in self._tokens if token[0] in "dc"]
         if equal and self._names and not changes and not any(token[0] == "d" for token in sized):
             yield ("e", 0), self._equality(equal, base)
             return
-        signs = {self._sign(match) for match in found}
+        base = replace(base, unsure=self._unsure_sides())
+        near = [one for one in found if re.search(r"⟦[rdc]", self._part(one.start()))]
+        signs = {self._sign(match) for match in near or found}
         denied = any(words.DENIAL.search(self.text[: match.start()]) for match in found)
         if len(signs) == 1:
             base = replace(base, sign=next(iter(signs)))
-        doubt = base.doubt or ("" if len(signs) == 1 and not denied else _UNCLEAR)
+        doubt = base.doubt or ("" if len(signs) == 1 and not denied else UNCLEAR)
         for kind, name, _, _ in sized:
             at = int(name)
             if kind == "d":
@@ -509,6 +352,7 @@ class _Clause:
                         failing=self._is_failing(len(self.text)),
                     ),
                 )
+        is_relative = bool(re.search(r"\brelative", self.text))
         for at, value in changes:
             yield (
                 ("v", at),
@@ -520,11 +364,40 @@ class _Clause:
                     relation=value.relation,
                     metric=self._metrics["v", at],
                     doubt=doubt,
+                    is_relative=is_relative,
                     failing=self._is_failing(len(self.text)),
                 ),
             )
-        if found and not sized and not changes:
+        place = self._place()
+        if place is not None:
+            yield ("w", 0), place
+        elif found and not sized and not changes:
             yield from self._direction(found, base, denied=denied)
+
+    def _unsure_sides(self) -> str:
+        """Why subject and object may be the other way round."""
+        if not self._names and not self._explicit:
+            return "the text names no run"
+        for part in words.PARTS.split(self.text):
+            strange = words.unknown_words(part) if re.search(r"⟦[vdcr]", part) else []
+            if strange:
+                return f"{strange[0]!r} was not understood"
+        alone = len(self._names) == 1 and self._context.subject is None
+        if alone and re.search(rf"\bfor (?:the )?{words.NAME}", re.sub(r"\s+", " ", self.text)):
+            return "the text names one run only"
+        return ""
+
+    def _place(self) -> Place | None:
+        """The place of the only run of a clause among three or more."""
+        runs = {token[1] for token in self._names}
+        if self._runs < 3 or len(runs) != 1 or not next(iter(runs)).isdigit():
+            return None
+        for place, pattern in words.PLACES:
+            match = re.search(rf"(?<!\w)(?:{pattern})(?!\w)", self.text, re.IGNORECASE)
+            if match and not words.DENIAL.search(self.text[: match.start()]):
+                metric = self._any_metric()
+                return Place(match[0], int(next(iter(runs))), place, metric)
+        return None
 
     def _equality(self, equal: re.Match[str], base: Difference) -> Difference:
         is_denied = not equal[0].lower().startswith(("no ", "do")) and bool(
@@ -535,23 +408,31 @@ class _Clause:
 
     def _gap(self, at: int, base: Difference, *, is_clear: bool) -> Difference:
         """A difference in points; its direction is that of the words, or else of its sign."""
-        size, step, relation, shown = self._reader.gaps[at]
+        size, step, relation, shown, counted = self._reader.gaps[at]
         sign = base.sign
-        if not sign and is_clear:
+        beside = re.search(
+            rf"⟦d{at}⟧ (less|fewer|more)\b( (?:{TASKS}|{ATTEMPTS}))?( than)?", self.text
+        )
+        if beside and (beside[2] or beside[3]):
+            sign = 1 if beside[1] == "more" else -1
+            sign *= -1 if self._is_failing(len(self.text)) else 1
+        elif not sign and is_clear:
             is_plus = re.search(rf"\+ ?⟦d{at}⟧", self.text)
             sign = 1 if is_plus else -1 if size < 0 else 0
-        is_clear = is_clear and bool(sign or words.GAP_NOUN.search(self.text))
-        if re.search(rf"⟦d{at}⟧ (?:less|fewer|more)\b", self.text):
-            is_clear = False
+        is_size = words.GAP_NOUN.search(self.text) or relation == "<="
+        is_clear = (is_clear and bool(sign or is_size) and not beside) or bool(
+            beside and (beside[2] or beside[3])
+        )
         return replace(
             base,
             text=shown,
             points=abs(size),
+            counted=counted,
             step=step,
             relation=relation,
             sign=sign,
             metric=self._metric("d", at),
-            doubt=base.doubt or ("" if is_clear else _UNCLEAR),
+            doubt=base.doubt or ("" if is_clear else UNCLEAR),
         )
 
     def _direction(
@@ -564,7 +445,7 @@ class _Clause:
         if not self._names and self._context.subject is None:
             return
         if not base.sign:
-            yield ("w", 0), Unread(found[0][0], _UNCLEAR, blocks=True)
+            yield ("w", 0), Unread(found[0][0], UNCLEAR, blocks=True)
             return
         # "Higher" beside the numbers of both sides describes them, and claims no more.
         describes = len(self._spots) > 1 and all(words.SCALAR.search(match[0]) for match in found)
@@ -573,7 +454,8 @@ class _Clause:
 
     def _any_metric(self) -> str:
         named = [self._word(token) for token in self._tokens if token[0] == "m"]
-        return named[0] if named else self._context.metric
+        is_rate = words.RATE.search(self.text) is not None
+        return named[0] if named else self._context.metric or ("pass^1" if is_rate else "")
 
     def _compares(self, match: re.Match[str]) -> bool:
         """Whether a word such as "higher" compares runs, rather than costs or goals."""
@@ -590,7 +472,8 @@ class _Clause:
             return False
         if words.GOAL.search(" ".join(following.split()[:3])):
             return False
-        return not self._other_quantity(match.start(), match.end(), wide=True) or "⟦d" in following
+        is_other = self._other_quantity(match.start(), match.end(), wide=True)
+        return not is_other or "⟦d" in following
 
     def _sign(self, match: re.Match[str]) -> int:
         sign = 1 if match["up"] or match["rise"] else -1

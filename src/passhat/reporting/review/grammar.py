@@ -9,183 +9,104 @@ checkable.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
-from passhat.reporting.review.statements import POLARITY, Size, Unread
-
-__all__ = ["BENCHMARK", "Reader", "Value"]
-
-
-_N = r"(?:\d+(?:\.\d+)?|\.\d+)"
-_INT = r"\d+"
-_ATT = (
-    r"(?:attempts?|tries|try|trials?|runs?|samples?|rollouts?|seeds?|repeats?|repetitions?|"
-    r"generations?|completions?|episodes?|shots?|chances|times)"
-)
-_TASK = (
-    r"(?:tasks?|problems?|questions?|issues?|instances?|examples?|items?|prompts?|cases?|tickets?)"
-)
-_UNITS = {
-    **{
-        w: n
-        for n, w in enumerate(
-            ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2
-        )
-    },
-    **{
-        w: n
-        for n, w in enumerate(
-            ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"], 11
-        )
-    },
-    **{
-        w: 10 * n
-        for n, w in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy"], 2)
-    },
-    "eighty": 80,
-    "ninety": 90,
-    "one": 1,
-    "hundred": 100,
-    "zero": 0,
-}
-_WORD = "|".join(sorted(_UNITS, key=len, reverse=True))
-_NUMBER_WORDS = re.compile(
-    rf"(?<=out of )\b({_WORD})\b|(?<=\bin )\b({_WORD})\b(?= {_ATT})|"
-    rf"\b((?:{_WORD})(?:[ -](?:{_WORD}))*)(?=[ -](?:of|in (?:\d|{_WORD})|out of|%|per ?cent|"
-    rf"points?|in[ -]a[ -]row|"
-    rf"fold|must|consecutive|(?:[a-z-]+ ){{0,1}}(?:{_TASK}|{_ATT})\b))|(?<=\bin )(ten|hundred)\b|"
-    rf"(?<=all )\b({_WORD})\b|(?<=\dof )({_WORD})\b",
-    re.IGNORECASE,
-)
-_FRACTIONS = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
-
-
-def _spell(match: re.Match[str]) -> str:
-    total = 0
-    for word in re.split(r"[ -]", next(group for group in match.groups() if group).lower()):
-        value = _UNITS[word]
-        total = max(total, 1) * 100 if word == "hundred" else total + value
-    return str(total)
-
-
-def _fraction(match: re.Match[str]) -> str:
-    times = {"two": 2, "three": 3, "four": 4}.get((match[1] or "").lower(), 1)
-    return f"~{times * _FRACTIONS[match[2].lower()]:.1f}%"
-
-
-_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"[−‒]", "-"),
-    (r"’", "'"),
-    (r"(?<=\d),(?=\d{3}\b)(?!\d{3}\s?%)", ""),
-    (r"(?<![\d.,\[(])(\d+),(\d{1,2})(?=\s?(?:%|per ?cent))|\b(0),(\d+)\b", r"\1\3.\2\4"),
-    (
-        r"\b(\d+(?:\.\d+)?)k(?= (?:\w+ )?(?:tasks|problems|questions|attempts|runs|samples))",
-        lambda m: str(int(float(m[1]) * 1000)),
-    ),
-    (r"\b(?:vs\.?|versus|as opposed to|as against)(?=\W)\\?", "vs"),
-    (r"\b(?:compared|relative|in comparison|in contrast) (?:to|with)\b", "against"),
-    (r"\b(?:e\.g|i\.e|approx|al|cf|resp|Fig|Sec|Tab|no)\.", " "),
-    (
-        r"\b(?:a |one )?(two|three|four|one|a)?[ -]?(half|third|quarter|fifth|tenth)s?(?= (?:of|"
-        r"lower|higher|"
-        r"fewer|more|less|better|worse)\b)",
-        _fraction,
-    ),
-    (
-        r"\s?(?:per ?cent(?:age)?[ -]points?|%[ -]points?|p\.p\.|(?<=\d)[ -]?p\.?p\.?(?!\w)|"
-        r"\bpts?\b|-point\b)",
-        " points",
-    ),
-    (r"(?<=\d)\s?(?:%|per ?cent\b)", "%"),
-    (r"\b(?:nearly|almost) all\b", ">=90%"),
-    (
-        r"\b(?:about|roughly|approximately|around|nearly|almost|some|just (?:over|"
-        r"under))\s+(?=[~\d.]*\d)|≈\s*|~\s*",
-        "~",
-    ),
-    (
-        r"(?:\b(?:more than|over|above|at least|exceed(?:s|ed|ing)?|better than|greater than|"
-        r"higher than|"
-        r"upwards of|no less than|surpass(?:es|ed)|tops)|>=?|≥)\s*~?(?=\d[\d.]*(?:%| points))",
-        ">=",
-    ),
-    (
-        r"(?:\b(?:less than|under|below|at most|fewer than|lower than|worse than|up to|"
-        r"no more than)|<=?|≤)"
-        r"\s*~?(?=\d[\d.]*(?:%| points))",
-        "<=",
-    ),
+from passhat.reporting.review.statements import (
+    ATTEMPTS,
+    BENCHMARK,
+    INTEGER,
+    NUMBER,
+    PASSED,
+    POLARITY,
+    TASKS,
+    Size,
+    Unread,
+    plain_number,
+    unknown_words,
 )
 
-
-def plain_number(text: str) -> str:
-    """The text with numbers, units and bounds written in one way."""
-    text = re.sub(r"\bone (?=of \d[\d.]*\s?%)", "that ", text, flags=re.IGNORECASE)
-    text = _NUMBER_WORDS.sub(_spell, text)
-    for pattern, new in _REWRITES:
-        text = re.sub(pattern, new, text, flags=re.IGNORECASE)
-    return text
+__all__ = ["Reader", "Value", "name_pattern"]
 
 
+_N, _INT, _ATT, _TASK = NUMBER, INTEGER, ATTEMPTS, TASKS
 _METRIC = re.compile(
     r"(?<![\w@^])(g-?pass|pass|maj|cons|avg|mean|best|worst)\s?([@^])\s?\{?(\d+|k\b|"
     r"n\b)?\}?(?::0?\.\d+)?",
     re.IGNORECASE,
 )
-# A phrase that names the attempts a share is about; K is the number, "n" all that were made.
+# A phrase that names the attempts a share is about: any of K ("@"), within K ("<", which of
+# failures is none of K), all of K ("^"); "n" for all that were made.
+_AMONG = r"(?:in|of|out of|within|over|across|with|from|after)"
 _PROTOCOLS: tuple[tuple[str, str], ...] = (
     (
-        rf"\bat least (?:once|1|one)(?: \w+)? (?:in|of|out of|within|over|across|with|"
-        rf"from) (?:the |its |all )?"
-        rf"(?P<k>{_INT})(?: {_ATT})?\b",
+        rf"\b(?:in |on |by )?at least (?:once|1|one)(?: \w+)? {_AMONG} "
+        rf"(?:the |its |their |all |any of )*(?P<k>{_INT})(?: {_ATT})?\b",
         "@",
     ),
     (rf"\b(?:any|1|one) (?:out )?of (?:the |its )?(?P<k>{_INT}) {_ATT}\b", "@"),
-    (
-        rf"\b(?:given|with|within|in|after|using|allowed|has|gets?)(?: an?)? (?:budget of |"
-        rf"up to |at most )?"
-        rf"(?P<k>{_INT}) {_ATT}\b(?! (?:each|per|for each|on|in total|of))",
-        "@",
-    ),
     (rf"\bbest of (?:the |its )?(?P<k>{_INT})(?: {_ATT})?", "@"),
     (
         r"\bat least (?:once|one (?:\w+)?)\b|\b(?:in|on|with) any (?:single )?(?:attempt|try|"
         r"run)\b",
         "@n",
     ),
-    (rf"\b(?:in |on |over |for )?(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?: {_ATT})?", "^"),
     (
-        rf"\b(?:in |on |when |if |over )?(?:all|each) (?:of )?(?:the |its |their )?(?P<k>{_INT})"
-        rf"(?: {_ATT}| must pass| pass\b| succeed)(?: (?:must )?(?:pass|succeed))?",
+        rf"\b(?:in |on |over |for )(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?! {_TASK})(?: "
+        rf"{_ATT})?"
+        rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
+        rf"(?:out )?of (?P=k6)\b"
+        rf"|\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)"
+        rf"|\b(?P<k3>{_INT})(?: {_ATT})?[ -]in[ -]a[ -]row\b|\b(?P<k4>{_INT}) consecutive {_ATT}",
         "^",
     ),
-    (rf"\b(?P<k>{_INT})(?: {_ATT})?[ -]in[ -]a[ -]row\b|\b(?P<k2>{_INT}) consecutive {_ATT}", "^"),
     (
-        rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|\b(?:in |on )?all (?:of )?(?:its |"
-        rf"the |their )?"
-        r"(?:attempts|runs|tries|trials|repetitions)\b|\bin each (?:attempt|run|try|trial)\b|"
-        r"\beach time\b|"
-        r"\balways\b|\bconsistently\b|\breliably\b|\bwithout fail\b",
+        rf"\b(?:in |on |when |if |over |across )?(?:all|each)(?: of)?(?: the| its| their)? "
+        rf"(?P<k>{_INT})"
+        rf"(?: (?:independent )?{_ATT}| must pass| pass\b| succeed)(?: (?:must )?(?:pass|"
+        rf"succeed))?",
+        "^",
+    ),
+    (
+        rf"\b(?:in |on )?both (?:times|of (?:its|the) )?(?:{_ATT}|2 {_ATT})\b|\b(?:twice|2 times) "
+        rf"in a row\b|"
+        rf"\b2 {_ATT}(?= (?:of [^,;]*? )?both (?:pass|succeed))",
+        "^2",
+    ),
+    (
+        rf"\b(?:given|with|within|in|after|using|allowed|has|gets?|(?:if you )?let it (?:try|"
+        rf"run))(?: an?)? "
+        rf"(?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) {_ATT}\b"
+        rf"(?! (?:each|per|for each|on|in total|of))",
+        "<",
+    ),
+    (
+        rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|\b(?:in |on )?all (?:of )?(?:its |the "
+        rf"|"
+        r"their )?(?:attempts|runs|tries|trials|repetitions)\b|\bin each (?:attempt|run|try|"
+        r"trial)\b|"
+        r"\beach time\b|\balways\b|\bconsistently\b|\breliably\b|\bwithout fail\b",
         "^n",
     ),
     (
-        r"\b(?:on |in |at |by )?(?:its |the |their )?(?:very )?first (?:try|attempt|time|shot|"
-        r"go|run)\b|"
-        r"\b(?:in |on |of |with |by )?(?:a |one |the )?(?:single|individual)[ -](?:attempt|try|"
-        r"run|trial|shot)s?\b|"
-        r"\b(?:in|with|on|of) (?:only |just )?(?:one|1) (?:attempt|try|run|trial|shot|go)\b|"
-        r"\bper attempt\b|"
-        r"\bone-try\b|\bon average\b",
+        rf"\b(?:on |in |at |by )?(?:its |the |their )?(?:very )?first[ -](?:{_ATT}|go|time)\b|"
+        rf"\b(?:in |on |of |with |by )?(?:a |one |the |its )?(?:single|individual)[ -]{_ATT}\b|"
+        rf"\b(?:in|with|on|of) (?:only |just )?(?:one|1) (?:{_ATT}|go)\b|"
+        r"\b(?:per|each)[ -](?:attempt|try|run|trial|sample)\b|\bone-try\b|\bon average\b|"
+        r"\bmean success\b",
         "^1",
     ),
 )
+_NEVER = rf"\bnever (?:once |even |been |ever )?(?:gets?|got|works?|{PASSED})\b(?: right)?"
+_EARLY = 5
+"""The first protocols hold a count that is no share: at least one of its six attempts."""
 _END = r"([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 _INTERVALS = re.compile(
     rf"[(,]?\s*(?:{_N}% )?(?:confidence intervals?|credible intervals?|intervals?|CIs?|bounds?)\b"
-    rf"(?: (?:of the (?:paired )?(?:lift|difference|gap)|for new tasks|for these tasks|is|was|"
+    rf"(?: (?:of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
+    rf"tasks|for these tasks|is|was|"
     rf"of|from|"
     rf"runs|between))*[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
     rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
@@ -203,9 +124,23 @@ _DROPPED = (
     rf"\b(?:Table|Section|Figure|Fig|Sec|Tab|Appendix|Chapter|Equation|version|Python|line|page|"
     rf"step)\s?{_N}\w*",
     r"\[\d+(?:,\s?\d+)*\]|\b(?:19|20)\d\d\b|[$€£]\s?\d[\d.,]*|(?<!⟦)\bv\d[\w.]*|#\d+|\b\d+-shot\b",
-    rf"\b{_N}\s?(?:seconds?|minutes?|hours?|days?|ms|s|steps?|turns?|tokens?|dollars?|tools?|GB|"
+    rf"\b{_N}\s?(?:[A-Z]\w+ )?(?:GPUs?|TPUs?|GPU hours|nodes|cores|seconds?|minutes?|hours?|days?|"
+    rf"ms|s|steps?|turns?|tokens?|dollars?|tools?|GB|"
     rf"MB|B|M|"
     r"million|billion|models?|agents?|weeks?|months?|years?|calls?)\b",
+)
+# Where a number of tasks or attempts is that of the whole run.
+_TOTAL_BEFORE = re.compile(
+    r"(?:^|[(,:;=+×]|\b(?:on|over|across|using|with|from|x|and|of|all|the|our|same|shared|these|"
+    r"made|"
+    r"ran|run|has|had|contains?|at|in|for|averag\w+|est\w+|these))\s*$",
+    re.IGNORECASE,
+)
+_PART_AFTER = re.compile(
+    r"\s*(?:tasks\s+)?(?:(?:are|is|was|were|that|which|where|can|could|suffice|fail\w*|never|only|"
+    r"of "
+    r"⟦r)\b|⟦r)",
+    re.IGNORECASE,
 )
 _P_VALUE = re.compile(
     rf"\(?\bp(?:-value)?s?\s?(?:\([^)]*\)\s?)?(?:<=|>=|[<=>≤≥])\s?{_N}\)?", re.IGNORECASE
@@ -220,12 +155,6 @@ _RATIO = re.compile(
 )
 _RATIOS = {"doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5, "twice": 2.0, "half": 0.5}
 
-BENCHMARK = (
-    r"(?:SWE-?bench|HumanEval|MBPP|GSM-?8K|MATH|AIME|GPQA|MMLU|HLE|SimpleQA|IFEval|AgentDojo|"
-    r"WebArena|OSWorld|"
-    r"GAIA|BFCL|Aider|BrowseComp|CRUXEval|DS-1000|APPS|Spider|BIRD|ARC-|[\wτ-]*-?[Bb]ench|"
-    r"[A-Z]\w*Eval)"
-)
 _UNKNOWN = re.compile(
     r"(?<![\w⟦@^-])(?:[A-Z][A-Za-z]*-?v?\d[\w.-]*\w|[A-Z][A-Za-z]*-?\d|(?:gpt|claude|llama|"
     r"gemini|qwen|mistral|grok)"
@@ -234,11 +163,35 @@ _UNKNOWN = re.compile(
     r"attain|manages|trails|beats|gains|wins|succeeds|fails)))"
 )
 _COMMON = re.compile(
-    rf"(?:{BENCHMARK}|[TNKHpn]\d|The|This|That|It|We|Our|Its|Their|Each|Every|Accuracy|Success|"
+    rf"(?:{BENCHMARK}|[TNKHpn]\d|[AHVLB]\d{{2,3}}\b|RTX|The|This|That|It|We|Our|Its|Their|Each|"
+    rf"Every|Accuracy|Success|"
     rf"Performance|Model|"
     r"Agent|Baseline|Ours|One|Table|Figure|Section|Python|F1|Which|What|Who|And|But|Only|"
     r"Everything)\b"
 )
+
+
+@cache
+def _name_pattern(names: tuple[tuple[str, ...], ...]) -> re.Pattern[str]:
+    words = sorted(
+        {word for group in names for word in group if word}, key=lambda word: (-len(word), word)
+    )
+    # A name of one letter is no article; a run called "new" is not in "new tasks".
+    unless = rf"(?!\s+(?:{TASKS})\b)"
+    cased = [
+        rf"{re.escape(word)}(?!\s+(?:new|single|simple|few)\b)"
+        if len(word) == 1
+        else f"(?i:{re.escape(word)}){unless if word.lower() in ('new', 'hard', 'easy') else ''}"
+        for word in words
+    ]
+    return re.compile(
+        rf"(?<![\w⟦+-])({'|'.join(cased) or '(?!)'})(?:'s?(?!\w))?(?![\w⟧@^]|[-+]\w|\.\d)"
+    )
+
+
+def name_pattern(names: Sequence[Sequence[str]]) -> re.Pattern[str]:
+    """Finds the names of runs; of names that begin alike the longest."""
+    return _name_pattern(tuple(map(tuple, names)))
 
 
 @dataclass(slots=True)
@@ -253,6 +206,8 @@ class Value:
     failing: bool = False
     counted: str = ""
     bare: bool = False
+    unsure: str = ""
+    total: int = 0
 
 
 @dataclass(slots=True)
@@ -266,72 +221,109 @@ class Reader:
         default_factory=list
     )
     sizes: list[Size] = field(default_factory=list)
-    gaps: list[tuple[float, float, str, str]] = field(default_factory=list)
+    gaps: list[tuple[float, float, str, str, str]] = field(default_factory=list)
+    elsewhere: tuple[str, ...] = ()
     ratios: list[tuple[float, str, str]] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
+    total: tuple[int, str] | None = None
+    continues: bool = False
 
     def rewrite(self, sentence: str) -> str:
         """The sentence with tokens in place of what was understood."""
         text = self._mark_names(sentence)
         text = plain_number(text)
-        text = _METRIC.sub(self._metric, text)
+        text = self._mark_metrics(text)
         text = _P_VALUE.sub(self._p_value, text)
+        text = self._mark_protocols(text, _PROTOCOLS[:_EARLY])
         text = self._mark_counts(text)
-        for pattern, family in _PROTOCOLS:
-            mark = partial(self._protocol, family=family)
-            text = re.sub(pattern, mark, text, flags=re.IGNORECASE)
+        text = self._mark_protocols(text, _PROTOCOLS[_EARLY:])
+        if not any("<" in metric for metric in self.metrics):
+            text = re.sub(
+                _NEVER, lambda _: f"{self._add_metric('tasks<n')} fails", text, flags=re.I
+            )
         text = _INTERVALS.sub(self._interval, text)
         text = _ERRORS.sub(self._error, text)
         text = self._mark_sizes(text)
         for pattern in _DROPPED:
             text = re.sub(pattern, " ", text)
-        text = re.sub(rf"(>=|<=|~)?([-+])?\s?({_N})[ -]points?\b", self._gap, text)
+        unit = rf"[ -]points?\b| (?=(?:more|fewer) (?:{_TASK}|({_ATT}))\b)"
+        text = re.sub(rf"(>=|<=|~)?([-+])?\s?(?<![\d.])({_N})(?:{unit})", self._gap, text)
         text = _RATIO.sub(self._ratio, text)
         return re.sub(r"\s+", " ", self._mark_values(text))
 
     def _mark_names(self, text: str) -> str:
-        words = sorted(
-            ((word, run) for run, group in enumerate(self.names) for word in group if word),
-            key=lambda pair: -len(pair[0]),
+        text = name_pattern(self.names).sub(
+            lambda match: f" ⟦r{self._run_of(match[1])}⟧ ", re.sub(r"’", "'", text)
         )
-        named = False
-        for word, run in words:
-            text, count = re.subn(
-                rf"(?<![\w⟦-]){re.escape(word)}(?:['’]s?)?(?![\w⟧]|-\w|\.\d)",
-                f" ⟦r{run}⟧ ",
-                text,
-                flags=re.IGNORECASE,
-            )
-            named = named or count > 0
-        if not named and len(self.names) == 2 and re.search(r"(?<![\w-])B(?!\w|-)", text):
+        if "⟦r" not in text and len(self.names) == 2 and re.search(r"(?<![\w-])B(?!\w|-)", text):
             for run, letter in enumerate("AB"):
                 text = re.sub(rf"(?<![\w-]){letter}(?:'s)?(?![\w@^-])", f" ⟦r{run}⟧ ", text)
-        text = re.sub(
-            r"\b(?:both|each of)\s+⟦r(\d+)⟧\s+and\s+⟦r(\d+)⟧", "⟦r*⟧", text, flags=re.IGNORECASE
+        number = "two|three|four|five|six|2|3|4|5|6"
+        text = re.sub(r"\b(?:both|each of)\s+⟦r(\d+)⟧\s+and\s+⟦r(\d+)⟧", "⟦r*⟧", text, flags=re.I)
+        text = re.sub(r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", "⟦r*⟧ not", text, flags=re.I)
+        agents = (
+            rf"(?: (?:of )?(?:the )?(?:(?:{number}) )?"
+            r"(?:agents?|models?|systems?|variants?|versions?))"
         )
         text = re.sub(
-            r"\b(?:both|either|all)(?: (?:of )?(?:the )?(?:two |three )?(?:agents|models|"
-            r"systems))|\bboth\b(?! ⟦)",
+            rf"\b(?:neither|none(?= of the)|no(?= (?:agent|model|system))){agents}",
+            " ⟦r*⟧ not ",
+            text,
+            flags=re.I,
+        )
+        text = re.sub(
+            rf"\b(?:both|either|all|each|every){agents}|\bboth\b(?! ⟦| (?:times|{ATTEMPTS})\b| "
+            rf"pass)",
             " ⟦r*⟧ ",
             text,
-            flags=re.IGNORECASE,
+            flags=re.I,
         )
         return _UNKNOWN.sub(self._unknown, text)
+
+    def _run_of(self, word: str) -> int:
+        return next(
+            run for run, group in enumerate(self.names) if word.lower() in map(str.lower, group)
+        )
 
     def _unknown(self, match: re.Match[str]) -> str:
         word = match[0]
         return word if _COMMON.match(word) else " ⟦r?⟧ "
 
+    def _mark_metrics(self, text: str) -> str:
+        """Metrics in signs; "pass@k is 62% at k = 1 and 98% at k = 10" names two of them."""
+        words = {match[0]: match for match in _METRIC.finditer(text)}
+        general = [match for match in words.values() if not (match[3] or "k").isdigit()]
+        ks = re.findall(r"\bk\s?=\s?(\d+)", text)
+        if len(words) == len(general) == 1 and ks:
+            family = f"{general[0][1]}{general[0][2]}"
+            if len(set(ks)) > 1 or re.search(r"\d%? (?:at|for|with) k\s?=", text):
+                text = text.replace(general[0][0], "")
+                text = re.sub(r"\b(?:(?:at|for|with) )?k\s?=\s?(\d+)", rf"{family}\1", text)
+        return _METRIC.sub(self._metric, text)
+
     def _metric(self, match: re.Match[str]) -> str:
         k = match[3] if match[3] and match[3].isdigit() else "k"
-        self.metrics.append(f"{match[1].lower()}{match[2]}{k}")
+        return self._add_metric(f"{match[1].lower()}{match[2]}{k}")
+
+    def _add_metric(self, word: str) -> str:
+        self.metrics.append(word)
         return f" ⟦m{len(self.metrics) - 1}⟧ "
 
+    def _mark_protocols(self, text: str, protocols: Sequence[tuple[str, str]]) -> str:
+        for pattern, family in protocols:
+            text = re.sub(
+                pattern, partial(self._protocol, family=family), text, flags=re.IGNORECASE
+            )
+        return text
+
     def _protocol(self, match: re.Match[str], family: str) -> str:
-        groups = match.groupdict()
-        k = groups.get("k") or groups.get("k2") or ""
-        self.metrics.append(f"tasks{family}{k}" if len(family) == 1 else f"tasks{family}")
-        return f" ⟦m{len(self.metrics) - 1}⟧ "
+        k = next(filter(None, match.groupdict().values()), "")
+        is_share = match[0].count(k) > 1 and k.isdigit()  # passed 5 of 5 attempts, and that is all
+        if is_share and not re.search(
+            r"\d|\b(?:all|every|none)\b", match.string.replace(match[0], "")
+        ):
+            return match[0]
+        return self._add_metric(f"tasks{family}{k}")
 
     def _p_value(self, _: re.Match[str]) -> str:
         self.unread.append(Unread("the p-value", "a review computes no p-value", blocks=True))
@@ -355,27 +347,18 @@ class Reader:
 
     def _mark_counts(self, text: str) -> str:
         """Shares as counts: 3 of 4 tasks, 9 in 10 attempts, all 40 tasks, no failures."""
+        noun = rf"(?=(?:(?: [\w-]+){{0,2}}?) ({_TASK}|{_ATT})\b|\W)?"
         text = re.sub(
-            rf"(~)?\b({_INT})(?: times)?\s?(?:/|out of|of|in)\s?(every |each |the |its |all |"
-            rf"those )?({_INT})"
-            rf"(?!\.?\d|\s?%)(?=(?: \w+)? ({_TASK}|{_ATT})\b|(?P<end>\W))?",
+            rf"(~)?\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?(?:/|out of|of|in)\s?"
+            rf"(every |each |the |its |all |those )?(?:⟦r\d+⟧\s*)?({_INT})(?!\.?\d|\s?%){noun}",
             self._count,
             text,
             flags=re.IGNORECASE,
         )
-        total = re.search(
-            rf"\bof (?:the |its |all )?\s*(?:⟦r\d+⟧\s*)?({_INT}) ({_TASK}|{_ATT})\b,?",
-            text,
-            re.IGNORECASE,
-        )
-        if total:
-            text = re.sub(
-                rf"(?<![\d.@^⟦\w])({_INT})(?=(?: were| are| was)?,? (?:right|correct\w*|passed|"
-                rf"solved|succeeded|"
-                rf"fail\w*|pass|wrong)\b|\s*[.)]?$)",
-                lambda m: self._part(m, total),
-                text,
-            )
+        total = rf"\bof (?:the |its |all )?\s*(?:⟦r\d+⟧\s*)?({_INT}) ({_TASK}|{_ATT})\b,?"
+        found = None if self.sizes else re.search(total, text, re.IGNORECASE)
+        if found:
+            self.total = int(found[1]), "task" if re.fullmatch(_TASK, found[2], re.I) else "attempt"
         never = (
             r"(?:never (?:once )?fail(?:s|ed)?|(?:zero|no|0) failures?|without (?:a single |"
             r"any |a )?failures?)"
@@ -391,91 +374,81 @@ class Reader:
             flags=re.IGNORECASE,
         )
         whole = (
-            (
-                rf"\b(?:all|every(?: one)? of|each of)(?: of)?(?: the|"
-                rf" its)?(?: ({_INT}))? ({_TASK})\b|"
-                r"\b(?:zero|no|without any|without a single|0) (?:failures?|errors)\b|"
-                r"\bnever (?:once )?fail(?:s|ed)?\b|"
-                r"\bperfect (?:scores?|record|accuracy)|\bfail\w* (?:on |in )?(?:none|"
-                r"no)(?: of the)?(?: ({_INT}))? ({_TASK})"
-            )
-            .replace("{_INT}", _INT)
-            .replace("{_TASK}", _TASK)
+            rf"\b(?:all|each of)(?: of)?(?: the| its)?(?: ({_INT}))? (?:[\w-]+ )??({_TASK})\b|"
+            rf"\b(?:zero|no|without any|without a single|0) (?:failures?|errors)\b|"
+            rf"\bnever (?:once )?fail(?:s|ed)?\b(?!⟦| (?:a|an|the|on|more)\b)|"
+            rf"\balways (?=pass|succe|solv|work|gets it right)(?![^,;.]*\d)|"
+            rf"\bperfect (?:scores?|record|accuracy)|\bfail\w* (?:on |in )?(?:none|no)(?: of the)?"
+            rf"(?: ({_INT}))? ({_TASK})"
         )
         return re.sub(whole, self._whole, text, flags=re.IGNORECASE)
 
     def _count(self, match: re.Match[str]) -> str:
-        passed, total = int(match[2]), int(match[4])
-        noun = (match[5] or "").lower()
-        if passed == total and not re.fullmatch(_TASK, noun or "x"):
-            return match[0]  # 4 times out of 4: the attempts that a share is about
-        if (
-            not total
-            or passed > total
-            or (not noun and "/" not in match[0] and "of" not in match[0])
-        ):
+        passed, total, noun = int(match[2]), int(match[4]), (match[5] or "").lower()
+        has_sign = re.search(r"/|\bof\b", match[0])
+        named = re.search(rf"({_TASK})|({_ATT})", match[0][len(match[2]) :], re.IGNORECASE)
+        if not total or passed > total or not (noun or has_sign or named):
             return match[0]
-        is_task = bool(re.fullmatch(_TASK, noun))
-        is_every = (match[3] or "").strip() in ("every", "each") or " in " in match[0].lower()
-        relation = "~" if match[1] else "="
-        step = min(1 / total, 0.06) if is_every else 1 / total
-        self._add(
-            Value(
-                match[0],
-                passed / total,
-                passed / total,
-                step,
-                relation,
-                counted="task" if is_task else "attempt" if noun else "",
-            )
-        )
+        is_task = bool(re.fullmatch(_TASK, noun) or (not noun and named and named[1]))
+        kind = "task" if is_task else "attempt" if noun or named else ""
+        is_every = match[3] in ("every ", "each ") or " in " in match[0].lower()
+        unsure = ""
         if not is_every:
+            self.total = total, kind
+            words = re.match(rf"((?: [\w-]+)*?) (?:{_TASK}|{_ATT})\b", match.string[match.end() :])
+            has_kind = bool(words and unknown_words(words[1]))
             self.sizes.append(
                 Size(
                     f"{total:,} {noun or 'tasks or attempts'}",
                     total,
-                    is_task or not noun,
+                    is_task or not kind,
                     not is_task,
+                    is_certain=not has_kind,
                 )
             )
-        return f" ⟦v{len(self.values) - 1}⟧ "
+            unsure = "" if not has_kind else words[1].strip()  # type: ignore[index]
+        step = min(1 / total, 0.06) if is_every else 1 / total
+        token = self._fraction(match[0], passed / total, step, match[1] or "=", kind)
+        self.values[-1].unsure, self.values[-1].total = unsure, total
+        return token
 
-    def _part(self, match: re.Match[str], total: re.Match[str]) -> str:
-        if match.start() < total.end() or not int(total[1]) or int(match[1]) > int(total[1]):
-            return match[0]
-        kind = "task" if re.fullmatch(_TASK, total[2], re.IGNORECASE) else "attempt"
-        share = int(match[1]) / int(total[1])
-        self._add(Value(f"{match[1]} of {total[1]}", share, share, 1 / int(total[1]), counted=kind))
+    def _fraction(self, text: str, share: float, step: float, relation: str, kind: str) -> str:
+        self._add(Value(text.strip(), share, share, step, relation, counted=kind))
         return f" ⟦v{len(self.values) - 1}⟧ "
 
     def _whole(self, match: re.Match[str]) -> str:
-        if re.search(
-            r"\b(?:on|over|across|for|than|in|of) $",
-            match.string[: match.start()][-8:],
-            re.IGNORECASE,
-        ):
+        before, after = match.string[: match.start()], match.string[match.end() :]
+        if re.search(r"\b(?:on|over|across|for|than|in|of) $", before, re.IGNORECASE):
             return match[0]
-        following = match.string[match.end() :]
-        solved = r"(?:pass|solv|succe|complet|resol|crack|finish|right|correct|won)\w*"
+        is_task = bool(match[2] or match[4])
         if match[2] and not (
-            re.search(rf"\b{solved} (?:\w+ )?$", match.string[: match.start()], re.IGNORECASE)
-            or re.match(rf"\s*(?:was|were|are|is|get|got)? ?{solved}", following, re.IGNORECASE)
+            re.search(rf"\b{PASSED} (?:\w+ )?$", before, re.IGNORECASE)
+            or re.match(rf"\s*(?:was|were|are|is|get|got|been)? ?{PASSED}", after, re.IGNORECASE)
         ):
             return match[0]
-        kind = "task" if match[2] or match[4] else "attempt"
         count = match[1] or match[3]
         if count:
             self.sizes.append(Size(f"{int(count):,} tasks", int(count), True, False))
-        verb = "" if kind == "task" and match[2] else "passes"
-        self._add(Value(match[0].strip(), 1.0, 1.0, 0.002, counted=kind))
-        return f" {verb} ⟦v{len(self.values) - 1}⟧ "
+        kind = "task" if is_task else "attempt"
+        verb = "" if match[2] else "passes"
+        return f" {verb} {self._fraction(match[0], 1.0, 0.002, '=', kind)}"
 
     def _never(self, match: re.Match[str]) -> str:
         count, noun = match[1] or match[3], (match[2] or match[4]).lower()
         is_task = bool(re.fullmatch(_TASK, noun))
         self.sizes.append(Size(f"{int(count):,} {noun}", int(count), is_task, not is_task))
-        self._add(Value("no failures", 1.0, 1.0, 0.002, counted="attempt"))
-        return f" {match['between'] or ''} passes ⟦v{len(self.values) - 1}⟧ "
+        share = self._fraction("no failures", 1.0, 0.002, "=", "attempt")
+        return f" {match['between'] or ''} passes {share}"
+
+    def _rest_of_total(self, match: re.Match[str]) -> str:
+        """A count whose total was given before: 36 of 40 cases, the other 37."""
+        assert self.total is not None
+        total, kind = self.total
+        if not total or int(match[1]) > total:
+            return match[0]
+        self.continues = True
+        share = int(match[1]) / total
+        return self._fraction(f"{match[1]} of {total}", share, 1 / total, "=", kind)
 
     def _mark_sizes(self, text: str) -> str:
         words = r"(?:[A-Za-z][\w/-]* ){0,2}?"
@@ -484,14 +457,15 @@ class Reader:
             (rf"\b[nNk]\s?=\s?({_INT})\s+(?:independent )?{_ATT}\b(?: each| per \w+)?", "a"),
             (rf"\b[nN]\s?=\s?({_INT})\b", "e"),
             (
-                rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -](?:[a-z-]+ )?{_ATT}\b(?! (?:better|"
-                rf"higher|as|more|faster|less|{_TASK}))"
+                rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -](?!more|fewer|other|extra)(?:[a-z-]+ "
+                rf")?{_ATT}\b"
+                rf"(?! (?:better|higher|as|more|faster|less|{_TASK}))"
                 r"(?P<each> each| per \w+| on each| for each)?",
                 "a",
             ),
             (
-                rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -]{words}{_TASK}\b(?:\s*(?:x|"
-                rf"×)\s*({_INT})(?: {_ATT})?(?: each)?)?",
+                rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -](?!more|fewer|other|extra){words}{_TASK}\b"
+                rf"(?:\s*(?:x|×)\s*({_INT})(?: {_ATT})?(?: each)?)?",
                 "t",
             ),
             (r"\bk\s?=\s?\d+", "k"),
@@ -502,28 +476,31 @@ class Reader:
 
     def _size(self, match: re.Match[str], kind: str) -> str:
         if kind == "k":
-            k = re.search(r"\d+", match[0])
-            self.metrics = (
-                [f"{word[:-1]}{k[0]}" if word.endswith("k") else word for word in self.metrics]
-                if k
-                else []
-            )
+            k = match[0].rpartition("=")[2].strip()
+            self.metrics = [
+                f"{word[:-1]}{k}" if word.endswith("k") else word for word in self.metrics
+            ]
             return " "
         if re.match(rf"{_INT} points?\b", match[0]):
             return match[0]
         count, phrase = int(match[1]), match[0].strip()
-        per_task = (
-            bool(re.search(r"\b(?:each|per)\b", phrase))
-            or "each of" in match.string[: match.start()]
+        before, after = match.string[: match.start()], match.string[match.end() :]
+        per_task = bool(re.search(r"\b(?:each|per)\b", phrase)) or "each of" in before
+        is_certain = "=" in phrase or per_task or bool(_TOTAL_BEFORE.search(before))
+        is_certain = is_certain and not _PART_AFTER.match(after)
+        self.sizes.append(
+            Size(phrase, count, kind != "a", kind != "t", per_task and kind == "a", is_certain)
         )
-        self.sizes.append(Size(phrase, count, kind != "a", kind != "t", per_task and kind == "a"))
         if kind == "t" and match.re.groups > 1 and match[2]:
             self.sizes.append(Size(f"{match[2]} attempts", int(match[2]), False, True, True))
         return f" ⟦s{len(self.sizes) - 1}⟧ {'tasks' if kind == 't' else ''} "
 
     def _gap(self, match: re.Match[str]) -> str:
         size = float(f"{match[2] or ''}{match[3]}")
-        self.gaps.append((size, _step(match[3]), match[1] or "=", match[0].strip()))
+        is_points = "point" in match[0]
+        counted = "" if is_points else "attempt" if match[4] else "task"
+        shown = match[0].strip() if is_points else f"{match[0].strip()} {counted}s"
+        self.gaps.append((size, _step(match[3]), match[1] or "=", shown, counted))
         return f" {'+' if match[2] == '+' else ''} ⟦d{len(self.gaps) - 1}⟧ "
 
     def _ratio(self, match: re.Match[str]) -> str:
@@ -537,6 +514,12 @@ class Reader:
         return f" ⟦c{len(self.ratios) - 1}⟧ "
 
     def _mark_values(self, text: str) -> str:
+        if (
+            self.total
+            and not _METRIC.search(text)
+            and not any("pass" in one for one in self.metrics)
+        ):
+            text = re.sub(r"(?<![\w.⟦+$/@^#-])(\d+)(?![\w%⟧/-]|\.\d)", self._rest_of_total, text)
         text = re.sub(rf"(?<![\w.⟦])({_N})%?\s?(?:-|–|to)\s?({_N})%", self._range, text)
         text = re.sub(rf"(>=|<=|~)?\s?(?<![\w.⟦+-])({_N})%", self._percent, text)
         text = re.sub(

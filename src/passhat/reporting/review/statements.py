@@ -1,11 +1,151 @@
-"""Words of claims by their role, and the statements that a claim is made of."""
+"""Words and numbers of claims by their role, and the statements that a claim is made of."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Context", "Difference", "Share", "Size", "Statement", "Unread"]
+__all__ = [
+    "ATTEMPTS",
+    "BENCHMARK",
+    "INTEGER",
+    "NUMBER",
+    "PASSED",
+    "TASKS",
+    "Context",
+    "Difference",
+    "Place",
+    "Share",
+    "Size",
+    "Statement",
+    "Unread",
+    "is_known",
+    "plain_number",
+    "unknown_words",
+]
+
+NUMBER = r"(?:\d+(?:\.\d+)?|\.\d+)"
+INTEGER = r"\d+"
+ATTEMPTS = (
+    r"(?:attempts?|tries|try|trials?|runs?|samples?|rollouts?|seeds?|repeats?|repetitions?|"
+    r"generations?|completions?|episodes?|shots?|chances|times|passes|goes|reruns?)"
+)
+TASKS = (
+    r"(?:tasks?|problems?|questions?|issues?|instances?|examples?|items?|prompts?|cases?|"
+    r"tickets?|puzzles?|exercises?|scenarios?|challenges?|jobs|requests?|bugs?|queries|query)"
+)
+PASSED = r"(?:pass|solv|succe|complet|resol|crack|finish|right|correct|won|answer|clos|clear)\w*"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TEENS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+)
+_UNITS = {
+    **{word: number for number, word in enumerate(_TEENS.split(), 1)},
+    **{word: 10 * number for number, word in enumerate(_TENS.split(), 2)},
+    "zero": 0,
+    "dozen": 12,
+    "hundred": 100,
+    "thousand": 1000,
+}
+_WORD = "|".join(sorted(_UNITS, key=len, reverse=True))
+# "One" is a number only where it counts: one of 60, one task in five, one point, one more task.
+_NUMBER_WORDS = re.compile(
+    rf"\b(?!one\b(?! (?:(?:{_WORD})\b|of (?:the |its |all )?(?:\d|(?:{_WORD})\b)|(?:in|out of) "
+    rf"(?:every )?(?:\d|{_WORD})|(?:more |fewer )?(?:{TASKS}|{ATTEMPTS})\b|points?\b)))"
+    rf"(?<!no )(?:a (?=(?:hundred|thousand|dozen)\b))?((?:{_WORD})(?:(?: and |[ -])(?:{_WORD}))*)"
+    r"\b(?! another|[\w-]*-sided)",
+    re.IGNORECASE,
+)
+_FRACTIONS = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
+_TIMES = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
+
+
+def _spell(match: re.Match[str]) -> str:
+    total = 0
+    for word in re.split(r" and |[ -]", match[1].lower()):
+        value = _UNITS[word]
+        total = max(total, 1) * value if word in ("dozen", "hundred", "thousand") else total + value
+    return str(total)
+
+
+def _fraction(match: re.Match[str]) -> str:
+    share = _TIMES.get((match[2] or "").lower(), 1) * _FRACTIONS[match[3].lower()]
+    return f"{'' if match[1] else '~'}{share:.1f}%"
+
+
+_ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{ATTEMPTS})\b"
+_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"[−‒]", "-"),
+    (r"’", "'"),
+    (r"\b(?:do|does|did|is|are|was|were|could|has|have|ca|can|wo)n't\b", "not"),
+    (r"\bcannot\b", "not"),
+    (r"\bA/B(?=[- ](?:test|result|experiment|comparison))", ""),
+    (r"\bevery (?:single )?one of\b", "all of"),
+    (r"\b(?:not (?:a single )?one|none|not any) of (?=(?:the |its |all )*\d)", "0 of "),
+    (
+        rf"\bno (?=(?:single )?(?:{TASKS})\b(?! of))|\bnone of (?=(?:the |its |all )*(?:{TASKS}|"
+        rf"{ATTEMPTS}))",
+        "0% of ",
+    ),
+    (r"\bone (?=of \d[\d.]*\s?%)", "that "),
+    (r"\b(?:half a|a half) (?=points?\b)", "0.5 "),
+    (r"\ba (?=(?:percentage )?point\b)", "1 "),
+    (
+        r"\b(?:a |the )?(?:clear |vast |overwhelming |large )?(?:majority|bulk) of\b",
+        "more than half of",
+    ),
+    (rf"\bmost (?:of )?(?={_ITEM})", "more than half of "),
+    (
+        rf"\b(exactly )?(?:a |one )?(two|three|four|2|3|4)?[ -]?(half|third|quarter|fifth|tenth)s?"
+        rf"(?= of\b| lower| higher| fewer| more| less| better| worse| (?:the |its |their |all )*"
+        rf"(?:\w+ )?(?:{TASKS}|{ATTEMPTS})\b|(?<=half|.rds|ters)\s*(?:[^\w\s-]|$))",
+        _fraction,
+    ),
+    (_NUMBER_WORDS.pattern, _spell),
+    (r"(?<=\d),(?=\d{3}\b)(?!\d{3}\s?%)", ""),
+    (r"(?<![\d.,\[(])(\d+),(\d{1,2})(?=\s?(?:%|per ?cent))|\b(0),(\d+)\b", r"\1\3.\2\4"),
+    (
+        rf"\b(\d+(?:\.\d+)?)k(?= (?:\w+ )?(?:{TASKS}|{ATTEMPTS}))",
+        lambda m: str(int(float(m[1]) * 1000)),
+    ),
+    (r"\b(?:vs\.?|versus|as opposed to|as against)(?=\W)\\?", "vs"),
+    (r"\b(?:compared|relative|in comparison|in contrast) (?:to|with)\b", "against"),
+    (r"\b(?:e\.g|i\.e|approx|al|cf|resp|Fig|Sec|Tab|no)\.", " "),
+    (
+        r"\s?(?:per ?cent(?:age)?[ -]points?|%[ -]points?|p\.p\.|(?<=\d)[ -]?p\.?p\.?(?!\w)|"
+        r"\bpts?\b|-point\b)",
+        " points",
+    ),
+    (r"(?<=\d)\s?(?:%|per ?cent\b)", "%"),
+    (r"(?<=%) of (?:the|all) times?\b", " "),
+    (r"\b(?:nearly|almost|virtually|practically) (?:all|every)\b(?: of\b)?", ">=90% of"),
+    (
+        r"\b(?:about|roughly|approximately|around|nearly|almost|some|just (?:over|under)|"
+        r"close to|circa|ca\.)\s+(?=[~\d.]*\d)|≈\s*|~\s*",
+        "~",
+    ),
+    (r"~{2,}", "~"),
+    (
+        r"(?:\b(?:more than|over|above|at least|exceed(?:s|ed|ing)?|better than|greater than|"
+        r"higher than|upwards of|no less than|surpass(?:es|ed)|tops|well over)|>=?|≥)"
+        r"\s*~?(?=\d[\d.]*(?:%| points?\b))",
+        ">=",
+    ),
+    (
+        r"(?:\b(?:less than|under|below|at most|fewer than|lower than|worse than|up to|"
+        r"no more than|within)|<=?|≤)\s*~?(?=\d[\d.]*(?:%| points?\b))",
+        "<=",
+    ),
+)
+
+
+def plain_number(text: str) -> str:
+    """The text with numbers, units and bounds written in one way."""
+    for pattern, new in _REWRITES:
+        text = re.sub(pattern, new, text, flags=re.IGNORECASE)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +169,12 @@ class Share:
     error: float | None = None
     counted: str = ""
     doubt: str = ""
+    unsure: str = ""
+    """A word of the clause that was not understood: without it the number may be another one."""
+    elsewhere: tuple[str, ...] = ()
+    """The metrics of sentences before, which a share without a metric may be of."""
+    total: int = 0
+    """The M of "N of M": where all tasks are M, words beside it name no part of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +199,39 @@ class Difference:
     ends: tuple[float, float] | None = None
     population: str = ""
     doubt: str = ""
+    unsure: str = ""
+    """Why the two sides may be the other way round."""
+    is_relative: bool = False
+    counted: str = ""
+    """What ``points`` counts where it is no number of points: "task" or "attempt"."""
+    share: float = 0.0
+    """The share of the tasks on which the subject is ahead, for the kind "tasks"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a run among all: 1 is the best, -1 the last."""
+
+    text: str
+    run: int
+    place: int
+    metric: str = ""
+    failing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A number of tasks or attempts; ``per_task`` excludes the total of attempts."""
+    """A number of tasks or attempts; ``per_task`` excludes the total of attempts.
+
+    One that is not certain may count a part of them.
+    """
 
     text: str
     count: int
     tasks: bool
     attempts: bool
     per_task: bool = False
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,73 +251,96 @@ class Context:
     other: int | None = None
     metric: str = ""
     failing: bool = False
+    values: tuple[int, ...] = ()
 
 
-Statement = Share | Difference | Size | Unread
+BENCHMARK = (
+    r"(?:SWE-?bench|HumanEval|MBPP|GSM-?8K|MATH|AIME|GPQA|MMLU|HLE|SimpleQA|IFEval|AgentDojo|"
+    r"WebArena|OSWorld|"
+    r"GAIA|BFCL|Aider|BrowseComp|CRUXEval|DS-1000|APPS|Spider|BIRD|ARC-|[\wτ-]*-?[Bb]ench(?!\w)|"
+    r"[A-Z]\w*Eval)"
+)
+
+Statement = Share | Difference | Place | Size | Unread
 
 _UP = (
     r"beat\w*|outperform\w*|outscor\w*|surpass\w*|exceed\w*|lead(?:s|ing)?|led|wins?|won|improv\w+|"
     r"better|higher|greater|above|ahead|stronger|superior|advantage|best|strongest|edges?|"
     r"top(?:s|ped)|"
-    r"more (?:reliable|capable|accurate|consistent|successful|often)|ranks? (?:first|1st|top)|"
-    r"dominat\w+"
+    r"more (?:reliable|capable|accurate|consistent|successful|often|(?:tasks|problems|questions|"
+    r"issues|"
+    r"attempts|tickets|cases)\b(?! fail))|ranks? (?:first|1st|top)|"
+    r"dominat\w+|crush\w*|eclips\w*|trounc\w*|overt(?:ak|ook)\w*|outclass\w*|outd[io]\w*|outpac\w*|"
+    r"outrank\w*|comes? out (?:on top|ahead)|on top|worth"
 )
 _DOWN = (
     r"trail\w*|los(?:es?|t|ing)|lag\w*|behind|worse|lower|below|fewer|weaker|inferior|"
     r"underperform\w*|"
     r"less (?:reliable|capable|accurate|consistent|successful|often)|regress\w*|deficit|weakest|"
     r"worst|"
-    r"short of|ranks? (?:second|2nd|last)|outclassed"
+    r"short of|ranks? (?:second|2nd|last)"
 )
 _RISES = (
     r"rais\w+|rises?|rose|risen|rising|increas\w+|gain(?:s|ed|ing)?|climb\w*|lift(?:s|ed|ing)?|"
-    r"boost\w*|adds?|"
+    r"boost\w*|adds?|helps?|helped|"
     r"added|grows?|grew|jump\w*|up\b|went up|goes up|picks? up"
 )
 _FALLS = (
-    r"drop\w*|falls?|fell|fallen|decreas\w+|declin\w+|down\b|cuts?|reduc\w+|shrink\w*|slip\w*|"
+    r"drop\w*|falls?|fell|fallen|decreas\w+|declin\w+|down\b|cuts?|slash\w*|trim\w*|reduc\w+|"
+    r"shrink\w*|slip\w*|"
     r"sinks?|sank|"
-    r"costs?|sheds?|lowers?|lowered|shav\w+|degrad\w+|went down"
+    r"costs?|decay\w*|deteriorat\w*|worsen\w*|hurts?|harms?|suffer\w*|sheds?|lowers?|lowered|"
+    r"shav\w+|degrad\w+|went down"
 )
 POLARITY = re.compile(
     rf"\b(?:(?P<up>{_UP})|(?P<down>{_DOWN})|(?P<rise>{_RISES})|(?P<fall>{_FALLS}))\b", re.IGNORECASE
 )
+UNSETTLED = re.compile(
+    r"\b(?:no|not(?: a)?|nor) (?:\w+ )?(?:statistical(?:ly)? )?significant(?:ly)?(?: difference| "
+    r"better| worse)?|"
+    r"\bindistinguishable|\bwithin (?:the )?noise|\bnot (?:be )?(?:told apart|distinguish\w*)|"
+    r"\b(?:may|might|could)(?: \w+)? be (?:by |due to |just )?(?:chance|noise)|\binconclusive\b",
+    re.IGNORECASE,
+)
 EQUAL = re.compile(
-    r"\b(?:no (?:\w+ )?difference|(?:does|do) not differ|identical(?:ly)?|on par|indistinguishable|"
-    r"equal(?:ly|s)?\b|equivalent|tied?\b|the same (?:as|accuracy|pass|success|share|reliab\w+)|"
+    r"\b(?:no (?:\w+ )?difference|(?:does|do) not differ|identical(?:ly)?|on par|"
+    r"equal(?:ly|s)?\b|equivalent|tied?\b|the same (?:as|number|accuracy|pass|success|share|"
+    r"reliab\w+)|"
     r"as (?:good|well|reliable|capable|accurate|often) as|match(?:es|ed)\b|"
-    r"within (?:the )?noise|perform the same)",
+    r"perform the same)",
     re.IGNORECASE,
 )
 DENIAL = re.compile(
-    r"(?:\bnot|n't|\bno|\bnever|\bcannot|\bfail(?:s|ed)? to|\bneither|\bwithout|"
-    r"\bnor)\s+(?:\w+\s+){0,2}$",
+    r"(?:\bnot|n't|\bno|\bnever|\bcannot|\bfail(?:s|ed)? to|\bneither|\bwithout|\bnor)\s+"
+    r"(?!only\b)(?:(?!but\b|and\b)(?:\w+|⟦\w+⟧)\s+){0,3}$",
     re.IGNORECASE,
 )
 FAIL = re.compile(
-    r"\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|wrong|unsolved|incorrect|never (?:\w+ed|passes|"
-    r"solves|succeeds))\b",
+    r"\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|wrong|unsolved|incorrect\w*|miss(?:es|ed)|unresolved|"
+    r"never (?:(?:once|even|been) )?(?:\w+ed|pass(?:es)?|solves?|succeeds?|gets?|works?))\b",
     re.IGNORECASE,
 )
 PASS = re.compile(
     r"\b(?:pass(?:es|ed|ing)?|solv\w+|succe\w+|accura\w+|resol\w+|complet\w+|correct\w*|right|"
-    r"scor\w+|"
-    r"reliab\w+|cracks?|finish\w+|consisten\w+|perfect|state[- ]of[- ]the[- ]art)\b",
+    r"scor\w+|reliab\w+|cracks?|cracked|finish\w+|consisten\w+|perfect|state[- ]of[- ]the[- ]art|"
+    r"answer(?:s|ed)|clos(?:es|ed)|clear(?:s|ed))\b",
     re.IGNORECASE,
 )
 OTHER = re.compile(
-    r"\b(?:latenc\w+|costs?|costing|pric\w+|cheaper|faster|slower|quicker|speed\w*|tokens?|time|"
+    r"\b(?:latenc\w+|costs?|costing|pric\w+|cheaper|faster|slower|quicker|speed\w*|tokens?|"
+    r"(?:response |run|wall[- ]clock )time|"
     r"seconds|minutes|"
-    r"budget|memory|agreement|kappa|calls|steps|turns|length|usage|traffic|users|expensive|"
-    r"smaller|larger|"
-    r"throughput|requests|energy|coverage|spend\w*|need(?:s|ed)?|require\w*|involve\w*|"
+    r"budget|memory|agreement|kappa|calls|steps|turns|length|usage|traffic|users|expensive|VRAM|"
+    r""
+    r"throughput|energy|spend\w*|need(?:s|ed)?|require\w*|involve\w*|"
     r"contain\w*|questions? are)\b",
     re.IGNORECASE,
 )
 GOAL = re.compile(
     r"\b(?:goals?|targets?|aim(?:s|ed|ing)?|thresholds?|objectives?|expect\w*|hope\w*|plan(?:s|"
     r"ned)?|bar\b|"
-    r"require(?:d|ment)|random|guess\w*|chance|humans?|would|should|could|might|may|promis\w+|"
+    r"require(?:d|ment)|random|guess\w*|by chance|chance level|humans?|would|should|could|might|"
+    r"may|promis\w+|"
     r"own (?:paper|report|blog)|forecast\w*|predict\w*|hypothe\w+|if)\b",
     re.IGNORECASE,
 )
@@ -157,7 +348,7 @@ SUBSET = re.compile(
     r"\b(?:subset|slice|split|categor(?:y|ies)|portion|domain|when restricted to)\b|"
     r"\b(?:hard(?:er|est)?|easy|easiest|medium|difficult|long|short|multi-\w+) (?:tasks|"
     r"problems|questions|ones)\b|"
-    r"\b(?:airline|retail|telecom)\b",
+    r"\b(?:in|on) (?:airline|retail|telecom)\b",
     re.IGNORECASE,
 )
 SINGLE_TASK = re.compile(
@@ -166,25 +357,14 @@ SINGLE_TASK = re.compile(
     r"\b(?:median|worst|best|average|hardest|every|any) task\b|\bper[- ]task\b|\btask by task\b",
     re.IGNORECASE,
 )
-LIGHT = re.compile(
-    r"(?:[\s(:=,\[\"~]|⟦[im]\w+⟧|\b(?:is|are|was|were|has|have|had|with|at|of|to|an?|the|its?|only|just|now|"
-    r"still|even|reach\w*|achiev\w+|attain\w*|obtain\w*|gets?|got|scor\w+|hits?|manag\w+|sits?|"
-    r"stands?|lands?|posts?|"
-    r"record\w*|comes?|came|in|on|deliver\w*|show\w*|yield\w*|gives?|follow\w*|ends?|lies|lay|"
-    r"run|agent|model|"
-    r"succeed\w*|solv\w+|pass\w*|resolv\w+|complet\w+|rate|share|success|first|second|ranks?|"
-    r"rising|rose|rises|up|"
-    r"for|result|state-of-the-art|new|respectively|and|new tasks|overall|total|drops?|fell|"
-    r"falls|averag\w+)\b)*",
-    re.IGNORECASE,
-)
 TOKEN = re.compile(r"⟦([a-z])(\d+|\*|\?)⟧")
 CLAUSE = re.compile(
     r"\s*;\s*|,?\s+(?:while|whereas|although|though|yet|but|even as)\s+|\s+[—–]\s+", re.IGNORECASE
 )
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[.!?])\s+(?=[a-z][\w-]* )|\n")
 OBJECT = re.compile(
-    r"(?:\b(?:than|over|vs|against|behind|ahead of|above|below|short of|on par with|as|"
+    r"(?:⟦c\d+⟧(?:\s+(?:⟦m\d+⟧|[\w-]+))*?\s+of|\b(?:than|over|vs|against|behind|ahead of|above|"
+    r"below|short of|on par with|as|"
     r"(?:los\w+|lost|inferior|superior|second|close|identical|equal|equivalent) to|"
     r"improv\w* (?:up)?on|from|"
     r"(?:beat|outperform|outscor|surpass|exceed|top|lead|trail|lag|underperform|edge|match|"
@@ -195,7 +375,7 @@ OBJECT = re.compile(
 )
 NAME = r"⟦r(\d+|\*|\?)⟧"
 FOR = re.compile(
-    rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using)\s+(?:the |model |agent )*{NAME}"
+    rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+(?:the |model |agent )*{NAME}"
     rf"|\s*(?:of|in|from|\()\s*(?:the |model |agent )*{NAME}"
 )
 OWN_VALUE = re.compile(
@@ -214,6 +394,17 @@ RATE = re.compile(
     r"success share|average)\b",
     re.IGNORECASE,
 )
+PLACES = (
+    (1, r"best|strongest|highest|top|on top|first(?: place)?|leads?|leading|wins?|winner|#1|tops"),
+    (2, r"second(?:[- ]best)?|runner-up|#2"),
+    (3, r"third(?:[- ]best)?|#3"),
+    (-1, r"worst|weakest|lowest|last(?: place)?|bottom"),
+)
+CHANGE_BEFORE = re.compile(
+    r"\b(?:gain|improvement|increase|reduction|drop|decrease|uplift|lift|loss|change)s? of(?: "
+    r"about)?\s*$",
+    re.IGNORECASE,
+)
 CHANGE_AFTER = re.compile(
     r"\s*(?:relative|better|higher|lower|worse|more|fewer|less|improvement|increase|reduction|"
     r"drop|gain|decrease|"
@@ -225,10 +416,15 @@ COMPARATIVE = re.compile(
     r"hard)er\b)\w+er\b"
 )
 SCALAR = re.compile(
-    r"higher|greater|lower|fewer|above|below|more often|less often|exceed|surpass|top",
+    r"higher|greater|lower|fewer|more \w+s\b|above|below|more often|less often|exceed|surpass|top",
     re.IGNORECASE,
 )
-GAP_NOUN = re.compile(r"\b(?:gap|difference|spread|margin|apart|differ)\b", re.IGNORECASE)
+AHEAD_ON = re.compile(
+    rf"{POLARITY.pattern}(?:\s+(?:than|to|over|against))?(?:\s+⟦r[\d*?]+⟧)?\s+(?:on|in|for)\s+"
+    r"(?:only |just |as many as )?(?=⟦v|$)",
+    re.IGNORECASE,
+)
+GAP_NOUN = re.compile(r"\b(?:gap|difference|change|spread|margin|apart|differ)\b", re.IGNORECASE)
 FROM_TO = (
     re.compile(r"\bfrom\s+⟦v(?P<a>\d+)⟧(?:(?!⟦v)[^;])*?\bto\s+(?:only |just )?⟦v(?P<b>\d+)⟧"),
     re.compile(r"⟦v(?P<a>\d+)⟧\s*(?:→|->)\s*⟦v(?P<b>\d+)⟧"),
@@ -236,4 +432,113 @@ FROM_TO = (
         r"⟦v(?P<b>\d+)⟧(?:(?!⟦v)[^;])*?(?:\bfrom|\(was|\bwas|previously|"
         r"before it was)\s+⟦v(?P<a>\d+)⟧"
     ),
+)
+
+# Words of claims that are neither a direction nor a quantity. A word that is in none of the lists
+# here may turn a sentence round: what is beside it is not checkable.
+_VOCABULARY = """
+perform a an the this that these those it its itself they their them our ours we us you your i my
+is am are was were be been being has have had having do does did done doing can of in on at by for
+with from to into onto as under over across within per through throughout during between among
+against and or but also too so then thus hence therefore here there now still just even again
+already yet out about since because when where which who whose what how while whereas although
+though however moreover overall respectively vs after before using via plus both versus agent
+model system assistant variant version release build setup set-up method approach baseline base
+policy planner bot solver prompt candidate checkpoint arm side one ones other another suite
+benchmark dataset set evaluation eval test tested testing experiment result score rate share
+percentage fraction proportion number count metric value estimate accuracy performance reliability
+consistency success probability chance odds likelihood average mean total level confidence
+interval ci percent standard error deviation point points gap difference lift spread margin gain
+change improvement run attempt try sample trial single individual independent first table figure
+row column section report paper post data evidence finding numbers summary protocol temperature
+seed decoding greedy coverage reach achieve attain obtain get got hit manage sit stand stood land
+record come came deliver show shown yield give gave given follow end lie lay see saw observe
+measure find found evaluate ran make made take took bring brought go went gone going move switch
+replace swap upgrade downgrade use remain stay keep kept hold held put turn need work compare
+equal correspond amount include list state note tried say calculate compute succeed roughly
+exactly precisely approximately together new old current previous latest respective same repeated
+different own whole full big small large larger smaller bigger respect term way case time times
+fact contrast comparison relative absolute interesting notable surprising actual indeed finally
+quick slack please fwiw only task problem question issue instance example item ticket puzzle
+exercise scenario challenge tool coding code web math support helpdesk style real world hard-coded
+statistical significant paired unpaired lower upper bound bounds ends unseen future yes right up
+down off back worth clear aware leave left without if let well alone conclude suggest indicate
+confirm think know known check look claim call handle tie draw quite fairly simply merely such
+like hour day week month year final plain original default public internal production offline
+online local short fully art
+"""
+_WORDS = frozenset(_VOCABULARY.split())
+_SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
+QUANTITY = re.compile(
+    r"\b(?:most(?:ly)?|many|much|several|few|majority|minority|dozens|hundreds|thousands|some|any|"
+    r"each|every\w*|all|none|no(?:thing|body)?|never|not|neither|nor|hardly|barely|"
+    r"rarely|seldom|scarcely|sometimes|often|usually|always|only|once|twice|double|half|more|less|"
+    r"fewer|least|second|third|fourth|fifth|last|rank\w*|tops?|than|except|unless|almost|nearly|"
+    r"virtually|practically|vast|much|far|slight\w*|huge\w*|big|large|small|tiny|massive\w*|"
+    r"dramatic\w*|substantial\w*|marginal\w*|considerabl\w*|overwhelming\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def is_known(word: str) -> bool:
+    """Whether a word is in one of the lists, by itself or without its ending."""
+    if "-" in word:
+        return all(is_known(part) for part in word.split("-") if part)
+    stem = _SUFFIX.sub("", word.lower())
+    return (
+        not {word.lower(), stem, f"{stem}e", stem[:-1]}.isdisjoint(_WORDS)
+        or len(word) < 2
+        or any(
+            pattern.fullmatch(word)
+            for pattern in (
+                POLARITY,
+                EQUAL,
+                UNSETTLED,
+                PASS,
+                FAIL,
+                OTHER,
+                GOAL,
+                QUANTITY,
+                CHANGE_AFTER,
+            )
+        )
+    )
+
+
+_NAMES_OF_TASKS = re.compile(
+    rf"(?<=⟧)(?:\s+tasks)?\s+(?:[\w-]+ ){{1,2}}(?={TASKS}\b)|"
+    r"\b[\w-]+ (?=(?:benchmark|suite|set|dataset|tests?|evals?|evaluation|GPUs?)\b)",
+    re.IGNORECASE,
+)
+
+
+def unknown_words(text: str) -> list[str]:
+    """The words of a text that are in none of the lists, without tokens."""
+    plain = TOKEN.sub(" ", _NAMES_OF_TASKS.sub(" ", re.sub(BENCHMARK, " ", text)))
+    words = re.findall(r"[^\W\d_][\w'+.-]*[\w']|[^\W\d_]", plain)
+    return [word for word in words if not is_known(word)]
+
+
+# Ends of the parts of a clause, each of which is understood or not by itself.
+PARTS = re.compile(r"[,;:()]|\s[–—-]+\s|\b(?:and|but|which|who|so|because|since)\b", re.IGNORECASE)
+NOT_REACHED = re.compile(
+    r"(?:\bnot|\bnever|\bfail\w* to)\s+(?:(?:even|quite|yet|ever)\s+)*(?:(?<=even )\w+|"
+    r"(?:reach|exceed|surpass|top|hit|break|manage|attain|achieve|get(?= (?:to|above|over|"
+    r"beyond)))\w*)\s+"
+    r"(?:to |above |over |even |beyond )*",
+    re.IGNORECASE,
+)
+HARMLESS = re.compile(
+    r"\b(?:only|just|almost|nearly)(?=\s*(?:of |at |to |by |in |on |the |a |with |passes "
+    r")*⟦[vdcs])|"
+    r"\b(?:on|for|of|over|in|across|with|made) (?:each|all)(?: of)?(?: the| our| these)*"
+    r"(?=\s*⟦s|\s+tasks?\b)|(?<=\d⟧)\s*(?:tasks )?each\b|\beach(?= (?:agent|model|system|side))|"
+    r"\bas (?:many|much|often)\b|\bonce\b(?= \w+ (?:has|have|is|are))|\b\w+ twice(?=,)",
+    re.IGNORECASE,
+)
+COMPARING = re.compile(
+    r"than|any|more|less|fewer|most|least|not|no|never|neither|nor|tops?|rank\w*|second|last|first|"
+    r"twice|double|half|"
+    r"often",
+    re.IGNORECASE,
 )

@@ -8,8 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from passhat.reporting.review.clauses import parse_sentences
-from passhat.reporting.review.grammar import BENCHMARK
-from passhat.reporting.review.statements import OTHER, Difference, Share, Size, Statement, Unread
+from passhat.reporting.review.grammar import name_pattern
+from passhat.reporting.review.statements import (
+    BENCHMARK,
+    OTHER,
+    Difference,
+    Share,
+    Size,
+    Statement,
+    Unread,
+)
 
 __all__ = ["cells_of", "is_rule", "parse_table", "table_text", "text_lines", "without_marks"]
 
@@ -18,7 +26,7 @@ _RULE = re.compile(
 )
 _METRIC = re.compile(r"(?:g-?pass|pass|maj|cons|avg|mean|best|worst)\s?[@^]", re.IGNORECASE)
 _MEASURED = re.compile(
-    rf"{_METRIC.pattern}|accuracy|success|resolved?|pass rate|score|solved|%|rate\b|k ?= ?\d|"
+    rf"{_METRIC.pattern}|accuracy|success|resolved?|pass rate|score|solved|share|%|rate\b|k ?= ?\d|"
     rf"{BENCHMARK}",
     re.IGNORECASE,
 )
@@ -217,6 +225,10 @@ def parse_table(
 ) -> Iterator[tuple[Statement, ...]]:
     """The statements of a table, a row each; runs may be its rows or its columns."""
     grid = _orient(rows, names)
+    if grid is None and len(names) == 1:  # all of it is about the only run
+        grid = _Grid(
+            list(rows[0]), [list(row) for row in rows[1:]], [0] * len(rows[1:]), is_turned=False
+        )
     if grid is None:
         if len(rows[0]) == 2 and all(_MEASURED.search(row[0]) for row in rows[1:]):
             for label, cell in rows[1:]:
@@ -247,12 +259,11 @@ def parse_table(
 
 
 def _run_of(cell: str, names: Sequence[Sequence[str]]) -> int | None:
-    for run, words in enumerate(names):
-        for word in words:
-            if word and re.search(
-                rf"(?<![\w-]){re.escape(word)}(?![\w]|-\w|\.\d)", cell, re.IGNORECASE
-            ):
-                return run
+    match = name_pattern(names).search(cell)
+    if match:
+        return next(
+            at for at, words in enumerate(names) if match[1].lower() in map(str.lower, words)
+        )
     if len(names) == 2 and cell.strip() in ("A", "B"):
         return "AB".index(cell.strip())
     return None
@@ -276,6 +287,8 @@ def _orient(rows: Sequence[Sequence[str]], names: Sequence[Sequence[str]]) -> _G
 
 def _metric_name(column: str, row: Sequence[str], header: Sequence[str]) -> str:
     """The metric of a column as words; ``k=3`` takes its family from the row or the first cell."""
+    if header[0].strip(" $") == "k" and re.fullmatch(r".*[@^]\s?k\b.*", column):
+        return re.sub(r"(?<=[@^])\s?k\b", row[0].strip(" $"), column)
     k = re.fullmatch(r"\W*(?:k\s?=\s?)?(\d+)\W*", column)
     if k:
         label = " ".join((row[0], *header))

@@ -1,0 +1,530 @@
+"""Statements of a claim against runs: supported, contradicted, not shown or not checkable."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from passhat._display import counted, number
+from passhat.errors import PasshatError
+from passhat.reporting.review.claim_text import Passage
+from passhat.reporting.review.clauses import parse_sentences
+from passhat.reporting.review.statements import (
+    Difference,
+    Place,
+    Share,
+    Size,
+    Statement,
+    Unread,
+    is_known,
+)
+from passhat.reporting.review.tables import parse_table
+from passhat.stats.compare import Result, compare
+from passhat.stats.estimate import Estimate, estimate
+from passhat.stats.estimate.grammar import metric as parse_metric
+from passhat.stats.estimate.task_values import values_by_task
+from passhat.stats.outcomes import Run
+
+__all__ = ["Check", "Checker", "Support", "check_statements"]
+
+_FEWEST_TASKS = 10
+_REDRAWS = 1000
+_CLOSE_POINTS = 2.0
+"""An end of an interval by another sound method may be so far from ours."""
+
+
+class Support(StrEnum):
+    """Answers of the runs to a statement."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    NOT_SHOWN = "not shown"
+    NOT_CHECKABLE = "not checkable"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A statement of the claim, what the runs say of it, and the numbers that say so."""
+
+    statement: str
+    support: Support
+    detail: str
+
+
+def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
+    """Check every number and every comparison of a claim that the runs can answer.
+
+    A number that was not understood may belong to the claim: then no part of its sentence is
+    called supported.
+    """
+    names = checker.names
+    parsed = (
+        parse_table(passage.rows, names) if passage.rows else parse_sentences(passage.text, names)
+    )
+    checks: dict[Check, None] = {}
+    for statements in parsed:
+        answers = [checker.check(statement) for statement in statements]
+        unread = [
+            statement.text
+            for statement, check in zip(statements, answers, strict=True)
+            if _blocks(statement, check)
+        ]
+        for check in answers:
+            if unread and check.support is Support.SUPPORTED:
+                detail = f"{check.detail}; but {unread[0]!r} in the same sentence cannot be checked"
+                check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+            checks[check] = None
+    return tuple(checks)
+
+
+def _blocks(statement: Statement, check: Check) -> bool:
+    """Whether a part without an answer leaves the rest of its sentence open."""
+    if isinstance(statement, Unread):
+        return statement.blocks
+    if isinstance(statement, Place) or (
+        isinstance(statement, Difference) and statement.kind in ("equal", "different")
+    ):
+        return False
+    return check.support is Support.NOT_CHECKABLE
+
+
+def _names_of(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """The words for every run: its name, its agent, and parts of them that only it has (int4)."""
+    names = [dict.fromkeys(word for word in (run.name, run.agent) if word) for run in runs]
+    parts = [{part for name in group for part in re.split(r"[-+_/\s]", name)} for group in names]
+    for at, group in enumerate(names):
+        others = {part.lower() for other in (*parts[:at], *parts[at + 1 :]) for part in other}
+        group |= dict.fromkeys(
+            part
+            for part in sorted(parts[at])
+            if part.lower() not in others and re.search(r"[A-Za-z]\w", part) and not is_known(part)
+        )
+    return [tuple(group) for group in names]
+
+
+class Checker:
+    """Answers of runs to statements; every estimate and comparison is made once."""
+
+    def __init__(self, runs: Sequence[Run], missing: str, level: float) -> None:
+        self._runs = runs
+        self._missing = missing
+        self._level = level
+        self.names = _names_of(runs)
+        self._estimated: dict[tuple[int, str], list[Estimate]] = {}
+        self._compared: dict[tuple[int, int, str], list[Result]] = {}
+
+    def check(self, statement: Statement) -> Check:
+        if isinstance(statement, Unread):
+            return Check(statement.text, Support.NOT_CHECKABLE, statement.reason)
+        if isinstance(statement, Share):
+            return self._check_share(statement)
+        if isinstance(statement, Size):
+            return self._check_size(statement)
+        if isinstance(statement, Place):
+            return self._check_place(statement)
+        return self._check_difference(statement)
+
+    # Shares
+
+    def _check_share(self, share: Share) -> Check:
+        owners = share.owners or tuple(range(len(self._runs)))
+        who = f"{self._runs[owners[0]].name} " if len(share.owners) == 1 else ""
+        shown = share.metric.replace("tasks", "pass").replace("<", "@")
+        kind = "failures" if share.failing else shown or "share"
+        relation, text = share.relation.replace("~", "about"), share.text.strip().lstrip("~<>=")
+        name = f"{who}{kind} {relation} {text}"
+        doubt = share.doubt or ("k is not given" if share.metric.endswith("k") else "")
+        if doubt:
+            return Check(name, Support.NOT_CHECKABLE, doubt)
+        answers = {run: self._answer(share, run, share.metric) for run in range(len(self._runs))}
+        found = {run: answer for run, answer in answers.items() if answer}
+        if not any(run in found for run in owners):
+            return Check(name, Support.NOT_CHECKABLE, f"no source has {shown or 'such a share'}")
+        agreeing = [run for run in owners if run in found and _agrees_any(found[run], share)]
+        is_right = bool(agreeing) if not share.owners else len(agreeing) == len(owners)
+        if is_right:
+            return self._check_ends(name, share, found[agreeing[0]], agreeing[0])
+        values = ", ".join(
+            f"{self._runs[run].name} {one.metric} = {number(one.value)}"
+            for run in owners
+            if run in found
+            for one in found[run][:1]
+        )
+        reason = self._other_reading(share, owners, found)
+        detail = f"the sources show {values}"
+        if reason:
+            return Check(name, Support.NOT_CHECKABLE, f"{reason}; {detail}")
+        return Check(name, Support.CONTRADICTED, detail)
+
+    def _other_reading(
+        self, share: Share, owners: Sequence[int], found: Mapping[int, list[Estimate]]
+    ) -> str:
+        """Why a share that does not agree may be right all the same; empty where it may not."""
+        for run, estimates in found.items() if share.guessed else ():
+            if run not in owners and _agrees_any(estimates, share):
+                return f"it is that of {self._runs[run].name}, and the text names no run for it"
+        others = () if share.metric else ("tasks@n", "tasks^n", *share.elsewhere)
+        for run, word in itertools.product(owners, dict.fromkeys(others)):
+            estimates = self._answer(share, run, word)
+            if _agrees_any(estimates, share):
+                about = f"{estimates[0].metric} of {self._runs[run].name}"
+                return f"it is {about}, and the text names no metric"
+        if share.unsure and share.total not in {len(run.outcomes) for run in self._runs}:
+            return f"{share.unsure!r} was not understood"
+        return ""
+
+    def _answer(self, share: Share, run: int, metric: str) -> list[Estimate]:
+        return self._estimates(run, self._word(metric, (run,), failing=share.failing))
+
+    def _word(self, metric: str, runs: Sequence[int], *, failing: bool = False) -> str:
+        """The metric that words such as "every time" mean for these runs."""
+        if not metric:
+            return "pass^1"
+        if not metric.startswith("tasks"):
+            return metric
+        family, k = metric[5], metric[6:]
+        if failing and family != "<":  # all attempts fail where none passes
+            family = "@" if family == "^" else "^"
+        family = family.replace("<", "@")
+        if k == "n":
+            smallest = (
+                int(self._runs[run].outcomes.n.min())
+                for run in runs
+                if len(self._runs[run].outcomes)
+            )
+            k = str(min(smallest, default=1))
+        return f"pass{family}{k}"
+
+    def _check_ends(
+        self, name: str, share: Share, estimates: Sequence[Estimate], run: int
+    ) -> Check:
+        detail = f"{self._runs[run].name} {estimates[0].metric} = {number(estimates[0].value)}"
+        is_right = (
+            any(_near(one.low, one.high, share.ends) for one in estimates)
+            or self._is_other_interval((run,), estimates[0].metric, share.ends)
+            if share.ends is not None
+            else share.error is None or any(_is_error(one, share.error) for one in estimates)
+        )
+        if is_right:
+            return Check(name, Support.SUPPORTED, detail)
+        ends = " and ".join(f"{one.interval_text()} for {one.population}" for one in estimates)
+        return Check(f"the interval of {name}", Support.CONTRADICTED, f"it is {ends}")
+
+    def _estimates(self, run: int, word: str) -> list[Estimate]:
+        """About new tasks, and about these."""
+        if (run, word) in self._estimated:
+            return self._estimated[run, word]
+        estimates = self._estimated[run, word] = []
+        outcomes = self._runs[run].outcomes
+        for about in ("new tasks", "these tasks"):
+            with suppress(PasshatError):  # the run does not support that k or population
+                options = {"missing": self._missing, "level": self._level, "about": about}
+                estimates.append(estimate(outcomes, word, **options))  # type: ignore[arg-type]
+        return estimates
+
+    # Differences
+
+    def _check_difference(self, claim: Difference) -> Check:
+        """A comparison; where its sides are not sure, it is wrong only if it is so either way."""
+        check = self._check_sides(claim)
+        if claim.unsure and check.support in (Support.CONTRADICTED, Support.NOT_SHOWN):
+            turned = self._check_sides(replace(claim, subject=claim.other, other=claim.subject))
+            if turned.support is not Support.CONTRADICTED:
+                detail = f"{claim.unsure}; {check.detail}"
+                return replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+        return check
+
+    def _check_sides(self, claim: Difference) -> Check:
+        name = self._difference_name(claim)
+        if claim.doubt:
+            return Check(name, Support.NOT_CHECKABLE, claim.doubt)
+        if claim.subject is None or claim.other is None or min(claim.subject, claim.other) < 0:
+            return Check(name, Support.NOT_CHECKABLE, "a comparison needs two runs that are named")
+        pair = (claim.subject, claim.other)
+        results = self._results(pair, self._word(claim.metric, pair))
+        if not results:
+            return Check(name, Support.NOT_CHECKABLE, "a lift needs two runs that can be paired")
+        if claim.percent is not None or claim.ratio is not None:
+            return self._check_ratio(name, claim)
+        if claim.kind == "tasks":
+            return self._check_task_count(name, claim)
+        about = [one for one in results if claim.population in ("", one.population)] or results
+        if claim.points is not None:
+            return self._check_points(name, claim, results, about)
+        support = _support_of(claim, about)
+        is_open = claim.kind in ("equal", "different") and support is Support.NOT_CHECKABLE
+        margin = "equality needs a margin chosen beforehand"
+        return Check(name, support, margin if is_open else results[0].sentence)
+
+    def _difference_name(self, claim: Difference) -> str:
+        def of(run: int | None) -> str:
+            return self._runs[run].name if run is not None and run >= 0 else "another run"
+
+        subject, other = of(claim.subject), of(claim.other)
+        if claim.kind == "equal":
+            return f"{subject} and {other} are equal"
+        if claim.kind in ("unsettled", "tasks"):
+            return f"{subject} against {other}: {claim.text}"
+        if claim.kind == "ranked":
+            return f"{subject} is {'above' if claim.sign > 0 else 'below'} {other}"
+        if claim.kind in ("denied", "different"):
+            return f"{subject} is not {claim.text} than {other}"
+        if claim.points is not None:
+            sign = "+" if claim.sign > 0 else "-" if claim.sign < 0 else ""
+            ends = "" if claim.ends is None else f", {claim.ends[0]:+g} to {claim.ends[1]:+g}"
+            return f"lift {sign}{claim.points:g} points{ends}"
+        if claim.percent is not None or claim.ratio is not None:
+            return f"{subject} against {other}: {claim.text}"
+        better, worse = (subject, other) if claim.sign > 0 else (other, subject)
+        return f"{better} is better than {worse}"
+
+    def _check_points(
+        self, name: str, claim: Difference, results: Sequence[Result], about: Sequence[Result]
+    ) -> Check:
+        assert claim.points is not None
+        if claim.counted:
+            outcomes = self._runs[claim.subject or 0].outcomes
+            total = len(outcomes) if claim.counted == "task" else int(outcomes.n.sum())
+            claim = replace(claim, points=100 * claim.points / total, step=100 / total)
+        assert claim.subject is not None
+        assert claim.other is not None
+        pair = (claim.subject, claim.other)
+        subject, other = (self._runs[run].name for run in pair)
+        detail = f"{subject} minus {other}, {results[0].metric}, " + "; ".join(
+            f"{one.population}: {100 * one.lift:+.1f} points {one.interval_text()}"
+            for one in results
+        )
+        is_right = _fits_points(claim, results[0])
+        if is_right and claim.ends is not None:
+            low, high = (end / 100 for end in claim.ends)
+            turned = [(low, high)] * (claim.sign >= 0 or low < 0) + [(-high, -low)] * (
+                claim.sign <= 0
+            )
+            is_right = any(
+                any(_near(one.low, one.high, ends) for one in about)
+                or self._is_other_interval(pair, results[0].metric, ends)
+                for ends in turned
+            )
+            return Check(name, _support(is_right), detail)
+        if not is_right and not claim.metric:
+            for word in ("tasks@n", "tasks^n"):
+                others = self._results(pair, self._word(word, pair))
+                if others and _fits_points(claim, others[0]):
+                    return Check(
+                        name,
+                        Support.NOT_CHECKABLE,
+                        f"it is that of {others[0].metric}, which the text does not name; {detail}",
+                    )
+        return Check(name, _support(is_right), detail)
+
+    def _check_task_count(self, name: str, claim: Difference) -> Check:
+        """On how many tasks a run passes more of its attempts than the other."""
+        assert claim.subject is not None
+        assert claim.other is not None
+        rates = [
+            dict(zip(one.tasks, one.c / np.maximum(one.n, 1), strict=True))
+            for one in (self._runs[claim.subject].outcomes, self._runs[claim.other].outcomes)
+        ]
+        shared = rates[0].keys() & rates[1].keys()
+        ahead = sum((rates[0][task] - rates[1][task]) * claim.sign > 0 for task in shared)
+        detail = f"{ahead} of {counted(len(shared), 'task')}"
+        return Check(name, _support(abs(ahead - claim.share * len(shared)) < 0.5), detail)
+
+    def _check_ratio(self, name: str, claim: Difference) -> Check:
+        """A relative change or a ratio, of the shares of passes or of failures."""
+        assert claim.subject is not None
+        assert claim.other is not None
+        word = self._word(claim.metric, (claim.subject, claim.other))
+        found = [
+            next(iter(self._estimates(run, word)), None) for run in (claim.subject, claim.other)
+        ]
+        shares = [1 - one.value if claim.failing else one.value for one in found if one is not None]
+        if len(shares) < 2 or not shares[1]:
+            return Check(name, Support.NOT_CHECKABLE, f"no source has {word}")
+        ratio = shares[0] / shares[1]
+        kind = "failures" if claim.failing else word
+        detail = (
+            f"{kind} {number(shares[0])} against {number(shares[1])}, {100 * (ratio - 1):+.1f}%"
+        )
+        if claim.ratio is not None:
+            slack = claim.ratio * (0.2 if claim.relation == "~" else 0.1)
+            is_right = _holds(ratio, claim.ratio, slack, claim.relation)
+            if is_right and not claim.metric and not claim.failing:
+                return Check(name, Support.NOT_CHECKABLE, f"the text names no metric; {detail}")
+            return Check(name, _support(is_right), detail)
+        assert claim.percent is not None
+        change = claim.percent * (-claim.sign if claim.failing else claim.sign)
+        slack = 0.5001 * claim.step + (2.0 if claim.relation == "~" else 0)
+        actual = 100 * (ratio - 1)
+        if claim.relation in ("=", "~") and abs(actual - change) > slack:
+            if not claim.is_relative and abs(100 * (shares[0] - shares[1]) - change) <= slack:
+                return Check(
+                    name, Support.NOT_CHECKABLE, f"in points it is right, in percent not: {detail}"
+                )
+            return Check(name, Support.CONTRADICTED, detail)
+        is_right = actual * change > 0 and _holds(abs(actual), abs(change), slack, claim.relation)
+        return Check(name, _support(is_right), detail)
+
+    def _results(self, pair: tuple[int, int], word: str) -> list[Result]:
+        """The lift of the first run over the second, about new tasks and about these."""
+        if pair[0] == pair[1] or max(pair) >= len(self._runs):
+            return []
+        if (*pair, word) not in self._compared:
+            found = self._compared[*pair, word] = []
+            new, old = (self._runs[run] for run in pair)
+            with suppress(PasshatError):
+                result = compare(old, new, word, missing=self._missing, level=self._level)
+                found += [*result.results[:1], *result.these_tasks[:1]]
+        return self._compared[*pair, word]
+
+    def _check_place(self, claim: Place) -> Check:
+        """The place of a run by its number; whether the lead may be chance is another question."""
+        runs = range(len(self._runs))
+        word = self._word(claim.metric, runs)
+        found = {run: one.value for run in runs for one in self._estimates(run, word)[:1]}
+        name = f"{self._runs[claim.run].name} is {claim.text} of {len(runs)}"
+        if claim.run not in found or len(found) < len(runs):
+            return Check(name, Support.NOT_CHECKABLE, f"no source has {word}")
+        order = sorted(found, key=lambda run: -found[run])
+        values = ", ".join(f"{self._runs[run].name} {number(found[run])}" for run in order)
+        wanted = order[claim.place - 1 if claim.place > 0 else claim.place]
+        detail = f"{word}: {values}"
+        if found[wanted] != found[claim.run]:
+            return Check(name, Support.CONTRADICTED, detail)
+        others = [run for run in runs if run != claim.run]
+        pairs = [self._results((claim.run, run), word) for run in others]
+        if all(any(not one.low <= 0 <= one.high for one in pair) for pair in pairs):
+            return Check(name, Support.SUPPORTED, detail)
+        return Check(
+            name, Support.NOT_CHECKABLE, f"by its number it is, by chance perhaps; {detail}"
+        )
+
+    def _is_other_interval(
+        self, runs: Sequence[int], metric: object, ends: tuple[float, float]
+    ) -> bool:
+        """Whether ends are near a bootstrap's or a normal interval of the mean over tasks."""
+        try:
+            values = [
+                values_by_task(self._runs[run].outcomes, parse_metric(str(metric))) for run in runs
+            ]
+        except PasshatError:  # a metric without a value per task
+            return False
+        tasks = [self._runs[run].outcomes.tasks for run in runs]
+        if tasks[0] != tasks[-1] or len(tasks[0]) < _FEWEST_TASKS:
+            return False
+        sample = values[0] - values[1] if len(values) > 1 else values[0]
+        half = 1.96 * sample.std(ddof=1) / np.sqrt(len(sample))
+        picks = np.random.default_rng(0).integers(0, len(sample), (_REDRAWS, len(sample)))
+        tails = np.percentile(sample[picks].mean(axis=1), (2.5, 97.5))
+        mean = float(sample.mean())
+        return _near(mean - half, mean + half, ends) or _near(tails[0], tails[1], ends)
+
+    def _check_size(self, size: Size) -> Check:
+        """The number of tasks or of attempts."""
+        tasks = {len(run.outcomes) for run in self._runs}
+        planned = [run.outcomes.n + run.outcomes.missing for run in self._runs]
+        attempts = {int(count) for one in planned for count in one}
+        totals = set() if size.per_task else {int(one.sum()) for one in planned}
+        totals |= {sum(totals)} if totals else set()
+        is_right = (size.tasks and size.count in tasks) or (
+            size.attempts and size.count in attempts | totals
+        )
+        detail = ", ".join(
+            f"{run.name} {counted(len(run.outcomes), 'task')}"
+            if size.tasks
+            else f"{run.name} {run.outcomes.attempts_text()}"
+            for run in self._runs
+        )
+        noun = (
+            "tasks" if not size.attempts else "attempts" if not size.tasks else "tasks or attempts"
+        )
+        support = _support(is_right)
+        if not is_right and not size.is_certain:
+            support, detail = Support.NOT_CHECKABLE, f"it may count a part of them; {detail}"
+        return Check(f"{size.count:,} {noun}", support, detail)
+
+
+def _support_of(claim: Difference, about: Sequence[Result]) -> Support:
+    """The answer to a comparison without a size; with two readings one of them is enough."""
+    excludes = [not one.low <= 0 <= one.high for one in about]
+    if claim.kind == "unsettled":
+        return _support(not all(excludes))
+    if claim.kind in ("equal", "different"):
+        is_wrong = any(excludes) and claim.kind == "equal"
+        return Support.CONTRADICTED if is_wrong else Support.NOT_CHECKABLE
+    shown = [one.low > 0 if claim.sign > 0 else one.high < 0 for one in about]
+    if claim.kind == "denied":
+        return Support.CONTRADICTED if any(shown) else Support.NOT_CHECKABLE
+    lift = claim.sign * about[0].lift
+    if claim.kind == "ranked":
+        return _support(lift >= 0)
+    if lift <= 0:
+        return Support.CONTRADICTED
+    return Support.SUPPORTED if any(shown) else Support.NOT_SHOWN
+
+
+def _agrees_any(estimates: Sequence[Estimate], share: Share) -> bool:
+    return any(_agrees(one, share) for one in estimates)
+
+
+def _agrees(result: Estimate, share: Share) -> bool:
+    """Whether the number is the estimate to its last digit, or between its bounds."""
+    low, high = result.value_ends
+    if share.failing:
+        low, high = 1 - high, 1 - low
+    is_round = abs(20 * share.low - round(20 * share.low)) < 1e-9 or share.step < 0.005
+    about = 0.045 if is_round else 0.03
+    margin = 0.5001 * share.step + (about if share.relation == "~" else 0)
+    if share.relation in "<>":
+        return low < share.low if share.relation == "<" else high > share.high
+    if share.relation == ">=":
+        return high >= share.low - margin
+    if share.relation == "<=":
+        return low <= share.high + margin
+    return low - margin <= share.high and share.low <= high + margin
+
+
+def _fits_points(claim: Difference, result: Result) -> bool:
+    assert claim.points is not None
+    lift = 100 * result.lift * claim.sign if claim.sign else abs(100 * result.lift)
+    return _holds(lift, claim.points, 0.5001 * claim.step, claim.relation)
+
+
+def _holds(actual: float, stated: float, slack: float, relation: str) -> bool:
+    if relation == ">=":
+        return actual >= stated - slack
+    if relation == "<=":
+        return 0 <= actual <= stated + slack
+    return abs(actual - stated) <= slack + (1.5 if relation == "~" and stated > 5 else 0)
+
+
+def _near(low: float | None, high: float | None, ends: tuple[float, float]) -> bool:
+    """Whether stated ends are close to ours; an interval of less than half the width is not."""
+    if low is None or high is None:
+        return False
+    first, last = sorted((low, high))
+    is_wide = abs(ends[1] - ends[0]) >= (last - first) / 2
+    return is_wide and all(
+        abs(one - other) <= _CLOSE_POINTS / 100 + 10**-9
+        for one, other in zip((first, last), sorted(ends), strict=True)
+    )
+
+
+def _is_error(result: Estimate, stated: float) -> bool:
+    """Whether "± x" is half an interval, or a standard error (negative where it is called so)."""
+    if result.low is None or result.high is None:
+        return False
+    half = (result.high - result.low) / 2
+    as_error = 0.6 <= abs(stated) * 1.96 / half <= 1.6 if half else stated == 0
+    is_close = abs(stated - half) <= _CLOSE_POINTS / 100 and stated >= half / 2
+    return as_error or (stated >= 0 and is_close)
+
+
+def _support(is_right: bool) -> Support:
+    return Support.SUPPORTED if is_right else Support.CONTRADICTED
