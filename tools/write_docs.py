@@ -43,7 +43,7 @@ same codes:
 | 0 | done; for a gate: every rule is shown |
 | 1 | a gate's rule is refuted by the data; a review or the doctor found something |
 | 2 | the command or its input cannot be used as it is; the message says what to do |
-| 3 | the data neither show nor refute a rule; a review recognized no claim or left a part unchecked |
+| 3 | the data neither show nor refute a rule; a review found no claim, or left a part open |
 | 4 | something is absent: planned attempts, part of a file, a judgement; the last line says what |
 | 130 | stopped by Ctrl-C, SIGTERM or SIGHUP |
 
