@@ -155,28 +155,19 @@ class Cut(Plain):
 
 @dataclass(frozen=True, slots=True)
 class ScoreFacts(Plain):
-    """The scores of a run, beside its verdicts.
-
-    Attributes
-    ----------
-    k : int
-        The largest number of attempts that every task has.
-    cuts : tuple of Cut
-        The verdict metrics over the threshold, the highest threshold first.
-    judged : Cut
-        The same by the verdicts; its threshold is that of the protocol.
-    worst, best : tuple of Estimate
-        worst@k and best@k over k, about the population of the screen.
-    missing_text : str
-        How the cuts treat missing attempts; empty where there are none.
-    """
+    """The scores of a run, beside its verdicts."""
 
     k: int
+    """The largest number of attempts that every task has."""
     cuts: tuple[Cut, ...]
+    """The verdict metrics over the threshold, the highest threshold first."""
     judged: Cut
+    """The same by the verdicts; its threshold is that of the protocol."""
     worst: tuple[Estimate, ...]
     best: tuple[Estimate, ...]
+    """``worst``, ``best``: worst@k and best@k over k, about the population of the screen."""
     missing_text: str = ""
+    """How the cuts treat missing attempts; empty where there are none."""
 
     @property
     def sensitivity(self) -> str:
