@@ -6,7 +6,8 @@ Nothing of them is part of this repository. Fetch the files first:
 - BigCodeBench.jsonl.gz from bigcode-project/bigcodebench-annotation, folder data
 - ClassEval_data.json from FudanSELab/ClassEval, folder data
 - HumanEvalPlus-OriginFmt.jsonl.gz from evalplus/humanevalplus_release; its tests need --with numpy
-- MbppPlus.jsonl.gz of evalplus; with --with numpy its extended tests are used, else those of MBPP
+- MbppPlus-OriginFmt.jsonl.gz from evalplus/mbppplus_release; with --with numpy its extended tests
+  are used, else those of MBPP
 
 LiveCodeBench has no reference solutions, so it cannot be in this study.
 

@@ -5,7 +5,8 @@ it reads a counter that the machine shares and answers with it, so that attempts
 the answers one after the other and find each of them. Independent guesses find an answer with
 chance 1 - (19/20)^20, 12.8 of 20. The program may also leave a note: by creating files, pipes or
 processes, or by waiting for the next slot of the clock. The last one knows its task, and looks up
-names that are not there: those that an earlier attempt asked for take less time.
+names that are not there: those that an earlier attempt asked for take less time. With --tasks 1
+no other task comes between: then "pipes left" finds every answer.
 
 python benchmarks/judge_notes.py [--sandbox landlock] [--tasks 20] [--judge split] [--only process]
 """
@@ -35,13 +36,27 @@ COUNTERS = {
     "clock": "int(time.time() / SLOT)",
     "clock, waited": "time.sleep(SLOT - time.time() % SLOT) or int(time.time() / SLOT)",
     "file time": "int(os.fstat(os.open('/tmp/x', os.O_CREAT | os.O_RDWR)).st_mtime / SLOT)",
+    "sockets": "int.from_bytes(socket.socketpair()[0].getsockopt(1, 57, 8), 'little')",
+    "pidfd": "os.fstat(os.pidfd_open(os.getpid())).st_ino",
+    "age of the folder": "int(os.stat('/tmp').st_ctime / SLOT)",
+    "pipes left": "leave_pipes()",
     "names looked up": "count_earlier()",
 }
 PROGRAM = """
-import os, random, threading, time
+import os, random, socket, threading, time
 SLOT = 0.05
 def pipe():
     for end in os.pipe(): os.close(end)
+def number():
+    ends = os.pipe()
+    result = os.fstat(ends[0]).st_ino % 1024
+    for end in ends: os.close(end)
+    return result
+def leave_pipes():
+    count = number() // 50
+    for _ in range(3000):
+        if number() == (count + 1) % {answers} * 50 + 2: break
+    return count
 def burn(action, times=16):
     for _ in range(times): action()
 def ask(name, times=40):
