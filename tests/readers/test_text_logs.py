@@ -100,3 +100,15 @@ def test_a_matrix_beside_the_names_of_its_columns(write: Write) -> None:
         write('{"tasks": ["a", "b", "c"], "results": {"x": [1, 0, 1], "y": [0, 0, 1]}}', "m.json")
     )
     assert {run.name: run.outcomes.passes for run in runs} == {"x": 2, "y": 1}
+
+
+def test_empty_files_whose_names_say_what_passed_get_their_pattern(tmp_path: Path) -> None:
+    (tmp_path / "case").mkdir()
+    for name in ("sort.1.ok", "sort.2.fail", "find.1.ok", "find.2.ok"):
+        (tmp_path / "case" / name).touch()
+    with pytest.raises(PasshatError) as caught:
+        read(tmp_path / "case")
+    pattern = "{task}.{trial}.{success}"
+    assert pattern in str(caught.value.hint)
+    (run,) = read(tmp_path / "case", records=pattern)
+    assert (run.outcomes.passes, run.outcomes.scored) == (3, 4)

@@ -284,7 +284,8 @@ def find_header(head: bytes) -> tuple[int, str]:
             # A heading shares no word with the row below it: these lines are sentences.
             is_aligned = not set(first_cells) & set(second_cells)
         filled = [line.strip() for line in lines if line.strip()]
-        if lines[0][:1].isspace() and not any(line[:1].isspace() for line in lines[1:]):
+        is_indented = [line[:1].isspace() for line in lines if line.strip()]
+        if is_indented and is_indented[0] and not any(is_indented[1:]):
             filled[0] = f"  {filled[0]}"  # no name above the first column
         gaps = {len(re.split(r"\s{2,}", line)) for line in filled}
         if not is_aligned and len(gaps) == 1 and max(gaps) > 1 and len(filled) > 2:
