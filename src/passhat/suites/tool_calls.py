@@ -7,7 +7,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["RESPOND", "TOOL_ERROR", "Call", "Unreadable", "read_call", "write_call"]
+from passhat._display import counted
+from passhat.stats.outcomes import FailureCategory
+from passhat.suites.base import Judgement, Turn
+
+__all__ = [
+    "FORM",
+    "NATIVE_FORM",
+    "RESPOND",
+    "TOOL_ERROR",
+    "Call",
+    "Unreadable",
+    "UnreadableAnswers",
+    "read_call",
+    "write_call",
+]
 
 RESPOND = "respond"
 """The name that talks to the user, with ``{"content": ...}``."""
@@ -69,3 +83,39 @@ def write_call(name: str, arguments: Mapping[str, object]) -> str:
     # "<\\/" is the same text in JSON, and cannot end the call before its end.
     text = json.dumps(call, ensure_ascii=False).replace("</", "<\\/")
     return f"<json>{text}</json>"
+
+
+FORM = f"""Answer every message with exactly one call, in this form:
+{write_call("tool_name", {"parameter": "value"})}
+To talk to the user, call respond:
+{write_call(RESPOND, {"content": "What you say."})}
+You see either the user's words ("User: ...") or what a tool gave back ("Tool result: ..." or \
+"Tool error: ...")."""
+NATIVE_FORM = """Use the tools you have, one call at a time. What you write without a call \
+is said to the user."""
+_RETRIES = 2
+"""Answers that cannot be read and are asked for again; the next one ends the attempt."""
+
+
+class UnreadableAnswers:
+    """The answers of an attempt that are not calls; ``form`` is how to answer."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+        self._problems: list[str] = []
+
+    def ask_again(self, problem: str) -> Turn | None:
+        """The turn that asks for the answer again; ``None`` after too many."""
+        self._problems.append(problem)
+        if len(self._problems) > _RETRIES:
+            return None
+        words = f"Your answer could not be read: {problem}. Please try again."
+        return Turn(f"{words}\n{self._form}", said=words, result=words)
+
+    def failure(self) -> Judgement | None:
+        """The verdict, where they ended the attempt."""
+        if len(self._problems) <= _RETRIES:
+            return None
+        answers = counted(len(self._problems), "answer")
+        detail = f"{answers} could not be read: {self._problems[-1]}"
+        return Judgement.failed(FailureCategory.FORMAT_ERROR, detail)

@@ -12,31 +12,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.integrations.tau2.server import Connection, Server, WorkerGone
 from passhat.readers.formats.tau2_bench import FAILED, MISSING, failed_check
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Settings, Suite, Task, ToolSpec, Turn
-from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.tool_calls import (
+    FORM,
+    NATIVE_FORM,
+    RESPOND,
+    Unreadable,
+    UnreadableAnswers,
+    read_call,
+)
 
 __all__ = ["Tau2Episode", "Tau2Suite"]
 
 
-_RETRIES = 2
-"""Answers that cannot be read and are asked for again; the next one ends the attempt."""
-
 _PASSES = 1 - 1e-6
-
-_FORM = f"""Answer every message with exactly one call, in this form:
-{write_call("tool_name", {"parameter": "value"})}
-To talk to the user, call respond:
-{write_call(RESPOND, {"content": "What you say."})}
-You see either the user's words ("User: ...") or what a tool gave back ("Tool result: ..." or \
-"Tool error: ...")."""
-
-_NATIVE_FORM = """Use the tools you have, one call at a time. What you write without a call \
-is said to the user."""
 
 _HEADS = {"user": "User", "tool": "Tool result", "error": "Tool error"}
 
@@ -48,7 +41,7 @@ class Tau2Episode(Episode):
         self._connection = connection
         self._first: Turn | None = None
         self._end: Mapping[str, Any] | None = None
-        self._unreadable: list[str] = []
+        self._unreadable = UnreadableAnswers(FORM)
 
     async def begin(self, job: Mapping[str, object]) -> None:
         """Send the attempt's job and wait for the user's first message."""
@@ -66,7 +59,7 @@ class Tau2Episode(Episode):
         try:
             call = read_call(answer)
         except Unreadable as error:
-            return self._ask_again(str(error))
+            return self._unreadable.ask_again(str(error))
         if call.name == RESPOND:
             await self._connection.send({"say": str(call.arguments["content"])})
         else:
@@ -76,12 +69,8 @@ class Tau2Episode(Episode):
         return None if turn is None else _later_turn(turn)
 
     async def judge(self) -> Judgement:
-        if len(self._unreadable) > _RETRIES:
-            return Judgement.failed(
-                FailureCategory.FORMAT_ERROR,
-                f"{counted(len(self._unreadable), 'answer')} could not be read: "
-                f"{self._unreadable[-1]}",
-            )
+        if (failure := self._unreadable.failure()) is not None:
+            return failure
         if self._end is None:
             await self._receive()
         return judgement(self._end or {"fault": "world", "detail": "it has not ended"})
@@ -95,13 +84,6 @@ class Tau2Episode(Episode):
             raise WorkerGone(message["detail"])
         self._end = message.get("end")
         return message
-
-    def _ask_again(self, problem: str) -> Turn | None:
-        self._unreadable.append(problem)
-        if len(self._unreadable) > _RETRIES:
-            return None
-        words = f"Your answer could not be read: {problem}. Please try again."
-        return Turn(f"{words}\n{_FORM}", said=words, result=words)
 
 
 def judgement(end: Mapping[str, Any]) -> Judgement:
@@ -163,8 +145,8 @@ def _first_turn(turn: Mapping[str, Any]) -> Turn:
     policy = turn["policy"].strip()
     so_far = "\n".join([*turn["history"], _spoken(turn)])
     return Turn(
-        f"{policy}\n\n## Tools\n\n{tools}\n\n## How to answer\n\n{_FORM}\n\n{so_far}",
-        system=f"{policy}\n\n## How to answer\n\n{_NATIVE_FORM}",
+        f"{policy}\n\n## Tools\n\n{tools}\n\n## How to answer\n\n{FORM}\n\n{so_far}",
+        system=f"{policy}\n\n## How to answer\n\n{NATIVE_FORM}",
         said=so_far if turn["history"] else turn["text"],
         tools=tuple(
             ToolSpec(tool["name"], tool.get("description", ""), tool.get("parameters", {}))

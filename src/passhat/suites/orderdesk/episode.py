@@ -8,12 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from passhat._display import counted
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Turn
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
 from passhat.suites.orderdesk.tools import Desk, Tool, invoke, list_tools, tool_specs
-from passhat.suites.tool_calls import RESPOND, Call, Unreadable, read_call, write_call
+from passhat.suites.tool_calls import (
+    FORM,
+    NATIVE_FORM,
+    RESPOND,
+    Call,
+    Unreadable,
+    UnreadableAnswers,
+    read_call,
+)
 
 __all__ = [
     "JUDGE_VERSION",
@@ -145,18 +152,8 @@ def _differences(
         yield where, value, wanted
 
 
-_RETRIES = 2
-"""Answers that cannot be read and are asked for again; the next one ends the attempt."""
-
-_FORM = f"""Answer every message with exactly one call, in this form:
-{write_call("tool_name", {"parameter": "value"})}
-To talk to the user, call respond:
-{write_call(RESPOND, {"content": "What you say."})}
-You see either the user's words ("User: ...") or what a tool gave back ("Tool result: ..." or \
-"Tool error: ..."). The conversation is over when the user leaves or you hand over."""
-
-_NATIVE_FORM = """Use the tools you have, one call at a time. What you write without a call \
-is said to the user. The conversation is over when the user leaves or you hand over."""
+_END = "The conversation is over when the user leaves or you hand over."
+_FORM = f"{FORM} {_END}"
 
 
 class User(Protocol):
@@ -178,7 +175,7 @@ class DeskEpisode(Episode):
         self._goals = goals
         self._desk = domain.desk()
         self._messages: list[str] = []
-        self._unreadable: list[str] = []
+        self._unreadable = UnreadableAnswers(_FORM)
         self._user_fault: str | None = None
 
     @property
@@ -201,7 +198,7 @@ class DeskEpisode(Episode):
         return Turn(
             f"{policy}\n\n## Tools\n\n{list_tools(self.tools)}\n\n"
             f"## How to answer\n\n{_FORM}\n\nUser: {words}",
-            system=f"{policy}\n\n## How to answer\n\n{_NATIVE_FORM}",
+            system=f"{policy}\n\n## How to answer\n\n{NATIVE_FORM} {_END}",
             said=words,
             tools=tool_specs(self.tools),
         )
@@ -215,7 +212,7 @@ class DeskEpisode(Episode):
         try:
             call = read_call(answer)
         except Unreadable as error:
-            return self._ask_again(str(error))
+            return self._unreadable.ask_again(str(error))
         if call.name == RESPOND:
             self._messages.append(str(call.arguments["content"]))
             return self._messages[-1]
@@ -227,24 +224,13 @@ class DeskEpisode(Episode):
     def judge(self) -> Judgement:
         if self._user_fault is not None:
             return Judgement.missing(MissingReason.USER_ERROR, self._user_fault)
-        if len(self._unreadable) > _RETRIES:
-            return Judgement.failed(
-                FailureCategory.FORMAT_ERROR,
-                f"{counted(len(self._unreadable), 'answer')} could not be read: "
-                f"{self._unreadable[-1]}",
-            )
-        return decide(self._scenario, self._goals, self._desk, self._messages)
+        return self._unreadable.failure() or decide(
+            self._scenario, self._goals, self._desk, self._messages
+        )
 
     def user_broke(self, error: Exception) -> None:
         """Note an error of the user simulator, which is our fault and ends the conversation."""
         self._user_fault = f"{type(error).__name__}: {error}"
-
-    def _ask_again(self, problem: str) -> Turn | None:
-        self._unreadable.append(problem)
-        if len(self._unreadable) > _RETRIES:
-            return None
-        words = f"Your answer could not be read: {problem}. Please try again."
-        return Turn(f"{words}\n{_FORM}", said=words, result=words)
 
 
 class OrderdeskEpisode(DeskEpisode):

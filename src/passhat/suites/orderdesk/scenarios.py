@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 from passhat.suites.orderdesk.tools import Desk, Record, Tool
 from passhat.suites.tool_calls import Call
@@ -26,7 +28,7 @@ class Wish:
 
     kind: str
     thing: str
-    facts: Mapping[str, str]
+    facts: Mapping[str, str] = field(default_factory=dict)
     ask: str = ""
     insists: bool = False
     otherwise: Wish | None = None
@@ -81,16 +83,8 @@ def read_domain(
 ) -> Domain:
     """A domain from its folder.
 
-    Parameters
-    ----------
-    name : str
-        The folder.
-    tools : mapping
-        The tools by name.
-    complete : callable
-        Completes the records with values that the file leaves out.
-    introduce : callable
-        Facts that this customer can give about themselves.
+    ``complete`` fills in values of the records that the file leaves out; ``introduce`` returns the
+    facts that a customer can give about themselves.
     """
     folder = files(__package__) / name
 
@@ -122,22 +116,10 @@ def _scenario(domain: str, place: int, data: Mapping[str, Any]) -> Scenario:
         band=data["band"],
         customer=data["customer"],
         identity=data["identity"],
-        wishes=tuple(_wish(wish) for wish in data["wish"]),
+        wishes=msgspec.convert(data["wish"], tuple[Wish, ...]),
         goals=tuple(tuple(_call(call) for call in goal) for goal in goals),
         outputs=tuple(data.get("outputs", ())),
         in_order=data.get("in_order", False),
-    )
-
-
-def _wish(data: Mapping[str, Any]) -> Wish:
-    otherwise = data.get("otherwise")
-    return Wish(
-        kind=data["kind"],
-        thing=data["thing"],
-        facts=data.get("facts", {}),
-        ask=data.get("ask", ""),
-        insists=data.get("insists", False),
-        otherwise=None if otherwise is None else _wish(otherwise),
     )
 
 

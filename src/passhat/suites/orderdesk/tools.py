@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
@@ -22,6 +22,7 @@ __all__ = [
     "hand_over",
     "invoke",
     "list_tools",
+    "one_of",
     "tool",
     "tool_specs",
     "toolbox",
@@ -114,8 +115,9 @@ def tool(description: str, **parameters: str) -> Callable[[Callable[..., object]
     return make_tool
 
 
-def toolbox(tools: Iterable[Tool]) -> Mapping[str, Tool]:
-    return MappingProxyType({tool.name: tool for tool in tools})
+def toolbox(values: Iterable[object]) -> Mapping[str, Tool]:
+    """The tools among the values of a module, in the order in which it defines them."""
+    return MappingProxyType({tool.name: tool for tool in values if isinstance(tool, Tool)})
 
 
 def list_tools(tools: Mapping[str, Tool]) -> str:
@@ -185,10 +187,15 @@ def _convert(kind: str, name: str, value: object) -> object:
     return str(value).strip()
 
 
-def hand_over(desk: Desk, topic: str, topics: Iterable[str]) -> object:
+def one_of(name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in choices:
+        raise ToolError(f"{name} should be one of {', '.join(choices)}, not {value!r}.")
+
+
+def hand_over(desk: Desk, topic: str, topics: Sequence[str]) -> object:
     """Give the customer to a colleague: the conversation is over."""
-    if topic not in topics:
-        raise ToolError(f"topic should be one of {', '.join(topics)}, not {topic!r}.")
+    one_of("topic", topic, topics)
     desk.change(f"hand_over {topic}", desk.customer or "")
     desk.data["handover"] = topic
     desk.closed = True

@@ -257,21 +257,4 @@ def distance(a: str, other: str) -> int:
     return row[-1]
 
 
-TOOLS = toolbox(
-    (
-        find_traveller_by_email,
-        find_traveller_by_booking,
-        list_bookings,
-        get_booking,
-        get_flight,
-        search_flights,
-        bag_scans,
-        cancel_booking,
-        change_flight,
-        add_bags,
-        correct_name,
-        give_voucher,
-        file_bag_claim,
-        hand_over,
-    )
-)
+TOOLS = toolbox(globals().values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passhat.suites.orderdesk import tools as shared
-from passhat.suites.orderdesk.tools import Desk, Record, ToolError, tool, toolbox
+from passhat.suites.orderdesk.tools import Desk, Record, ToolError, one_of, tool, toolbox
 
 __all__ = ["TOOLS"]
 
@@ -13,11 +13,6 @@ _REASONS = ("not_needed", "mistake")
 _WAYS = ("card", "voucher")
 _REMEDIES = ("replacement", "refund")
 _TOPICS = ("billing", "legal", "wholesale")
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ToolError(f"{name} should be one of {', '.join(choices)}, not {value!r}.")
 
 
 def _item(order: Record, sku: str) -> Record:
@@ -117,7 +112,7 @@ def carrier_scans(desk: Desk, tracking: str) -> object:
 )
 def cancel_order(desk: Desk, order: str, reason: str) -> object:
     record = desk.find("orders", order)
-    _one_of("reason", reason, _REASONS)
+    one_of("reason", reason, _REASONS)
     if record["status"] == "cancelled":
         raise ToolError(f"order {order} is cancelled already.")
     desk.rule(
@@ -154,7 +149,7 @@ def change_address(desk: Desk, order: str, address: str) -> object:
 )
 def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> object:
     record = desk.find("orders", order)
-    _one_of("refund_to", refund_to, _WAYS)
+    one_of("refund_to", refund_to, _WAYS)
     _require_delivery(record)
     selection = [_item(record, sku) for sku in items]
     for item in selection:
@@ -207,7 +202,7 @@ def open_trace(desk: Desk, order: str) -> object:
 @tool("Settle a parcel that is lost.", order="order number", remedy="replacement or refund")
 def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
     record = desk.find("orders", order)
-    _one_of("remedy", remedy, _REMEDIES)
+    one_of("remedy", remedy, _REMEDIES)
     age = _silence(desk, record)
     desk.rule(age > 14, f"{order} was settled as lost {age} days after its last scan")
     desk.change(f"settle_lost_parcel {order}", record["customer"])
@@ -222,7 +217,7 @@ def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
 )
 def settle_damage(desk: Desk, order: str, item: str, remedy: str) -> object:
     record = desk.find("orders", order)
-    _one_of("remedy", remedy, _REMEDIES)
+    one_of("remedy", remedy, _REMEDIES)
     _require_delivery(record)
     selection = _item(record, item)
     _still_bought(selection)
@@ -278,22 +273,4 @@ def _apply_remedy(order: Record, items: list[Record], remedy: str) -> object:
     return {"order": order["number"], "refund": amount, "to": order["payment"]}
 
 
-TOOLS = toolbox(
-    (
-        find_customer_by_email,
-        find_customer_by_name,
-        list_orders,
-        get_order,
-        get_product,
-        carrier_scans,
-        cancel_order,
-        change_address,
-        return_items,
-        exchange_item,
-        open_trace,
-        settle_lost_parcel,
-        settle_damage,
-        give_voucher,
-        hand_over,
-    )
-)
+TOOLS = toolbox(globals().values())
