@@ -245,7 +245,10 @@ class ChatAgent(Agent, ABC):
         return await self.provider.call(
             work,
             meter,
-            self._bound(body, request.limit),
+            # No tokenizer makes more tokens than bytes, and JSON is longer than any chat template.
+            self.worst_step(
+                len(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")), request.limit
+            ),
             model=self.model,
             request=body,
             limit=request.limit,
@@ -257,17 +260,11 @@ class ChatAgent(Agent, ABC):
         if client is not None:
             await client.close()
 
-    def worst_step(self, inputs: int) -> Usage:
+    def worst_step(self, inputs: int, outputs: int | None = None) -> Usage:
         """The most that one call with so many tokens of input can use."""
-        _, limit = limit_of(self.decoding)
+        limit = limit_of(self.decoding)[1] if outputs is None else outputs
         cost = None if self.price is None else self.price.at_most(inputs, limit)
         return Usage(inputs + limit, cost)
-
-    def _bound(self, body: dict[str, Any], outputs: int) -> Usage:
-        # No tokenizer makes more tokens than bytes, and JSON is longer than any chat template.
-        inputs = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
-        cost = None if self.price is None else self.price.at_most(inputs, outputs)
-        return Usage(inputs + outputs, cost)
 
     def _usage_of(self, reply: ModelReply) -> Usage:
         """Tokens and cost of a call; the cost that the provider reports is preferred."""

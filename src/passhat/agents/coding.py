@@ -23,7 +23,7 @@ from passhat.suites.base import Turn, WorldFault
 from passhat.suites.workspace.handle import Workspace, agent_environment
 from passhat.suites.workspace.walls import CommandEnd, run_command
 
-__all__ = ["CodingSession"]
+__all__ = ["CodingSession", "write_request"]
 
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 _FILE = ".passhat-prompt.md"
@@ -119,18 +119,24 @@ class CodingSession(Session):
 
     def _request(self, turn: Turn, workspace: Workspace) -> bytes:
         """The line that a Python function in a process of its own reads."""
-        attempt = self._attempt
-        request = {
-            "text": turn.text,
-            "task": attempt.task,
-            "attempt": attempt.number,
-            "seed": attempt.seed,
-            "temperature": attempt.temperature,
-            "top_p": attempt.top_p,
-            "folder": os.getcwd(),  # noqa: PTH109 - text
-            "workspace": workspace.mount if workspace.has_mounts else str(workspace.folder),
-        }
+        place = workspace.mount if workspace.has_mounts else str(workspace.folder)
+        request = write_request(turn, self._attempt)
+        request |= {"folder": os.getcwd(), "workspace": place}  # noqa: PTH109 - text
         return json.dumps(request).encode() + b"\n"
+
+
+def write_request(turn: Turn, attempt: AttemptInfo) -> dict[str, object]:
+    """A turn as programs read it that speak JSON; settings that were not given are left out."""
+    request: dict[str, object] = {"text": turn.text, "task": attempt.task}
+    request |= {"attempt": attempt.number, "seed": attempt.seed}
+    sampling = {"temperature": attempt.temperature, "top_p": attempt.top_p}
+    request |= {name: value for name, value in sampling.items() if value is not None}
+    if turn.tools:
+        request["tools"] = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in turn.tools
+        ]
+    return request
 
 
 def find_own_files(files: Sequence[Path], hidden: Sequence[str]) -> list[str]:

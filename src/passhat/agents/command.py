@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 from passhat.agents.base import ENDED, Agent, AgentFault, AttemptInfo, ModelCall, Session
-from passhat.agents.coding import CodingSession
+from passhat.agents.coding import CodingSession, write_request
 from passhat.agents.framework_answers import read_answer
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, shorten
@@ -271,26 +271,13 @@ class _CommandSession(Session):
 
     async def answer(self, turn: Turn) -> str:
         self._waiting = False
-        request: dict[str, object] = {
-            "text": turn.text,
-            "task": self._attempt.task,
-            "attempt": self._attempt.number,
-            "seed": self._attempt.seed,
-        }
-        for name in ("temperature", "top_p"):
-            if (value := getattr(self._attempt, name)) is not None:
-                request[name] = value
-        if turn.tools:
-            request["tools"] = [
-                {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-                for tool in turn.tools
-            ]
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             # A program that does not read may have written something all the same.
             with suppress(BrokenPipeError, ConnectionResetError):
-                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                request = json.dumps(write_request(turn, self._attempt))
+                self._process.stdin.write(request.encode() + b"\n")
                 await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         except (BrokenPipeError, ConnectionResetError):

@@ -108,23 +108,24 @@ def note_call(
 
 def count_tokens(used: Any) -> TokenCount | None:
     """Tokens in any of the usual spellings, of a mapping or an object; ``None`` if unknown."""
-    if used is None:
-        return None
-    inputs = _first(used, "input_tokens", "prompt_tokens", "request_tokens", "input")
-    outputs = _first(used, "output_tokens", "completion_tokens", "response_tokens", "output")
+    inputs = _first(used, "prompt_tokens", "input_tokens", "request_tokens", "input")
+    outputs = _first(used, "completion_tokens", "output_tokens", "response_tokens", "output")
     if inputs is None or outputs is None:
         return None
-    input_details = field_of(used, "input_token_details") or field_of(used, "input_tokens_details")
-    output_details = field_of(used, "output_token_details") or field_of(
-        used, "output_tokens_details"
-    )
-    cached = _first(used, "cache_read_tokens", "cached_prompt_tokens", "cached_tokens")
-    if cached is None:
-        cached = _first(input_details, "cache_read", "cached_tokens") or 0
+    input_details = _details(used, "input_token", "input_tokens", "prompt_tokens")
+    output_details = _details(used, "output_token", "output_tokens", "completion_tokens")
+    cached = _first(input_details, "cache_read", "cached_tokens")
+    if cached is None:  # DeepSeek and Moonshot count cached tokens beside the others
+        names = ("cache_read_tokens", "cached_prompt_tokens", "prompt_cache_hit_tokens")
+        cached = _first(used, *names, "cached_tokens") or 0
     reasoning = _first(output_details, "reasoning", "reasoning_tokens")
     if reasoning is None:
         reasoning = _first(used, "reasoning_tokens")
     return TokenCount(inputs, outputs, min(cached, inputs), 0, reasoning)
+
+
+def _details(used: Any, *names: str) -> Any:
+    return next((found for name in names if (found := field_of(used, f"{name}_details"))), None)
 
 
 def _first(thing: Any, *names: str) -> int | None:

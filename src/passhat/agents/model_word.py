@@ -49,14 +49,7 @@ _LIMITS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _MOST_OUTPUT = 4096
 """Default token limit of one answer. A cap needs a bound."""
 OWN_SETTINGS = (
-    "system",
-    "seed",
-    "stop",
-    "base_url",
-    "response_format",
-    "thinking",
-    "cache",
-    "stream",
+    *("system", "seed", "stop", "base_url", "response_format", "thinking", "cache", "stream"),
     *_LIMITS,
 )
 """Settings that each API writes in its own way; the others are sent as they are."""

@@ -24,7 +24,8 @@ from passhat.agents.chat import (
     text_of,
     tool_calls_of,
 )
-from passhat.agents.prices import TokenCount, read_cost, read_count
+from passhat.agents.framework_answers import count_tokens
+from passhat.agents.prices import read_cost, read_count
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall
 from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
@@ -198,7 +199,7 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
         calls,
         stop,
         str(raw or ""),
-        _count_tokens(data.get("usage")),
+        count_tokens(data.get("usage")),
         str(data.get("model") or ""),
         request_id or str(data.get("id") or ""),
         _thinking_of(message),
@@ -331,7 +332,7 @@ def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         tool_calls_of(calls),
         stop,
         str(reason or status or ""),
-        _count_tokens(usage),
+        count_tokens(usage),
         str(data.get("model") or ""),
         request_id or str(data.get("id") or ""),
         "".join(part for part in thinking if part not in ('""', "[]")),
@@ -485,25 +486,3 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 def _request_id(headers: Any) -> str:
     return str(headers.get("x-request-id") or headers.get("apim-request-id") or "")
-
-
-def _count_tokens(usage: object) -> TokenCount | None:
-    """Tokens in either of OpenAI's spellings; ``None`` where the server does not count."""
-    if not isinstance(usage, Mapping):
-        return None
-    inputs = read_count(usage.get("prompt_tokens", usage.get("input_tokens")))
-    outputs = read_count(usage.get("completion_tokens", usage.get("output_tokens")))
-    if inputs is None or outputs is None:
-        return None
-    input_details = _first_mapping(usage, "prompt_tokens_details", "input_tokens_details")
-    output_details = _first_mapping(usage, "completion_tokens_details", "output_tokens_details")
-    # DeepSeek and Moonshot count cached tokens beside the others.
-    places = (input_details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"))
-    counts = [read_count(place) for place in (*places, usage.get("cached_tokens"))]
-    cached = next((count for count in counts if count is not None), 0)
-    reasoning = read_count(output_details.get("reasoning_tokens"))
-    return TokenCount(inputs, outputs, min(cached, inputs), 0, reasoning)
-
-
-def _first_mapping(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((usage[name] for name in names if isinstance(usage.get(name), Mapping)), {})

@@ -338,23 +338,11 @@ _LONGEST_ASKED = 300.0
 
 
 class Provider:
-    """An API at an address, with its pace and retries.
+    """An API at an address, with its ``pace`` and retries.
 
-    Parameters
-    ----------
-    kind : str
-        ``openai`` or ``anthropic``; the name of the provider in the setting ``rate``.
-    address : str
-        Where it is, for messages.
-    sdk : module
-        The SDK whose error classes are read.
-    retries : int
-        How often one call is made again before its attempt is given up as missing.
-
-    Attributes
-    ----------
-    pace : Pace
-        When calls may be made.
+    ``kind`` is its name in the setting ``rate``, ``address`` is shown in messages, and the error
+    classes of ``sdk`` are read. One call is made again up to ``retries`` times before its attempt
+    is given up as missing.
     """
 
     def __init__(self, kind: str, address: str, sdk: Any, retries: int = 8) -> None:

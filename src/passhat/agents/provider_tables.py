@@ -16,7 +16,6 @@ from passhat.agents.base import StopReason
 __all__ = [
     "ERROR_CODES",
     "INVALID_CALLS",
-    "SOURCES",
     "STATUS_KINDS",
     "STOP_WORDS",
     "ErrorKind",
@@ -42,41 +41,19 @@ class ErrorKind(Enum):
     FILTERED = "the attempt fails as filtered"
 
 
-SOURCES: Mapping[str, str] = MappingProxyType(
-    {
-        "openai": "https://platform.openai.com/docs/api-reference/chat/object",
-        "openai-responses": "https://platform.openai.com/docs/api-reference/responses/object",
-        "openai errors": "https://platform.openai.com/docs/guides/error-codes",
-        "anthropic": "https://docs.anthropic.com/en/api/handling-stop-reasons",
-        "anthropic errors": "https://docs.anthropic.com/en/api/errors",
-        "gemini": "https://ai.google.dev/api/generate-content#FinishReason",
-        "gemini errors": "https://ai.google.dev/gemini-api/docs/troubleshooting",
-        "bedrock errors": "https://docs.aws.amazon.com/bedrock/latest/APIReference/"
-        "API_runtime_InvokeModel.html#API_runtime_InvokeModel_Errors",
-        "mistral": "https://docs.mistral.ai/api/#tag/chat",
-        "deepseek": "https://api-docs.deepseek.com/api/create-chat-completion",
-        "zhipu": "https://docs.z.ai/api-reference/llm/chat-completion",
-        "cohere": "https://docs.cohere.com/reference/chat",
-        "tgi": "https://huggingface.co/docs/text-generation-inference",
-        "vllm": "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
-        "openrouter": "https://openrouter.ai/docs/api-reference/errors",
-    }
-)
-"""Where each table comes from."""
-
 INVALID_CALLS = ("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls")
 """Ends of an answer whose tool calls the provider did not take: the model's mistake in form."""
 
 STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
     {
-        "openai": {
+        "openai": {  # https://platform.openai.com/docs/api-reference/chat/object
             "stop": _S.STOP,
             "length": _S.LENGTH,
             "tool_calls": _S.TOOL_CALLS,
             "function_call": _S.TOOL_CALLS,
             "content_filter": _S.FILTERED,
         },
-        "openai-responses": {
+        "openai-responses": {  # https://platform.openai.com/docs/api-reference/responses/object
             "completed": _S.STOP,
             "max_output_tokens": _S.LENGTH,
             "content_filter": _S.FILTERED,
@@ -85,7 +62,7 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             "failed": _S.ERROR,
             **dict.fromkeys(("cancelled", "queued", "in_progress"), _S.ERROR),
         },
-        "anthropic": {
+        "anthropic": {  # https://docs.anthropic.com/en/api/handling-stop-reasons
             "end_turn": _S.STOP,
             "stop_sequence": _S.STOP,
             "pause_turn": _S.OTHER,  # not an end: the server wants to go on
@@ -95,7 +72,7 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             "refusal": _S.REFUSED,
             "guardrail_intervened": _S.FILTERED,  # Bedrock
         },
-        "gemini": {
+        "gemini": {  # https://ai.google.dev/api/generate-content#FinishReason
             "stop": _S.STOP,
             "max_tokens": _S.LENGTH,
             "safety": _S.FILTERED,
@@ -108,17 +85,22 @@ STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
             # The model wrote a call that is not valid: its own mistake.
             **dict.fromkeys(INVALID_CALLS, _S.TOOL_CALLS),
         },
+        # https://docs.mistral.ai/api/#tag/chat
         "mistral": {"model_length": _S.LENGTH, "error": _S.ERROR},
+        # https://api-docs.deepseek.com/api/create-chat-completion
         "deepseek": {"insufficient_system_resource": _S.ERROR},
+        # https://docs.z.ai/api-reference/llm/chat-completion
         "zhipu": {"sensitive": _S.FILTERED, "network_error": _S.ERROR},
-        "cohere": {
+        "cohere": {  # https://docs.cohere.com/reference/chat
             "complete": _S.STOP,
             "error_toxic": _S.FILTERED,
             "error_limit": _S.LENGTH,
             "timeout": _S.ERROR,
             "user_cancel": _S.ERROR,
         },
+        # https://huggingface.co/docs/text-generation-inference
         "tgi": {"eos_token": _S.STOP, "eos": _S.STOP},
+        # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
         "vllm": {"abort": _S.ERROR, "aborted": _S.ERROR},
     }
 )
@@ -158,7 +140,7 @@ def stop_reason(word: object) -> StopReason:
 
 ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
     {
-        "openai errors": {
+        "openai errors": {  # https://platform.openai.com/docs/guides/error-codes
             "insufficient_quota": ErrorKind.ACCOUNT,
             "invalid_api_key": ErrorKind.ACCOUNT,
             "account_deactivated": ErrorKind.ACCOUNT,
@@ -176,7 +158,7 @@ ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
             "ResponsibleAIPolicyViolation": ErrorKind.FILTERED,
             "server_error": ErrorKind.BROKEN,
         },
-        "anthropic errors": {
+        "anthropic errors": {  # https://docs.anthropic.com/en/api/errors
             "authentication_error": ErrorKind.ACCOUNT,
             "billing_error": ErrorKind.ACCOUNT,
             "permission_error": ErrorKind.ACCOUNT,
@@ -187,13 +169,14 @@ ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
             "timeout_error": ErrorKind.BROKEN,
             "api_error": ErrorKind.BROKEN,
         },
-        "gemini errors": {
+        "gemini errors": {  # https://ai.google.dev/gemini-api/docs/troubleshooting
             "UNAUTHENTICATED": ErrorKind.ACCOUNT,
             "UNAVAILABLE": ErrorKind.BUSY,
             "INTERNAL": ErrorKind.BROKEN,
             "CANCELLED": ErrorKind.BROKEN,
             "DEADLINE_EXCEEDED": ErrorKind.BROKEN,
         },
+        # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html
         "bedrock errors": {
             "AccessDeniedException": ErrorKind.ACCOUNT,
             "ExpiredTokenException": ErrorKind.ACCOUNT,

@@ -25,7 +25,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,17 +72,6 @@ class _Attempt:
     def failing_report(self) -> pytest.TestReport:
         """The report with the reason for the attempt's end."""
         return next((report for report in self.reports if not report.passed), self.reports[-1])
-
-
-class _Suites:
-    """Results of the tests of each suite, collected in the process that reports the session."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, dict[str, dict[str, Any]]] = {}
-        self.lines: list[str] = []
-
-    def add(self, record: dict[str, Any]) -> None:
-        self.tasks.setdefault(record["suite"], {})[record["task"]] = record
 
 
 _ASKED = pytest.StashKey[_MarkOptions]()
@@ -183,16 +172,11 @@ def _make_attempts(
         reports = runtestprotocol(item, log=False, nextitem=after)
         attempts.append(_Attempt(number, _ended(reports), reports))
         if number == 1 and (attempts[0].ended == "skipped" or hasattr(reports[0], "wasxfail")):
-            _tear_down_rest(item, nextitem)
+            item.session._setupstate.teardown_exact(nextitem)  # as pytest would have done
             break
         if item.session.shouldstop or item.session.shouldfail:
             break
     return attempts
-
-
-def _tear_down_rest(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Tear down the fixtures that the last attempt left, as pytest would have done."""
-    item.session._setupstate.teardown_exact(nextitem)
 
 
 def _ended(reports: Sequence[pytest.TestReport]) -> str:
@@ -265,7 +249,7 @@ def _reports(
     )
     if options.suite is None:
         _apply_xfail(item, call, attempts)
-    record = {**_record(item, options, counts), "causes": causes}
+    record = {"task": item.nodeid, **asdict(options), **counts, "causes": causes}
     call.user_properties.append((_PROPERTY, json.dumps(record)))
     broken = [
         report
@@ -327,19 +311,6 @@ def _apply_xfail(item: pytest.Item, call: pytest.TestReport, attempts: Sequence[
         call.outcome, call.longrepr = "failed", f"{_XPASS} {xfail.reason}"
     else:
         call.wasxfail = xfail.reason
-
-
-def _record(item: pytest.Item, options: _MarkOptions, counts: dict[str, int]) -> dict[str, object]:
-    """The data that go with a report, also between processes."""
-    return {
-        "task": item.nodeid,
-        "suite": options.suite,
-        "rule": options.rule,
-        "level": options.level,
-        "allow_unsettled": options.allow_unsettled,
-        "about": options.about,
-        **counts,
-    }
 
 
 def _one_task_outcome(
@@ -408,21 +379,20 @@ def pytest_report_teststatus(
 
 
 class _Gatherer:
-    """Collects the reports of a session; one per session, and none in a worker of xdist."""
+    """Results of the tests of each suite; one per session, and none in a worker of xdist."""
 
-    def __init__(self, suites: _Suites) -> None:
-        self._suites = suites
+    def __init__(self) -> None:
+        self._tasks: dict[str, dict[str, dict[str, Any]]] = {}
+        self._lines: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         record = _found(report)
         if record is not None and record["suite"] is not None:
-            self._suites.add(record)
+            self._tasks.setdefault(record["suite"], {})[record["task"]] = record
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        outcomes = [
-            self._judge(name, list(tasks.values())) for name, tasks in self._suites.tasks.items()
-        ]
+        outcomes = [self._judge(name, list(tasks.values())) for name, tasks in self._tasks.items()]
         if "failed" in outcomes and session.exitstatus in (
             pytest.ExitCode.OK,
             pytest.ExitCode.NO_TESTS_COLLECTED,
@@ -435,21 +405,21 @@ class _Gatherer:
         try:
             result, allow = _judge_suite(name, tasks)
         except PasshatError as error:
-            self._suites.lines.append(f"suite {name}: {error}")
+            self._lines.append(f"suite {name}: {error}")
             return "failed"
-        self._suites.lines += f"suite {result}".splitlines()
+        self._lines += f"suite {result}".splitlines()
         scored = sum(task["n"] for task in tasks)
         if causes := _summarize_causes([task["causes"] for task in tasks], scored):
-            self._suites.lines.append(f"  {causes}")
+            self._lines.append(f"  {causes}")
         outcome = _passes(result, allow_unsettled=allow)
         if outcome == "passed" and result.exit_code:
-            self._suites.lines.append("  (not settled is allowed by the mark)")
+            self._lines.append("  (not settled is allowed by the mark)")
         return outcome
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self._suites.lines:
+        if self._lines:
             terminalreporter.section("passhat")
-            for line in self._suites.lines:
+            for line in self._lines:
                 terminalreporter.write_line(line)
 
 
@@ -478,4 +448,4 @@ def _judge_suite(name: str, tasks: list[dict[str, Any]]) -> tuple[GateResult, bo
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(_Gatherer(_Suites()), "passhat-suites")
+        session.config.pluginmanager.register(_Gatherer(), "passhat-suites")

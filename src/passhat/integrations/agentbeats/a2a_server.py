@@ -117,7 +117,6 @@ def green_application(agent: GreenAgent, url: str, access: Access | None = None)
         access or Access(),
         server="evaluator",
         command="passhat serve",
-        name_option="--card-url",
         callers=agent.callers,
     )
 
@@ -140,7 +139,6 @@ def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None 
         access or Access(),
         server="launcher",
         command="passhat serve",
-        name_option="--card-url",
         callers=agent.callers,
     )
 
@@ -152,26 +150,14 @@ def a2a_application(
     *,
     server: str,
     command: str,
-    name_option: str,
     callers: Callers | None = None,
     routes: Sequence[Route] = (),
 ) -> ASGIApp:
     """An A2A server behind the guard.
 
-    Parameters
-    ----------
-    agent : AgentExecutor or DefaultRequestHandler
-        The agent, as the SDK calls it, or the handler of its requests.
-    card : AgentCard
-        Shown at the well-known paths of today and of early agents, and at ``/``.
-    access : Access
-        Hosts, names and token.
-    server, command, name_option : str
-        Its name, the command that started it, and the option that allows another host name.
-    callers : Callers, optional
-        Caps of callers; those of their bytes by default.
-    routes : sequence of Route
-        Further routes.
+    ``agent`` is called by the SDK, or is the handler of its requests. ``card`` is shown at the
+    well-known paths of today and of early agents, and at ``/``. ``server`` and ``command`` are its
+    name and the command that started it; ``callers`` caps callers, by default their bytes.
     """
     # The SDK logs a traceback for every wrong request; without a handler they would be printed.
     logging.getLogger("a2a").addHandler(logging.NullHandler())
@@ -189,9 +175,7 @@ def a2a_application(
             *routes,
         ]
     )
-    return _guard_app(
-        app, access, server=server, command=command, name_option=name_option, callers=callers
-    )
+    return _guard_app(app, access, server=server, command=command, callers=callers)
 
 
 def _guard_app(
@@ -200,7 +184,6 @@ def _guard_app(
     *,
     server: str,
     command: str,
-    name_option: str,
     callers: Callers | None,
 ) -> ASGIApp:
     """The same guard as the dashboard's; no page in a browser has a reason to call this server."""
@@ -209,7 +192,7 @@ def _guard_app(
         access,
         server=server,
         command=command,
-        name_option=name_option,
+        name_option="--card-url",
         content_types=("application/json",),
         open_paths=(*_CARD_PLACES, "/health"),
         pages=False,
@@ -362,25 +345,19 @@ class _Limited:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = None
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 body = await _body(receive)
         except TimeoutError:
-            refusal = _refuse(f"the request took over {_REQUEST_SECONDS:g} s to arrive", 408)
+            why, status = f"the request took over {_REQUEST_SECONDS:g} s to arrive", 408
         else:
-            if body is None:
-                refusal = _refuse(f"over {LARGEST_REQUEST:,} bytes", 413)
-            elif not self._callers.receive(_caller(scope), len(body)):
-                refusal = _refuse("this caller has sent too many bytes; try again later", 429)
-            else:
+            if body is not None and self._callers.receive(_caller(scope), len(body)):
                 await self._app(scope, _replay(body, receive), send)
-        if refusal is not None:
-            await refusal(scope, receive, send)
-
-
-def _refuse(why: str, status: int) -> JSONResponse:
-    return JSONResponse({"detail": why}, status)
+                return
+            why, status = "this caller has sent too many bytes; try again later", 429
+            if body is None:
+                why, status = f"over {LARGEST_REQUEST:,} bytes", 413
+        await JSONResponse({"detail": why}, status)(scope, receive, send)
 
 
 def _caller(scope: Scope) -> str:

@@ -119,6 +119,5 @@ def white_application(
         access or Access(),
         server="agent",
         command="passhat white",
-        name_option="--card-url",
         routes=routes,
     )

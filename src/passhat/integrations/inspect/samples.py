@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +13,7 @@ import msgspec
 
 from passhat.agents.base import ModelCall
 from passhat.agents.provider_tables import stop_reason
-from passhat.readers.parsing import message_text, transcript_entries
+from passhat.readers.parsing import as_dict, message_text, number_or_none, transcript_entries
 from passhat.readers.zip_members import BrokenMember, Members
 from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor
@@ -45,9 +44,9 @@ def with_conversation(
     A log of another version of inspect may have another shape: what is not as expected is left
     out, and never loses the verdict.
     """
-    attachments = _mapping(sample.get("attachments"))
-    score = _mapping(_mapping(sample.get("scores")).get(scorer.partition("/")[0]))
-    answer, output = score.get("answer"), _mapping(sample.get("output")).get("completion")
+    attachments = as_dict(sample.get("attachments"))
+    score = as_dict(as_dict(sample.get("scores")).get(scorer.partition("/")[0]))
+    answer, output = score.get("answer"), as_dict(sample.get("output")).get("completion")
     words = message_text(answer if isinstance(answer, str) else output, attachments)
     calls = list(_calls(sample, attachments))
     judgement = record.judgement
@@ -55,7 +54,7 @@ def with_conversation(
         judgement = replace(judgement, detail=message_text(score["explanation"], attachments))
     judgement = explain_failure(judgement, calls)
     retry_causes = [
-        _mapping(error).get("message", "") for error in _list(sample.get("error_retries"))
+        as_dict(error).get("message", "") for error in _list(sample.get("error_retries"))
     ]
     return msgspec.structs.replace(
         record,
@@ -73,9 +72,9 @@ def with_conversation(
 
 def _calls(sample: Mapping[str, Any], attachments: Mapping[str, Any]) -> Iterator[ModelCall]:
     """Model and tool calls in the events of a sample."""
-    events = [_mapping(event) for event in _list(sample.get("events"))]
+    events = [as_dict(event) for event in _list(sample.get("events"))]
     spans = {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
-    pool = _list(_mapping(sample.get("events_data")).get("messages"))
+    pool = _list(as_dict(sample.get("events_data")).get("messages"))
     for event in events:
         if event.get("event") == "model" and not event.get("pending"):
             role = "judge" if _is_scoring(event, spans) else "agent"
@@ -85,10 +84,10 @@ def _calls(sample: Mapping[str, Any], attachments: Mapping[str, Any]) -> Iterato
             yield ModelCall(
                 str(event.get("function")),
                 role="tool",
-                seconds=_number(event.get("working_time")),
+                seconds=number_or_none(event.get("working_time")),
                 started=_when(event.get("timestamp")),
-                error=str(_mapping(event.get("error")).get("message") or ""),
-                request=_mapping(event.get("arguments")),
+                error=str(as_dict(event.get("error")).get("message") or ""),
+                request=as_dict(event.get("arguments")),
                 reply=message_text(result, attachments) if isinstance(result, str) else result,
             )
 
@@ -109,13 +108,13 @@ def _is_scoring(event: Mapping[str, Any], spans: Mapping[str, Mapping[str, Any]]
 def _model_call(
     event: Mapping[str, Any], role: str, pool: list[Any], attachments: Mapping[str, Any]
 ) -> ModelCall:
-    output, config = _mapping(event.get("output")), _mapping(event.get("config"))
-    choice = _mapping(next(iter(_list(output.get("choices"))), None))
-    usage = _mapping(output.get("usage"))
+    output, config = as_dict(event.get("output")), as_dict(event.get("config"))
+    choice = as_dict(next(iter(_list(output.get("choices"))), None))
+    usage = as_dict(output.get("usage"))
     stop = str(choice.get("stop_reason") or "")
-    message = _mapping(choice.get("message"))
+    message = as_dict(choice.get("message"))
     reply = message_text(message.get("content"), attachments)
-    limit, retries = _number(config.get("max_tokens")), _number(event.get("retries"))
+    limit, retries = number_or_none(config.get("max_tokens")), number_or_none(event.get("retries"))
     messages = _list(event.get("input"))
     for first, last in (pair for pair in _list(event.get("input_refs")) if len(pair) == 2):
         messages = [*messages, *pool[first:last]]
@@ -126,13 +125,13 @@ def _model_call(
         stop=str(stop_reason(stop)) if stop else "",
         stop_raw=stop,
         empty="" if reply.strip() or _list(message.get("tool_calls")) else "empty",
-        input_tokens=_number(usage.get("input_tokens")),
-        output_tokens=_number(usage.get("output_tokens")),
-        cached_tokens=_number(usage.get("input_tokens_cache_read")),
-        reasoning_tokens=_number(usage.get("reasoning_tokens")),
-        cost=_number(usage.get("total_cost")),
+        input_tokens=number_or_none(usage.get("input_tokens")),
+        output_tokens=number_or_none(usage.get("output_tokens")),
+        cached_tokens=number_or_none(usage.get("input_tokens_cache_read")),
+        reasoning_tokens=number_or_none(usage.get("reasoning_tokens")),
+        cost=number_or_none(usage.get("total_cost")),
         limit=None if limit is None else int(limit),
-        seconds=_number(event.get("working_time")),
+        seconds=number_or_none(event.get("working_time")),
         retries=["not recorded"] * int(retries or 0),
         started=_when(event.get("timestamp")),
         error=str(event.get("error") or output.get("error") or ""),
@@ -141,17 +140,8 @@ def _model_call(
     )
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None
 
 
 def _when(text: Any) -> float | None:

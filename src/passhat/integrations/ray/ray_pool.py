@@ -35,12 +35,8 @@ _REFILL_SECONDS = 0.005
 
 
 class BatchChannel:
-    """The driver's end of the channel to a worker.
-
-    Parameters
-    ----------
-    actor : ray.actor.ActorHandle
-        A :class:`~passhat.integrations.ray.ray_worker.RayWorker`.
+    """The driver's end of the channel to a worker, the handle of a
+    :class:`~passhat.integrations.ray.ray_worker.RayWorker`.
     """
 
     def __init__(self, actor: Any) -> None:
@@ -191,20 +187,10 @@ def _storing_when_stopped(outbox: Outbox) -> Iterator[None]:
 class RayPool:
     """The workers of a run, while it goes on.
 
-    Parameters
-    ----------
-    ray : module
-        Ray, connected to its cluster.
-    actors : sequence
-        The workers, started.
-    plan : RunPlan
-        The plan of the run.
-    gate : Gatekeeper
-        Keeps rates, pauses and the cap for all of them.
-    head : str
-        Where the head of the cluster listens; empty where Ray's own client watches it.
-    start_more : callable
-        Starts workers for processors that joined the cluster; called every few seconds.
+    ``ray`` is connected to its cluster, and ``actors`` are started there. ``gate`` keeps rates,
+    pauses and the cap for all of them. ``head`` is where the cluster's head listens; empty where
+    Ray's own client watches it. ``start_more`` starts workers for processors that joined the
+    cluster, and is called every few seconds.
     """
 
     def __init__(

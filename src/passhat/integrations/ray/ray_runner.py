@@ -40,15 +40,10 @@ _SAID_AT_MOST = 60
 
 
 def check_ray_address(address: str) -> None:
-    """Return if Ray may be there.
+    """Return if Ray may be at an address such as ``ray://HEAD:10001``, ``HEAD:6379`` or ``auto``.
 
     Silence and a connection that is closed without a reply prove nothing, as the head may be busy
     or encrypted; Ray then finds out by itself.
-
-    Parameters
-    ----------
-    address : str
-        ``ray://HEAD:10001``, ``HEAD:6379``, or a word that only Ray understands, such as ``auto``.
 
     Raises
     ------
@@ -101,18 +96,9 @@ _NOT_SHIPPED = [".git", ".venv", ".passhat", "node_modules", "__pycache__", "*.d
 class OnRay:
     """Workers on a Ray cluster, for one run; use it as a context manager.
 
-    A process that is connected to a cluster already keeps that connection.
-
-    Parameters
-    ----------
-    plan : RunPlan
-        The plan of the run.
-    spec : RunSpec
-        The same as words: each worker loads suite and agent for itself.
-    models : sequence of Agent
-        All models of the plan that may spend.
-    address : str
-        ``ray://head:10001``, the address of a cluster on this machine, or empty for a new one here.
+    ``spec`` is the plan in words: each worker loads suite and agent for itself. ``models`` are all
+    that may spend. ``address`` is ``ray://head:10001``, that of a cluster on this machine, or empty
+    for a new one here. A process that is connected to a cluster already keeps that connection.
     """
 
     def __init__(
