@@ -43,27 +43,9 @@ if TYPE_CHECKING:
     from a2a.client import Client
     from a2a.types import AgentCard, StreamResponse
 
-__all__ = ["A2AAgent", "Cancelling"]
+__all__ = ["A2AAgent"]
 
 _SECONDS = 2.0
-
-
-class Cancelling:
-    """Requests to cancel that are under way."""
-
-    def __init__(self) -> None:
-        self._under_way: set[asyncio.Task[None]] = set()
-
-    def start(self, client: Client, task_id: str) -> None:
-        """Ask the agent to cancel a task, without waiting for its answer."""
-        canceling = asyncio.create_task(_cancel(client, task_id))
-        self._under_way.add(canceling)
-        canceling.add_done_callback(self._under_way.discard)
-
-    async def finish(self) -> None:
-        """Wait until all have been answered or given up, which takes a moment at most."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
 
 
 async def _cancel(client: Client, task_id: str) -> None:
@@ -108,7 +90,7 @@ class A2AAgent(Agent):
         self._client: Client | None = None
         self._card: AgentCard | None = None
         self._starting = asyncio.Lock()
-        self._cancelling = Cancelling()
+        self._cancelling: set[asyncio.Task[None]] = set()
         self._given: set[str] = set()
 
     async def check(self) -> None:
@@ -125,15 +107,22 @@ class A2AAgent(Agent):
             ) from None
 
     async def session(self, attempt: AttemptInfo) -> _A2ASession:
-        return _A2ASession(self, await self.connect(), self._cancelling, attempt)
+        return _A2ASession(self, await self.connect(), attempt)
 
     async def close(self) -> None:
         """Close the connections; the next session opens new ones."""
-        await self._cancelling.finish()
+        if self._cancelling:  # each is answered or given up within a moment
+            await asyncio.wait(self._cancelling)
         http, self._http, self._client = self._http, None, None
         self._starting = asyncio.Lock()  # the next run may have another event loop
         if http is not None:
             await http.aclose()
+
+    def cancel(self, client: Client, task_id: str) -> None:
+        """Ask the agent to cancel a task, without waiting for its answer."""
+        canceling = asyncio.create_task(_cancel(client, task_id))
+        self._cancelling.add(canceling)
+        canceling.add_done_callback(self._cancelling.discard)
 
     def first_context(self, context_id: str) -> None:
         """Record the context id of a new attempt; a repeated id means that attempts are mixed.
@@ -251,13 +240,10 @@ class A2AAgent(Agent):
 class _A2ASession(Session):
     """The conversation of a single attempt."""
 
-    def __init__(
-        self, agent: A2AAgent, client: Client, cancelling: Cancelling, attempt: AttemptInfo
-    ) -> None:
+    def __init__(self, agent: A2AAgent, client: Client, attempt: AttemptInfo) -> None:
         self._attempt = attempt
         self._agent = agent
         self._client = client
-        self._cancelling = cancelling
         self._reply = Reply()
         self._context_id = ""
         self._task_id = ""
@@ -295,7 +281,7 @@ class _A2ASession(Session):
 
     async def close(self) -> None:
         if self._reply.task_id and not self._reply.settled:
-            self._cancelling.start(self._client, self._reply.task_id)
+            self._agent.cancel(self._client, self._reply.task_id)
 
     async def _send_with_retries(self, text: str, archive: bytes) -> Reply:
         """Send a message; retry only if the agent cannot have received it."""

@@ -140,8 +140,24 @@ class CommandAgent(Agent):
         }
 
     def environment(self, attempt: AttemptInfo) -> dict[str, str]:
-        """The variables of the program in an attempt."""
-        return _environment(self._variables(), attempt)
+        """The variables of the program in an attempt, with the address for its spans.
+
+        Spans are sent soon, unless the user has set a pause, and metrics and logs not at all.
+        """
+        environment = self._variables()
+        if not attempt.traceparent:
+            return environment
+        environment["TRACEPARENT"] = attempt.traceparent
+        if attempt.otlp_endpoint:
+            environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
+            environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+            # Variables for traces alone would win over these, and no span would come here.
+            for name in ("ENDPOINT", "PROTOCOL", "HEADERS"):
+                environment.pop(f"OTEL_EXPORTER_OTLP_TRACES_{name}", None)
+            environment.setdefault("OTEL_BSP_SCHEDULE_DELAY", "200")
+            environment.setdefault("OTEL_METRICS_EXPORTER", "none")
+            environment.setdefault("OTEL_LOGS_EXPORTER", "none")
+        return environment
 
     def absolute_words(self) -> list[str]:
         """The command for another folder: files of this one by their whole paths."""
@@ -221,29 +237,6 @@ class _Streams(SubprocessStreamProtocol):
     def process_exited(self) -> None:
         self.ended.set()
         super().process_exited()
-
-
-def _environment(environment: dict[str, str], attempt: AttemptInfo) -> dict[str, str]:
-    """The program's environment, with the address for its spans.
-
-    Spans are sent soon, unless the user has set a pause, and metrics and logs not at all.
-    """
-    if not attempt.traceparent:
-        return environment
-    environment["TRACEPARENT"] = attempt.traceparent
-    if attempt.otlp_endpoint:
-        environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
-        environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
-        # Variables for traces alone would win over these, and no span would come here.
-        for name in ("ENDPOINT", "PROTOCOL", "HEADERS"):
-            environment.pop(f"OTEL_EXPORTER_OTLP_TRACES_{name}", None)
-        for name, value in (
-            ("OTEL_BSP_SCHEDULE_DELAY", "200"),
-            ("OTEL_METRICS_EXPORTER", "none"),
-            ("OTEL_LOGS_EXPORTER", "none"),
-        ):
-            environment.setdefault(name, value)
-    return environment
 
 
 def _is_own(path: Path) -> bool:

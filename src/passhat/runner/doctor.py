@@ -98,13 +98,9 @@ def _server(connection: PostgresConnection) -> Iterator[Finding]:
     version_text, number = connection.execute(
         "SELECT current_setting('server_version'), current_setting('server_version_num')::integer"
     ).fetchone() or ("", 0)
-    new = number >= _OLDEST_NUMBER
-    yield Finding(
-        _WHAT,
-        Level.OK if new else Level.PROBLEM,
-        f"{connection.name} answers, PostgreSQL {version_text}",
-        "" if new else f"passhat needs PostgreSQL {_OLDEST} or newer.",
-    )
+    advice = "" if number >= _OLDEST_NUMBER else f"passhat needs PostgreSQL {_OLDEST} or newer."
+    level = Level.PROBLEM if advice else Level.OK
+    yield Finding(_WHAT, level, f"{connection.name} answers, PostgreSQL {version_text}", advice)
 
 
 def _tables(connection: PostgresConnection) -> Iterator[Finding]:
@@ -219,14 +215,10 @@ def examine(
 
 def _python() -> Iterator[Finding]:
     running = ".".join(map(str, sys.version_info[:3]))
-    good = sys.version_info >= _LEAST_PYTHON
-    least = ".".join(map(str, _LEAST_PYTHON))
-    yield Finding(
-        "python",
-        Level.OK if good else Level.PROBLEM,
-        running,
-        "" if good else f"passhat needs Python {least} or newer.",
-    )
+    least, advice = ".".join(map(str, _LEAST_PYTHON)), ""
+    if sys.version_info < _LEAST_PYTHON:
+        advice = f"passhat needs Python {least} or newer."
+    yield Finding("python", Level.PROBLEM if advice else Level.OK, running, advice)
     absent = [name for name in _CORE if _version(name) is None]
     versions = ", ".join(f"{name} {_version(name)}" for name in ("passhat", *_CORE))
     if absent:
@@ -316,13 +308,12 @@ def _disk(place: Path) -> Iterator[Finding]:
         yield Finding("store", Level.PROBLEM, problem, advice)
         return
     free = shutil.disk_usage(folder).free
-    low = free < _LITTLE_SPACE
-    yield Finding(
-        "disk",
-        Level.WARNING if low else Level.OK,
-        f"{free / 2**30:,.1f} GB free for the store",
-        "A store needs about 1 kB per attempt and its conversations; make room." if low else "",
-    )
+    advice = "A store needs about 1 kB per attempt and its conversations; make room."
+    found = f"{free / 2**30:,.1f} GB free for the store"
+    if free < _LITTLE_SPACE:
+        yield Finding("disk", Level.WARNING, found, advice)
+    else:
+        yield Finding("disk", Level.OK, found)
 
 
 def _sandbox() -> Finding:

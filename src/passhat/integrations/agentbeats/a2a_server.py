@@ -129,8 +129,8 @@ def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None 
 
     def status() -> dict[str, object]:
         return {
-            "evaluations": agent.going_on,
-            "waiting": agent.waiting,
+            "evaluations": agent.turns.going_on,
+            "waiting": agent.turns.waiting,
             "finished": agent.finished,
         }
 

@@ -244,7 +244,7 @@ _MOST_WAITING = 200
 """Evaluations that wait for their turn; the next one is refused."""
 
 
-class _Turns:
+class Turns:
     """Evaluations that wait for their turn: first come, first served."""
 
     def __init__(self, most_at_once: int) -> None:
@@ -343,19 +343,9 @@ class GreenAgent(AgentExecutor):
         self._settings = settings
         self._say = say
         self._stops: dict[str, Stop] = {}
-        self._turns = _Turns(settings.most_at_once)
+        self.turns = Turns(settings.most_at_once)
         self.callers = Callers(settings.caps)
         self.finished = 0
-
-    @property
-    def going_on(self) -> int:
-        """How many evaluations are going on."""
-        return self._turns.going_on
-
-    @property
-    def waiting(self) -> int:
-        """How many evaluations wait for their turn."""
-        return self._turns.waiting
 
     def stop_all(self) -> int:
         """Give up every evaluation, waiting ones too; returns how many there were."""
@@ -407,9 +397,10 @@ class GreenAgent(AgentExecutor):
                 raise BadRequest(wrong)
         if wrong := self.callers.refusal(caller, runs=1, attempts=assessment.total_attempts):
             raise BadRequest(wrong)
-        if self._turns.is_full:
+        if self.turns.is_full:
             raise BadRequest(
-                f"busy: {counted(self.going_on, 'evaluation')} going on and {self.waiting} "
+                f"busy: {counted(self.turns.going_on, 'evaluation')} going on and "
+                f"{self.turns.waiting} "
                 "waiting; try again later"
             )
         return assessment
@@ -436,7 +427,7 @@ class GreenAgent(AgentExecutor):
             if reports is not None:
                 reports.progress(line)
 
-        telling = asyncio.create_task(_tell(lines, updater, lambda: self._turns.sentence(task_id)))
+        telling = asyncio.create_task(_tell(lines, updater, lambda: self.turns.sentence(task_id)))
         try:
             result = await self._result(assessment, task_id, metered, report_line)
             self._say(result.text)
@@ -455,7 +446,7 @@ class GreenAgent(AgentExecutor):
     ) -> Result:
         name = assessment.battle.id if assessment.battle is not None else task_id
         redact = self._settings.redact
-        if not await self._turns.wait(task_id, metered.stop, seen):
+        if not await self.turns.wait(task_id, metered.stop, seen):
             return _failed(f"the evaluation was stopped before it began{metered.reason}")
         try:
             with metered, open_store(self._settings.store_path) as store:
@@ -473,7 +464,7 @@ class GreenAgent(AgentExecutor):
             cause = str(error) if isinstance(error, PasshatError) else repr(error)
             return _failed(redact(f"the evaluation failed: {cause}"))
         finally:
-            self._turns.end()
+            self.turns.end()
         if result.failure:
             result = replace(result, failure=f"{result.failure}{metered.reason}")
         return result

@@ -31,13 +31,6 @@ class Trouble(Exception):
     """A problem that the user can fix."""
 
 
-class _Busy:
-    """Whether an evaluation is going on, for the thread that watches standard input."""
-
-    def __init__(self) -> None:
-        self.now = False
-
-
 def load_task(spec: str) -> Any:
     """The task named by ``FILE``, ``MODULE`` or ``PACKAGE/TASK``, with ``@TASK`` or not."""
     from inspect_ai._eval.loader import load_tasks
@@ -219,12 +212,12 @@ def _plain(error: BaseException) -> str:
     return " ".join(_MARKUP.sub("", str(error)).removeprefix("ERROR: ").split())
 
 
-def _listen(jobs: queue.Queue[dict[str, Any] | None], busy: _Busy) -> None:
+def _listen(jobs: queue.Queue[dict[str, Any] | None], busy: threading.Event) -> None:
     """Read requests; when the parent has ended, stop, and cancel a running evaluation."""
     for line in sys.stdin:
         jobs.put(json.loads(line))
     jobs.put(None)
-    if busy.now:
+    if busy.is_set():
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -242,10 +235,10 @@ def main() -> None:
             answers.flush()
 
     jobs: queue.Queue[dict[str, Any] | None] = queue.Queue()
-    busy = _Busy()
+    busy = threading.Event()  # while an evaluation is going on
     threading.Thread(target=_listen, args=(jobs, busy), daemon=True).start()
     while (job := jobs.get()) is not None:
-        busy.now = True
+        busy.set()
         try:
             if "describe" in job:
                 say({"described": describe(job["describe"]["spec"])})
@@ -257,7 +250,7 @@ def main() -> None:
             say({"done": {"status": "cancelled", "error": ""}})
         except Exception as error:
             say({"trouble": f"{type(error).__name__}: {error}"})
-        busy.now = False
+        busy.clear()
 
 
 if __name__ == "__main__":

@@ -55,14 +55,8 @@ class SimulatedEpisode(DeskEpisode):
         self._attempt = attempt
 
     async def open(self) -> Turn:
-        try:
-            self._speaker = await self._user.start(self._attempt)
-            opening = "The desk picks up. Say your first words."
-            words = await self._spoken(Turn(f"{self._role}\n\n{opening}", self._role, opening))
-        except (WorldFault, RunStopped):
-            raise
-        except Exception as error:
-            raise _broken(error) from None
+        opening = "The desk picks up. Say your first words."
+        words = await self._spoken(Turn(f"{self._role}\n\n{opening}", self._role, opening))
         if words is None:
             raise WorldFault(MissingReason.USER_ERROR, "the simulated user left without a word")
         return self.first_turn(words)
@@ -71,20 +65,22 @@ class SimulatedEpisode(DeskEpisode):
         result = self.work(answer)
         if not isinstance(result, str):
             return result
-        try:
-            return self.heard(await self._spoken(Turn(result, said=result)))
-        except (WorldFault, RunStopped):
-            raise
-        except Exception as error:
-            raise _broken(error) from None
+        return self.heard(await self._spoken(Turn(result, said=result)))
 
     async def close(self) -> None:
         if self._speaker is not None:
             await self._speaker.close()
 
     async def _spoken(self, turn: Turn) -> str | None:
-        assert self._speaker is not None
-        words = await self._speaker.answer(turn)
+        try:
+            if self._speaker is None:
+                self._speaker = await self._user.start(self._attempt)
+            words = await self._speaker.answer(turn)
+        except (WorldFault, RunStopped):
+            raise
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+            raise WorldFault(MissingReason.USER_ERROR, detail) from None
         if STOP in words:
             return None
         if not words.strip():
@@ -132,10 +128,6 @@ def _request_lines(domain: Domain, wish: Wish, start: str) -> Iterator[str]:
         yield from _request_lines(
             domain, wish.otherwise, "  If this cannot be done, you want instead: "
         )
-
-
-def _broken(error: Exception) -> WorldFault:
-    return WorldFault(MissingReason.USER_ERROR, f"{type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,23 +341,21 @@ def _diff(base: str, changes: Sequence[Change]) -> tuple[str, tuple[int, int]]:
 def _file_diff(change: Change, before: bytes) -> Iterator[str]:
     name = _printable(change.path)
     after = change.content or b""
-    old, new = ("/dev/null" if change.is_new else f"a/{name}"), f"b/{name}"
-    if change.is_deletion:
-        new = "/dev/null"
+    old = "/dev/null" if change.is_new else f"a/{name}"
+    new = "/dev/null" if change.is_deletion else f"b/{name}"
     if change.target is not None:
-        yield f"--- {old}"
-        yield f"+++ {new}"
-        yield f"+link to {_printable(change.target)}"
-        return
-    if max(len(before), len(after)) > _LARGEST_DIFF_FILE or b"\0" in before + after:
-        yield f"--- {old}"
-        yield f"+++ {new}"
-        yield f"[binary or large: {len(before):,} to {len(after):,} bytes]"
-        return
-    a, b = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
-    rows = list(difflib.unified_diff(a, b, old, new, lineterm=""))
-    what = "an empty file" if change.is_new or change.is_deletion else "only the mode changed"
-    yield from rows or (f"--- {old}", f"+++ {new}", f"[{what}]")
+        what = f"+link to {_printable(change.target)}"
+    elif max(len(before), len(after)) > _LARGEST_DIFF_FILE or b"\0" in before + after:
+        what = f"[binary or large: {len(before):,} to {len(after):,} bytes]"
+    else:
+        a, b = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
+        rows = list(difflib.unified_diff(a, b, old, new, lineterm=""))
+        if rows:
+            yield from rows
+            return
+        is_empty = change.is_new or change.is_deletion
+        what = "[an empty file]" if is_empty else "[only the mode changed]"
+    yield from (f"--- {old}", f"+++ {new}", what)
 
 
 def _printable(text: str) -> str:
