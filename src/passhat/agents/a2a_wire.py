@@ -92,6 +92,7 @@ class Reply:
             change = event.artifact_update
             self._belongs_to(change.context_id, change.task_id)
             name = change.artifact.artifact_id
+            # Without append an update replaces the artifact of the same id.
             earlier = self._artifacts.get(name, []) if change.append else []
             parts = self._read_files(name, change.artifact.parts, adds=change.append)
             self._artifacts[name] = [*earlier, _text(parts, between="")]  # pieces of one text
@@ -209,6 +210,7 @@ T = TypeVar("T")
 
 LARGEST_REPLY = 4 * 1024 * 1024
 """Bytes; more than this in one reply is never held in memory."""
+# 521 to 523 are Cloudflare's: the server behind it refuses, does not answer, or cannot be reached.
 BUSY = (429, 502, 503, 504, 521, 522, 523)
 """Answers of a server in front of the agent: the message has not reached it."""
 _KEY = (401, 402, 403, 407)
@@ -247,6 +249,7 @@ def http_client(
         # Connections are given up before servers do it: a message is not sent into a closing door.
         limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
         follow_redirects=False,
+        # The limit counts bytes as they come: a compressed reply would grow behind it.
         headers={"accept-encoding": "identity", **(headers or {})},
         event_hooks={"response": [guard_response]},
         transport=transport,

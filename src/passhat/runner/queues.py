@@ -168,7 +168,7 @@ class StoreThread:
     def _keep(self) -> None:
         while (call := self._calls.get()) is not None:
             work, result = call
-            if not result.set_running_or_notify_cancel():
+            if not result.set_running_or_notify_cancel():  # given up while it waited its turn
                 continue
             try:
                 result.set_result(work())
@@ -232,6 +232,7 @@ class StoreRetry:
         future = self._thread.submit(work)
         call = asyncio.wrap_future(future)
         call.add_done_callback(take_exception)  # its caller may be canceled
+        # Not wait_for, which would cancel the call when the time is over.
         done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
         if not done:
             announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")
@@ -312,6 +313,7 @@ class Claims:
                     if block:
                         own_claims = await self._retry(partial(self._claim, block))
                         self._refuse(len(block) - len(own_claims))
+                        # From the end, where pop() takes them in their order.
                         self._claimed = [
                             attempt
                             for attempt in reversed(own_claims)
@@ -396,5 +398,5 @@ class Outbox:
         if not self.closed:
             self._available.clear()
         self._emptied.set()
-        self._emptied = asyncio.Event()
+        self._emptied = asyncio.Event()  # those who wait have the old one, which stays set
         return records

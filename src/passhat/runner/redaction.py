@@ -258,14 +258,14 @@ def _spans(text: str, lower: str, literal: str, pattern: re.Pattern[str]) -> lis
     return spans
 
 
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
+def _without(text: str, spans: list[tuple[int, int]], mark: str = _SHOWN) -> str:
     parts = []
     place = 0
     for begin, end in sorted(spans):
         if end <= place:
             continue
         if begin >= place:
-            parts += [text[place:begin], _SHOWN]
+            parts += [text[place:begin], mark]
         place = end
     return "".join([*parts, text[place:]])
 
@@ -283,12 +283,7 @@ def _without_part(text: str, value: str) -> str:
                 end += 1
             spans.append((place, end))
             place = text.find(value[:_SHORTEST], end)
-        mark = _SHOWN[::step]
-        parts, position = [], 0
-        for begin, end in spans:
-            parts += [text[position:begin], mark]
-            position = end
-        text, value = "".join([*parts, text[position:]])[::step], value[::step]
+        text, value = _without(text, spans, _SHOWN[::step])[::step], value[::step]
     return text
 
 

@@ -198,6 +198,7 @@ class _Worker(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
+        # A frame is its length, four bytes in network order, and then msgpack.
         self._buffer += data
         if not self.pid and len(self._buffer) >= SIZE.size:  # its first word is its process id
             (self.pid,) = SIZE.unpack_from(self._buffer)

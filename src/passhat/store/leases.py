@@ -71,6 +71,7 @@ def clock_id() -> str:
 
 def clock_now() -> float:
     """Seconds since boot, including time asleep where the system counts that."""
+    # On Linux CLOCK_MONOTONIC stands still while the machine sleeps, and leases would with it.
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

@@ -53,7 +53,8 @@ _TYPES = (
     *("integer", "bigint", "integer", "bytea"),
 )
 _COLUMNS = (*FINISHED_COLUMNS, "run", "task", "number", "body")
-# One statement writes result, cost and transcript, where the claim is still this lease's.
+# One statement writes result, cost and transcript, where the claim is still this lease's. All parts
+# of a WITH see the tables as they were before it: only RETURNING tells the others what was written.
 _FINISH = (
     f"WITH v AS (SELECT * FROM unnest({', '.join(f'?::{kind}[]' for kind in _TYPES)}) "
     f"AS v({', '.join(_COLUMNS)})), "
@@ -81,8 +82,11 @@ class PostgresStore(Store):
 
     judged_attempts = JUDGED_BY_JOIN
     _db: PostgresConnection
+    # In READ COMMITTED every statement has a snapshot of its own: the counts of two may not agree.
     _SNAPSHOT: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    # KEY SHARE keeps others from deleting the run, not from claiming, finishing or updating it.
     _KEEP_RUN, _LOCK_RUN = " FOR KEY SHARE", " FOR UPDATE"
+    # In one order, so that two who lock the same leases do not wait for each other for ever.
     _LOCK_LEASES = (
         "SELECT 1 FROM leases WHERE token IN "
         "(SELECT owner FROM attempts WHERE run = ? AND finished IS NULL) ORDER BY token FOR UPDATE"
@@ -181,6 +185,7 @@ class PostgresStore(Store):
         return postgres_is_sound(self._db)
 
     def vacuum(self) -> None:
+        # One by one: VACUUM runs in no transaction, and several statements in one text are one.
         for table in ("attempts", "transcripts"):
             self._db.execute(f"VACUUM (ANALYZE) {table}")
 
@@ -209,6 +214,7 @@ class PostgresStore(Store):
         return rest - set(own_keys)
 
     def _tell(self, run: str) -> None:
+        # Delivered when the transaction commits, and not at all when it is rolled back.
         self._db.execute("SELECT pg_notify(?, ?)", (CHANNEL, run))
 
     def _stream(

@@ -227,6 +227,8 @@ class PostgresConnection:
             if self._open is None:
                 self._open = psycopg.connect(
                     self._address,
+                    # Transactions are begun by name: psycopg would begin one at the first SELECT,
+                    # and hold back VACUUM until it ends.
                     autocommit=True,
                     # A transaction pooler (PgBouncer) gives each transaction another session, in
                     # which what was prepared before does not exist.
@@ -253,6 +255,7 @@ class PostgresConnection:
 
 
 _READING = re.compile(r"\s*(?:SELECT|WITH|BEGIN|COMMIT|ROLLBACK|LISTEN)\b")
+# Read-only, serialization failure, deadlock, too many connections, shutdown, crash, starting up.
 _PASSING = ("25006", "40001", "40P01", "53300", "57P01", "57P02", "57P03")
 """Trouble that ends by itself: a standby that becomes the main server, a deadlock, a full or
 restarting server."""

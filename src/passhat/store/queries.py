@@ -189,7 +189,7 @@ class Queries:
             f"SELECT run, count(*) FROM tasks WHERE true {where.format('run')} GROUP BY run",
             *values,
         )
-        # So that the index over finished attempts is enough.
+        # So that the index over finished attempts is enough. FILTER needs SQLite 3.30 (2019).
         finished_rows = self._all(
             "SELECT run, count(*), count(*) FILTER (WHERE verdict = 1), "
             "count(*) FILTER (WHERE verdict = -1) FROM attempts "
@@ -290,6 +290,8 @@ class Queries:
         """Some attempts in the order of the suite, from a place on."""
         where, values = self._where(run, wanted)
         if after is not None:
+            # A row value compares in the order of the primary key: a page begins where the last
+            # one ended, while OFFSET would read all rows before it.
             where, values = f"{where} AND (a.task, a.number) > (?, ?)", (*values, *after)
         return self._lines(run, f"{where} ORDER BY a.task, a.number LIMIT ?", (*values, size))
 
@@ -331,6 +333,7 @@ class Queries:
             run,
             *place,
         )
+        # By the key, which the database hands out; times come from the clocks of several machines.
         rows += self._all(
             "SELECT verdict, why, detail, source, at, judge_fingerprint FROM judgements "
             "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
@@ -444,6 +447,7 @@ class Queries:
         if run is None:
             return {}
         where, values = ("", ()) if task is None else ("AND task = ? ", (task,))
+        # The inner query stops at its limit. It has a name, since PostgreSQL asks for one.
         rows = self._all(
             f"SELECT why, detail, count(*) FROM (SELECT why, detail FROM {self._attempts(run)} a "
             f"WHERE run = ? {where}AND verdict = {int(verdict)} LIMIT {_MESSAGES}) AS failures "

@@ -187,10 +187,12 @@ class AttemptSet:
 
     def common(self, tasks: Iterable[str]) -> int:
         """The numbers that all of these tasks have, as bits."""
+        # ~0 has every bit: the start that takes none away.
         return functools.reduce(operator.and_, (self._numbers.get(task, 0) for task in tasks), ~0)
 
     def left(self, tasks: Iterable[str], planned: PlannedAttempts) -> int:
         """How many of the attempts planned for these tasks are not there."""
+        # Attempts are numbered from 1: bits 1 to n are planned, and bit 0 is never set.
         return sum(
             ((1 << planned.of(task) + 1) - 2 & ~self._numbers.get(task, 0)).bit_count()
             for task in tasks
@@ -253,6 +255,7 @@ class CallRecords:
     """Name and fingerprint of each model that answered the agent, as its server states them."""
 
 
+# The index attempts_ended has the word, and PostgreSQL refuses B-tree entries of over 2,704 bytes.
 _LONGEST_WORD = 200
 
 
@@ -375,6 +378,7 @@ class StoredRun:
 
 def protocol_from(data: Mapping[str, object]) -> Protocol:
     """Read a protocol from the output of ``to_dict``."""
+    # Fields that a protocol of an older version lacks get their defaults.
     fields = dict(data)
     question = fields.pop("question", None)
     decoding = fields.pop("decoding", None)
@@ -588,6 +592,7 @@ def unpack_transcript(body: bytes) -> Sequence[Mapping[str, str]]:
         The bytes are damaged.
     """
     try:
+        # No zlib stream begins with "[": the low half of its first byte is 8 (RFC 1950, 2.2).
         text = body if body.startswith(b"[") else zlib.decompress(body)
         return _TRANSCRIPT.decode(text)
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:

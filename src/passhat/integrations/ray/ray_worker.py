@@ -141,6 +141,7 @@ class RayWorker:
     def __init__(self, job: Job) -> None:
         if job.folder:
             os.chdir(job.folder)
+        # Ray calls the methods, which are async, in one event loop: nothing here needs a lock.
         self._job = job
         self._remote = RemoteLimits()
         self._results = _ResultQueue()

@@ -27,7 +27,7 @@ from passhat.suites.workspace.testing import Tester
 
 __all__ = ["Checker", "Readiness"]
 
-_VERSION = 2
+_VERSION = 3
 _EXITS = {
     ".py": "import os\nos._exit(0)\n",
     **dict.fromkeys((".js", ".cjs", ".mjs", ".ts"), "process.exit(0);\n"),
@@ -65,11 +65,8 @@ class Readiness:
 class _Stored(msgspec.Struct):
     """A check as it is kept on disk."""
 
-    problems: list[str]
-    notes: list[str]
-    required: list[str]
-    others_may_fail: bool
-    statuses: list[int]
+    check: TaskCheck
+    expected: Expectation
 
 
 class Checker:
@@ -103,11 +100,7 @@ class Checker:
             if record is None:
                 record = await self._check(task, base)
                 _save(file, record)
-        expected = Expectation(
-            frozenset(record.required), record.others_may_fail, frozenset(record.statuses)
-        )
-        check = TaskCheck(task.id, tuple(record.problems), tuple(record.notes))
-        return Readiness(base, expected, check)
+        return Readiness(base, record.expected, record.check)
 
     def _file(self, task: WorkspaceTask, key: str) -> Path:
         parts = [_VERSION, key, task.judge_data(), task.reference_data(), str(self._tester.kind)]
@@ -144,13 +137,7 @@ class Checker:
         has_names = task.result.kind not in ("exit", "reward")
         if not problems and not expected.required and has_names:
             notes.append("no names of tests are known: a reference would tell them")
-        return _Stored(
-            problems,
-            notes,
-            sorted(expected.required),
-            expected.others_may_fail,
-            sorted(expected.statuses),
-        )
+        return _Stored(TaskCheck(task.id, tuple(problems), tuple(notes)), expected)
 
     async def _test_twice(
         self, task: WorkspaceTask, base: Base, changes: Sequence[Change], what: str
@@ -251,7 +238,7 @@ def _load(file: Path) -> _Stored | None:
 
 def _save(file: Path, record: _Stored) -> None:
     """Keep a check; a broken one is made again the next time."""
-    if record.problems:
+    if record.check.problems:
         with contextlib.suppress(OSError):
             file.unlink(missing_ok=True)
         return

@@ -87,11 +87,8 @@ class Tester:
         if not task.image:
             return self.kind
         engine, _, image = task.image.partition(":")
-        return (
-            Container(engine, image)
-            if engine in ("docker", "podman")
-            else Container("podman", task.image)
-        )
+        is_named = engine in ("docker", "podman")
+        return Container(engine, image) if is_named else Container("podman", task.image)
 
     def _environment(self, place: AttemptFolder, kind: SandboxSpec) -> dict[str, str]:
         if isinstance(kind, Container):
