@@ -150,7 +150,6 @@ async def serve(port: int, *, bare: bool) -> None:
                 *(handler, card, Access()),
                 server="the kit agent",
                 command="tools/a2a_kit_agent.py",
-                name_option="none",
             )
             over_grpc = grpc.aio.server()
             over_grpc.add_insecure_port(f"127.0.0.1:{grpc_port}")

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from a2a.client import Client
     from a2a.types import AgentCard, StreamResponse
 
-__all__ = ["A2AAgent"]
-
 _SECONDS = 2.0
 
 

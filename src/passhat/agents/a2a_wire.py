@@ -18,26 +18,6 @@ if TYPE_CHECKING:
     import httpx
     from a2a.types import Message, Part, StreamResponse, Task, TaskStatus
 
-__all__ = [
-    "BUSY",
-    "FIX_CARD",
-    "LARGEST_REPLY",
-    "LOOPBACK",
-    "PAUSE",
-    "TRIES",
-    "CardFault",
-    "NoStreaming",
-    "NotReceived",
-    "Reply",
-    "await_agent",
-    "http_client",
-    "is_address",
-    "reachable",
-    "retry_while_busy",
-    "unreachable",
-    "whole_numbers",
-]
-
 _REFUSED = ("FAILED", "REJECTED", "CANCELED")
 _CLOSED = ("COMPLETED", "AUTH_REQUIRED", *_REFUSED)
 

@@ -28,8 +28,6 @@ from passhat.agents.provider import ModelReply, ReplyError, ToolCall
 from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue, MissingExtra
 
-__all__ = ["AnthropicAgent", "BedrockAgent", "VertexAgent"]
-
 _GUARDRAIL = "amazon-bedrock-guardrailAction"
 """Bedrock's note at an answer that its guardrail replaced; the model's reason stays as it was."""
 _EMPTY = "(nothing)"

@@ -26,20 +26,6 @@ from passhat.suites.workspace.handle import Workspace
 if TYPE_CHECKING:
     from passhat.agents.prices import Price
 
-__all__ = [
-    "ENDED",
-    "Agent",
-    "AgentFault",
-    "AttemptInfo",
-    "Clock",
-    "Meter",
-    "ModelCall",
-    "ProviderFault",
-    "Session",
-    "StopReason",
-    "Usage",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -40,24 +40,6 @@ from passhat.protocol import Scalar
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.tool_calls import RESPOND, write_call
 
-__all__ = [
-    "ChatAgent",
-    "Entry",
-    "Request",
-    "ToolResult",
-    "UserEntry",
-    "arguments_of",
-    "json_replies",
-    "json_reply",
-    "merge_turns",
-    "read_answer",
-    "read_events",
-    "read_whole",
-    "split_data_url",
-    "text_of",
-    "tool_calls_of",
-]
-
 _STREAM_ABOVE = 8192
 """Longer answers are streamed: an SDK demands it, and proxies cut silent connections."""
 _BAD_ARGUMENTS = 2

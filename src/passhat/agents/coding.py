@@ -23,8 +23,6 @@ from passhat.suites.base import Turn, WorldFault
 from passhat.suites.workspace.handle import Workspace, agent_environment
 from passhat.suites.workspace.walls import CommandEnd, run_command
 
-__all__ = ["CodingSession", "write_request"]
-
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 _FILE = ".passhat-prompt.md"
 _LONGEST_OUTPUT, _LONGEST_ERRORS = 100_000, 8_000

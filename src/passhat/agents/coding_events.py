@@ -13,8 +13,6 @@ from typing import Any
 
 from passhat.agents.base import ModelCall, Usage
 
-__all__ = ["AgentEvents", "read_events"]
-
 _LONGEST = 20_000
 """Characters of a tool's result that are kept."""
 

@@ -37,8 +37,6 @@ from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
-__all__ = ["ALL_VARIABLES", "CommandAgent", "pass_variables"]
-
 _LONGEST_LINE = 4 * 1024 * 1024
 _ANSWER = ("text", "usage", "model")
 _ERRORS = 2

@@ -13,8 +13,6 @@ from passhat.agents.prices import PriceTable, TokenCount, read_count
 from passhat.agents.provider_tables import stop_reason
 from passhat.stats.outcomes import FailureCategory
 
-__all__ = ["count_tokens", "field_of", "note_call", "plain_data", "read_answer", "text_of_answer"]
-
 
 def read_answer(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:
     """The text of a function's return value; its usage is put on the meter.

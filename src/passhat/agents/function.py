@@ -48,17 +48,6 @@ from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object, name_functions
 
-__all__ = [
-    "THREAD_PREFIX",
-    "FrameworkAgent",
-    "FunctionAgent",
-    "agent_from_object",
-    "agent_kinds",
-    "as_agent",
-    "load_agent",
-    "python_agent",
-]
-
 THREAD_PREFIX = "passhat agent "
 """Names of threads in which agents run, followed by the attempt's id."""
 

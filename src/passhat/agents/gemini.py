@@ -28,8 +28,6 @@ from passhat.agents.provider import ModelReply, ReplyError, ToolCall
 from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 
-__all__ = ["GeminiAgent"]
-
 _SECONDS = 600.0
 _SETTINGS = {
     "top_p": "topP",

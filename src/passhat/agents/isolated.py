@@ -25,8 +25,6 @@ from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.workspace.handle import Workspace
 
-__all__ = ["isolate"]
-
 _KIND = "python:"
 
 

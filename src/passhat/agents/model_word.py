@@ -14,15 +14,6 @@ from urllib.parse import parse_qsl
 from passhat.errors import InvalidValue
 from passhat.protocol import Scalar
 
-__all__ = [
-    "OWN_SETTINGS",
-    "ModelWord",
-    "limit_of",
-    "parse_extra",
-    "read_model_word",
-    "read_response_format",
-]
-
 _WORD = re.compile(r"(?P<model>[^?]+?)(?:@(?P<url>https?://[^?]+))?(?:\?(?P<query>.*))?", re.DOTALL)
 _OPTIONS: Mapping[str, type] = MappingProxyType(
     {

@@ -30,8 +30,6 @@ from passhat.agents.provider import ModelReply, ReplyError, ToolCall
 from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 
-__all__ = ["AzureAgent", "OllamaAgent", "OpenAiAgent", "OpenRouterAgent", "ResponsesAgent"]
-
 
 class OpenAiAgent(ChatAgent):
     """A model by its name, at OpenAI or at any compatible address: openai:MODEL[@URL]."""

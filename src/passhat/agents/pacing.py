@@ -11,8 +11,6 @@ from types import MappingProxyType
 
 from passhat.errors import InvalidValue
 
-__all__ = ["Bucket", "Pace", "read_rates"]
-
 _RATE = re.compile(r"(?:(?P<provider>[\w-]+)=)?(?P<count>\d+(?:\.\d+)?)/(?P<unit>[a-z]+)")
 _SECONDS = MappingProxyType(
     {"s": 1, "sec": 1, "second": 1, "min": 60, "m": 60, "minute": 60, "h": 3600, "hour": 3600}

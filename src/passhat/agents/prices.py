@@ -14,16 +14,6 @@ from typing import Any
 
 from passhat.errors import ReadError
 
-__all__ = [
-    "OWN_FILE",
-    "Price",
-    "PriceTable",
-    "TokenCount",
-    "read_cost",
-    "read_count",
-    "read_prices",
-]
-
 OWN_FILE = "passhat-prices.toml"
 """The user's own table, looked for in the folder that passhat is called in."""
 

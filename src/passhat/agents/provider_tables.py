@@ -13,17 +13,6 @@ from types import MappingProxyType
 
 from passhat.agents.base import StopReason
 
-__all__ = [
-    "ERROR_CODES",
-    "INVALID_CALLS",
-    "STATUS_KINDS",
-    "STOP_WORDS",
-    "ErrorKind",
-    "limit_that_fits",
-    "setting_hint",
-    "stop_reason",
-]
-
 _S = StopReason
 
 

@@ -35,8 +35,6 @@ from _pytest.skipping import evaluate_xfail_marks
 if TYPE_CHECKING:
     from passhat.stats.gate import GateResult
 
-__all__: list[str] = []
-
 _MARK = "passhat"
 _XPASS = "[XPASS(strict)]"
 _PROPERTY = "passhat"

@@ -44,9 +44,6 @@ from passhat.suites.base import (
 )
 from passhat.suites.tool_calls import RESPOND, TOOL_ERROR, Unreadable, read_call, write_call
 
-__all__ = ["Attempter", "call_records", "explain_failure", "maybe_await", "seed_of"]
-
-
 _CATEGORIES = {
     StopReason.LENGTH: FailureCategory.TRUNCATED,
     StopReason.REFUSED: FailureCategory.REFUSED,

@@ -31,17 +31,6 @@ from passhat.runner.redaction import LONGEST_TEXT
 from passhat.runner.time_limits import Clock, LoopBlocked
 from passhat.stats.outcomes import FailureCategory
 
-__all__ = [
-    "BackgroundErrors",
-    "Canary",
-    "ProcessGuard",
-    "call_agent",
-    "hide_task",
-    "list_stuck_attempts",
-    "refuse_unusable",
-    "run_guarded",
-]
-
 T = TypeVar("T")
 
 _LOOK_SECONDS = 0.003

@@ -28,8 +28,6 @@ from typing import Self
 from passhat.agents.base import Meter, ProviderFault, Usage
 from passhat.stats.outcomes import MissingReason
 
-__all__ = ["Account", "Budget", "Sum", "Used"]
-
 _HEADROOM = 1.5
 _ROUNDING = 1e-9
 """Sums of many small amounts of money are equal up to this."""

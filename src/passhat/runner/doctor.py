@@ -22,8 +22,6 @@ from passhat._serialize import Plain
 from passhat.errors import PasshatError, StoreUnavailable
 from passhat.store.schema import PER_ATTEMPT, VERSION, postgres_version
 
-__all__ = ["Finding", "Level", "examine", "examine_postgres"]
-
 if TYPE_CHECKING:
     from passhat.store.postgres_connection import PostgresConnection
 

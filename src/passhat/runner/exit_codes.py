@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from passhat.suites import Suite
 
-__all__ = ["answer", "suite"]
-
 _CANNOT_RUN = (125, 126, 127)
 TASK = "command"
 

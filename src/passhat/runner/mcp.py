@@ -28,8 +28,6 @@ from passhat.suites.tool_calls import RESPOND, write_call
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-__all__ = ["Called", "McpSuite", "World", "endpoints"]
-
 _ERROR = "Tool error: "
 _IDLE_SECONDS = 300.0
 

@@ -10,8 +10,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Range", "RunPreview", "Spread", "preview_run", "sum_of", "time_left"]
-
 _DEVIATIONS = 2.0
 _WIDEST = 100.0
 """On the log scale. One attempt with a cost among 200,000 without would exceed the largest number.

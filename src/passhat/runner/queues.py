@@ -19,19 +19,6 @@ from passhat.stats.gate.sequential_gate import Look, Watcher
 from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.store import AttemptRecord
 
-__all__ = [
-    "AttemptKey",
-    "Claims",
-    "Outbox",
-    "StopRule",
-    "StoreRetry",
-    "StoreThread",
-    "cancel_until_done",
-    "raise_first_error",
-    "take_exception",
-    "wait_in_steps",
-]
-
 
 class StopRule:
     """Decides from the verdicts so far whether a run can stop; without rules, never.

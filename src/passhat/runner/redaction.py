@@ -9,15 +9,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = [
-    "LONGEST_TEXT",
-    "Redactor",
-    "encode_data",
-    "make_encodable",
-    "make_plain",
-    "secret_values",
-]
-
 LONGEST_TEXT = 4 * 1024 * 1024
 """Characters of one text that are kept, for every kind of agent."""
 LONGEST_DATA = 40_000

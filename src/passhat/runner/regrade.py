@@ -33,16 +33,6 @@ from passhat.store.labels import choose_anchors, save_anchor
 from passhat.suites.base import REMARKS, Episode, Judgement, Suite, Task, Turn
 from passhat.suites.code_samples import Sample, printable
 
-__all__ = [
-    "VARIANTS",
-    "Outcome",
-    "Regraded",
-    "check_attempts",
-    "judge_anchors",
-    "judge_into_store",
-    "regrade",
-]
-
 
 def judge_into_store(
     bench: Bench, samples: Sequence[Sample], source: str, store: Store, name: str = ""

@@ -23,17 +23,6 @@ from passhat.agents.provider import Provider
 from passhat.runner.budget import Account
 from passhat.stats.outcomes import MissingReason
 
-__all__ = [
-    "AccountElsewhere",
-    "Answer",
-    "Gatekeeper",
-    "LimitRequest",
-    "LimitUpdate",
-    "RemoteLimits",
-    "Settled",
-    "settle",
-]
-
 AttemptKey = tuple[str, int]
 """A task and the number of an attempt at it."""
 Settled = tuple[Usage | None, ...]

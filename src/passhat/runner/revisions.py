@@ -16,16 +16,6 @@ import numpy as np
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import BoolArray
 
-__all__ = [
-    "Lineage",
-    "Revision",
-    "SubmoduleAbsent",
-    "Worktree",
-    "current_revision",
-    "list_revisions",
-    "open_worktree",
-]
-
 DIRTY = "-dirty"
 """Follows a commit whose files were changed and not committed, as in ``git describe --dirty``."""
 _SECONDS = 10.0

@@ -65,8 +65,6 @@ from passhat.store import (
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings
 
-__all__ = ["Loaded", "RunResult", "RunSpec", "arun", "run"]
-
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.5
 

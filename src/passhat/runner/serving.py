@@ -13,8 +13,6 @@ from passhat.errors import InvalidValue
 if TYPE_CHECKING:
     from uvicorn import Server
 
-__all__ = ["Listening", "open_socket"]
-
 _GRACE_SECONDS = 1
 _KEEP_ALIVE_SECONDS = 75
 """How long a connection without requests is kept. Many HTTP clients keep theirs for 5 s: a server

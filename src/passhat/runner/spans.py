@@ -28,8 +28,6 @@ from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 from passhat.runner.serving import Listening, open_socket
 
-__all__ = ["GRPC", "Inbox", "Span", "SpanReceiver", "calls_in", "decode_spans", "spans_of_message"]
-
 GRPC = "gRPC"
 LARGEST_REQUEST = 8 * 1024 * 1024
 """Bytes of one request, also after unpacking. The SDKs send at most 512 spans in one."""

@@ -22,8 +22,6 @@ from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.workers import WorkerAgent
 from passhat.store import AttemptRecord, Store
 
-__all__ = ["Spending", "SpendingWatch", "budget_for", "prepare"]
-
 _INPUT_BEFORE_SEEN = 4_000
 """Tokens of input of one call, as long as none was seen."""
 _REPORTING = (FunctionAgent, WorkerAgent, FrameworkAgent, CommandAgent)

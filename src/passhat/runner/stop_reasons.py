@@ -28,16 +28,6 @@ from passhat.stats.outcomes.causes import VARIABLE_PARTS
 from passhat.store import AttemptRecord
 from passhat.suites.base import TaskCheck
 
-__all__ = [
-    "FirstAttempts",
-    "SetupMistake",
-    "SilentAttempts",
-    "Stop",
-    "refuse_broken",
-    "stop_on_account",
-    "stop_on_unknown_use",
-]
-
 _IN_A_ROW = 3
 _OF_ALL_CAUSES = 6
 """Attempts that end a run if all of them raised or were not judged, each by its own cause."""

@@ -19,15 +19,6 @@ from passhat.store import PlannedAttempts, Store
 from passhat.suites import Suite
 from passhat.suites.base import Task, check_tasks, fingerprint
 
-__all__ = [
-    "Shard",
-    "choose_tasks",
-    "digest_selection",
-    "distribute_attempts",
-    "refuse_other_attempts",
-    "refuse_pair",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Shard:

@@ -27,8 +27,6 @@ from passhat.stats.outcomes import Verdict
 if TYPE_CHECKING:
     from passhat.store.rows import AttemptRecord
 
-__all__ = ["Telemetry", "telemetry_for"]
-
 _LATE_SECONDS = 6.0
 """How long an agent elsewhere is waited for: SDKs send every 5 s by default."""
 _FLUSH_SECONDS = 10.0

@@ -24,8 +24,6 @@ from typing import Any
 
 from passhat.stats.outcomes import MissingReason
 
-__all__ = ["AttemptLimits", "Clock", "LoopBlocked", "LoopWatch", "Watch"]
-
 _FINEST, _COARSEST = 0.005, 0.25
 _AGAIN_SECONDS = 1.0
 _TICK_SECONDS = 0.05

@@ -41,8 +41,6 @@ from passhat.runner.redaction import make_plain
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 
-__all__ = ["ENCODER", "EXIT", "SIZE", "Reply", "end_process", "keep_nursery", "kill_marked"]
-
 SIZE = struct.Struct("!I")
 EXIT = struct.Struct("!ii")
 """Process id and status, as the nursery reports them."""

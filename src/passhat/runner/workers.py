@@ -45,8 +45,6 @@ from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Judgement, NoVerdict, Suite, Turn, WorldFault
 from passhat.suites.jsonl import QuestionSuite
 
-__all__ = ["MOST_WORKERS", "WorkerAgent", "attach_graders", "can_have_workers"]
-
 MOST_WORKERS = 64
 """Attempts at the same time that have a process each; with more, all share the runner's."""
 _LONGEST_FRAME = 64 * 2**20

@@ -39,8 +39,6 @@ from passhat.store.rows import (
     origin_cells,
 )
 
-__all__ = ["FINISHED_COLUMNS", "Store"]
-
 FINISHED_COLUMNS = (
     *("verdict", "why", "detail", "seed", "seconds", "steps", "tokens", "cost"),
     *("retries", "answer", "finished", "leak", "score"),

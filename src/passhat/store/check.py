@@ -13,8 +13,6 @@ from passhat.store.database import Database, LogProblem
 from passhat.store.rows import protocol_from, unpack_transcript
 from passhat.store.schema import VERSION
 
-__all__ = ["Health", "check", "forget_orphans", "forget_transcripts", "postgres_is_sound"]
-
 _AT_ONCE = 20_000
 """Transcripts that are looked at in one transaction, and those of the last task among them."""
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1

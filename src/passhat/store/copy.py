@@ -26,18 +26,6 @@ from passhat.store.database import is_address
 from passhat.store.schema import PER_ATTEMPT
 from passhat.store.sqlite import SqliteStore
 
-__all__ = [
-    "BackedUp",
-    "Copied",
-    "Digest",
-    "Tell",
-    "back_up",
-    "copy_runs",
-    "digest_of",
-    "merge_runs",
-    "restore",
-]
-
 _OF_THE_RUN = ("agent", "suite", "name", "protocol")
 _RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started", "total", "allocation", "revision")
 _ROWS = 200

@@ -19,20 +19,6 @@ from passhat.store.database import Database
 from passhat.store.queries import NEWEST
 from passhat.store.rows import AttemptSet
 
-__all__ = [
-    "Counts",
-    "RunUsage",
-    "count_same_answers",
-    "counts",
-    "has_graded_scores",
-    "load_attempts",
-    "load_measures",
-    "load_rows",
-    "load_usage",
-    "measure_sums",
-]
-
-
 _FEW = 200
 """Up to so many tasks with gaps are asked for one by one."""
 _BLOCK = 10_000

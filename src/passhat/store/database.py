@@ -15,21 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-__all__ = [
-    "GROUP",
-    "Database",
-    "LogProblem",
-    "ReadableStore",
-    "ResultSet",
-    "backends",
-    "is_address",
-    "is_well_formed",
-    "private_file",
-    "private_folder",
-    "without_password",
-    "write_private",
-]
-
 
 class ResultSet(Protocol):
     """Result of a statement: rows, or the number of changed rows."""

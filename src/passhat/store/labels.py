@@ -23,31 +23,6 @@ from passhat.stats.outcomes.labels import Anchor, LabelCounts
 from passhat.store.base import Store
 from passhat.store.queries import Queries
 
-__all__ = [
-    "AddedLabels",
-    "DrawnAttempt",
-    "JudgeVotes",
-    "Label",
-    "StoredLabel",
-    "add_labels",
-    "choose_anchors",
-    "count_labels",
-    "decide_label",
-    "decide_labels",
-    "label_texts",
-    "labels_from_attempts",
-    "load_all_draws",
-    "load_anchors",
-    "load_draws",
-    "load_label_counts",
-    "load_labels",
-    "load_votes",
-    "parse_labels",
-    "save_anchor",
-    "save_draw",
-    "save_drawn_attempts",
-]
-
 
 class Label(Text, IntEnum):
     """A person's verdict on an attempt."""

@@ -22,8 +22,6 @@ from pathlib import Path
 
 from passhat.errors import InvalidValue, PasshatError
 
-__all__ = ["LEASE_SECONDS", "Heartbeat", "HeldClaims", "clock_id", "clock_now", "new_token"]
-
 LEASE_SECONDS = 30.0
 """How long claims of a runner that gives no sign of life are kept for it.
 

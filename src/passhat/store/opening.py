@@ -13,15 +13,6 @@ from passhat.store.leases import LEASE_SECONDS
 from passhat.store.queries import Reading
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
 
-__all__ = [
-    "StoredPlan",
-    "is_same_place",
-    "load_plan",
-    "open_reading",
-    "open_store",
-    "restore_plan",
-]
-
 
 def open_store(
     place: str = DEFAULT_PATH,

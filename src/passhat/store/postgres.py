@@ -17,8 +17,6 @@ from passhat.store.postgres_connection import (
 from passhat.store.queries import JUDGED_BY_JOIN
 from passhat.store.schema import migrate_postgres
 
-__all__ = ["PostgresStore"]
-
 _NOW = "extract(epoch FROM clock_timestamp())"
 """The server's clock: those of the machines need not agree."""
 # The first number of beats is drawn: see passhat.store.sqlite.

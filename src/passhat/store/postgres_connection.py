@@ -24,8 +24,6 @@ try:
 except ImportError:
     raise MissingExtra("A PostgreSQL store", extra="postgres") from None
 
-__all__ = ["CHANNEL", "Listening", "PostgresConnection", "TooManyConnections"]
-
 
 class TooManyConnections(StoreUnavailable):
     """The server, or the role, has no connection left."""

@@ -21,38 +21,6 @@ from passhat.stats.outcomes import Verdict
 from passhat.store.database import without_password
 from passhat.suites.base import Judgement, Task, fingerprint
 
-__all__ = [
-    "BISECT_PREFIX",
-    "FRESH_PREFIXES",
-    "GATE_PREFIX",
-    "AttemptFilter",
-    "AttemptLine",
-    "AttemptRecord",
-    "AttemptSet",
-    "CallCounts",
-    "CallRecords",
-    "Ended",
-    "Group",
-    "JudgementSource",
-    "Origins",
-    "Place",
-    "PlannedAttempts",
-    "RunCounts",
-    "RunHead",
-    "RunRecord",
-    "StoredJudgement",
-    "StoredRun",
-    "TaskCounts",
-    "call_cells",
-    "damage_reported",
-    "finished_cells",
-    "origin_cells",
-    "pack_transcript",
-    "protocol_from",
-    "summarize_run",
-    "unpack_transcript",
-]
-
 
 @contextmanager
 def damage_reported(place: str) -> Iterator[None]:

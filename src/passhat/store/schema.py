@@ -15,18 +15,6 @@ from pathlib import Path
 from passhat.errors import ReadError
 from passhat.store.database import Database
 
-__all__ = [
-    "APPLICATION_ID",
-    "INDEXED_VERSION",
-    "PER_ATTEMPT",
-    "VERSION",
-    "migrate",
-    "migrate_postgres",
-    "postgres_version",
-    "prepare_to_read",
-    "refuse_unless_there",
-]
-
 APPLICATION_ID = 0x70617373
 """Marks a file as passhat's, so that another program's database is not written into."""
 

@@ -18,12 +18,6 @@ from passhat.store.database import LogProblem, private_file, private_folder
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims, clock_id, clock_now
 from passhat.store.schema import INDEXED_VERSION, migrate, prepare_to_read
 
-__all__ = [
-    "DEFAULT_PATH",
-    "SqliteConnection",
-    "SqliteStore",
-]
-
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
 _BEAT_WAIT_SECONDS = 1.0

@@ -25,32 +25,6 @@ if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
     from passhat.suites.workspace.handle import Workspace
 
-__all__ = [
-    "ANSWER_ROLES",
-    "DIFF",
-    "DIFFERENCE",
-    "EXPECTED",
-    "GOT",
-    "REMARKS",
-    "RUBRIC_BY",
-    "TEST_OUTPUT",
-    "CallReport",
-    "Episode",
-    "Judgement",
-    "NoVerdict",
-    "Settings",
-    "SimulatedUser",
-    "Speaker",
-    "Suite",
-    "Task",
-    "TaskCheck",
-    "ToolSpec",
-    "Turn",
-    "WorldFault",
-    "check_tasks",
-    "fingerprint",
-]
-
 CallReport = Callable[[str, str], bool]
 """(a tool call, its result) to whether steps are left."""
 

@@ -22,21 +22,6 @@ from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.stats.outcomes.vocabulary import failure_category, missing_reason
 from passhat.suites.base import Judgement
 
-__all__ = [
-    "GRADERS",
-    "LETTERS",
-    "Grader",
-    "check_expected",
-    "check_judge",
-    "choice_grader",
-    "grader",
-    "load_function",
-    "load_object",
-    "name_functions",
-    "read_expected_json",
-    "weigh_graders",
-]
-
 Grader = Callable[[str, object], Judgement]
 """(the agent's answer, what was expected) to a judgement."""
 

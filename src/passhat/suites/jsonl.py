@@ -46,8 +46,6 @@ from passhat.suites.graders import (
 )
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
 
-__all__ = ["JsonLinesSuite", "QuestionSuite", "code_digest", "suite_from_tasks"]
-
 
 class _Graded(msgspec.Struct, forbid_unknown_fields=True):
     """A grader of a task with several graders."""

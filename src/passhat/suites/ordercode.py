@@ -13,8 +13,6 @@ import numpy as np
 
 from passhat.judging.tasks import CodeSuite, CodeTask
 
-__all__ = ["ORDER_TASKS", "OrderTask", "demo_samples", "ordercode"]
-
 _RAISES = """
 def raises(function, *arguments):
     try:

@@ -14,9 +14,6 @@ from passhat._plugins import check_instance
 from passhat.errors import InvalidValue
 from passhat.suites.base import Settings, Suite
 
-__all__ = ["GROUP", "end_child", "last_error_line", "load_suite", "suite_kinds"]
-
-
 _SHOWN = 400
 
 

@@ -11,18 +11,6 @@ from passhat._display import counted
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Judgement, Turn
 
-__all__ = [
-    "FORM",
-    "NATIVE_FORM",
-    "RESPOND",
-    "TOOL_ERROR",
-    "Call",
-    "Unreadable",
-    "UnreadableAnswers",
-    "read_call",
-    "write_call",
-]
-
 RESPOND = "respond"
 """The name that talks to the user, with ``{"content": ...}``."""
 

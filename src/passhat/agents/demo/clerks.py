@@ -21,8 +21,6 @@ from passhat.agents.demo.talking import (
     words_of,
 )
 
-__all__ = ["AirlineClerk", "RetailClerk"]
-
 Booking = Mapping[str, Any]
 Flight = Mapping[str, Any]
 

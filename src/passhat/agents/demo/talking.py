@@ -15,22 +15,6 @@ from typing import Any, TypeVar
 from passhat.agents.base import AttemptInfo
 from passhat.suites.tool_calls import RESPOND, Call
 
-__all__ = [
-    "CARE",
-    "HABITS",
-    "HARD",
-    "PLAIN",
-    "Clerk",
-    "Habits",
-    "Mind",
-    "Request",
-    "Steps",
-    "ask_or_forget",
-    "say",
-    "use",
-    "words_of",
-]
-
 PLAIN, CARE, HARD = 0.7, 2.0, 4.0
 """How much a decision asks of the clerk: reading, minding a rule, keeping to it under pressure."""
 

@@ -50,16 +50,6 @@ from passhat.integrations.agentbeats.strangers import AllowedHosts, Callers, Che
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = [
-    "LARGEST_REQUEST",
-    "a2a_application",
-    "agent_card",
-    "green_application",
-    "green_card",
-    "launcher_application",
-    "launcher_routes",
-]
-
 LARGEST_REQUEST = 1024 * 1024
 _CARD_PLACES = (AGENT_CARD_WELL_KNOWN_PATH, "/.well-known/agent.json", "/")
 """Of today, of early agents, and where a person looks who has the address only."""

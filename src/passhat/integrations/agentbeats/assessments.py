@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from a2a.types import Artifact, TaskStatus
     from a2a.types import Task as RemoteTask
 
-__all__ = [
-    "Assessment",
-    "BadRequest",
-    "Battle",
-    "GreenReply",
-    "NoRequest",
-    "Rules",
-    "is_greeting",
-    "read_request",
-    "request_assessment",
-]
-
 _LARGEST_STREAM = 64 * 1024 * 1024
 
 

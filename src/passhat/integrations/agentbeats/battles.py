@@ -16,8 +16,6 @@ from passhat.integrations.agentbeats.strangers import AllowedHosts, CheckedTrans
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["BackendReports", "fight"]
-
 _SECONDS = 30.0
 _TRIES = 3
 _PAUSE = 0.5

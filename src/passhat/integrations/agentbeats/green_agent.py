@@ -53,17 +53,6 @@ from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Run, Verdict
 from passhat.store import AttemptRecord, Store, open_store
 
-__all__ = [
-    "CALLER",
-    "EVALUATOR",
-    "GreenAgent",
-    "Result",
-    "Settings",
-    "evaluate",
-    "progress_line",
-]
-
-
 EVALUATOR = "green_agent"
 _MARKS = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.MISSING: "missing"}
 

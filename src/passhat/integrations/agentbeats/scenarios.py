@@ -25,8 +25,6 @@ from passhat.agents.a2a import A2AAgent
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.integrations.agentbeats.assessments import GreenReply, request_assessment
 
-__all__ = ["Scenario", "play", "read_scenario"]
-
 _LOOK_SECONDS = 0.2
 _KILL_SECONDS = 3.0
 

@@ -23,8 +23,6 @@ import httpx
 from passhat.agents.a2a_wire import is_address
 from passhat.errors import InvalidValue, shorten
 
-__all__ = ["AllowedHosts", "Callers", "Caps", "CheckedTransport", "Usage"]
-
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 

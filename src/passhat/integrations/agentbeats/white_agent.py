@@ -18,8 +18,6 @@ from passhat.integrations.agentbeats.a2a_server import a2a_application, agent_ca
 from passhat.integrations.agentbeats.strangers import AllowedHosts
 from passhat.suites.base import Turn
 
-__all__ = ["WhiteAgent", "white_application"]
-
 _MOST_CONVERSATIONS = 10_000
 """Conversations that are remembered: an evaluator keeps thousands of attempts open at most."""
 

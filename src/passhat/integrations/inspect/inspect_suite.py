@@ -45,18 +45,6 @@ from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
 from passhat.suites.registry import end_child, last_error_line
 
-__all__ = [
-    "Batch",
-    "InspectModel",
-    "InspectProcess",
-    "InspectSuite",
-    "batches",
-    "is_gone",
-    "load_unfinished",
-    "this_owner",
-]
-
-
 _ENDED = ("Z", "X", "x")
 """States of a process that is over."""
 

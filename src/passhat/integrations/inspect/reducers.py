@@ -44,15 +44,6 @@ if TYPE_CHECKING:
 
     from passhat.reporting.view import Report, RunReport
 
-__all__ = [
-    "interval",
-    "pass_at",
-    "pass_at_estimate",
-    "pass_hat",
-    "pass_hat_estimate",
-    "write_scores",
-]
-
 _TO_FLOAT = value_to_float()
 _NO_SCORE = float("nan")
 

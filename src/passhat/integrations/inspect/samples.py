@@ -19,8 +19,6 @@ from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor
 from passhat.store import AttemptRecord
 
-__all__ = ["load_sample", "with_conversation"]
-
 _LONGEST_DETAIL = 500
 _SCORING = ("scorer", "scorers")
 

@@ -27,9 +27,6 @@ from passhat.stats.outcomes import MissingReason
 from passhat.store import AttemptRecord
 from passhat.suites.base import Judgement
 
-__all__ = ["BatchChannel", "RayPool", "connection_lost", "first_line_of", "result_of"]
-
-
 _REFILL_SECONDS = 0.005
 """Slots that got a result hand in their next batch within this, or have none."""
 

@@ -28,9 +28,6 @@ from passhat.runner.remote_limits import Gatekeeper
 from passhat.runner.run import RunPlan
 from passhat.runner.run_spec import RunSpec
 
-__all__ = ["OnRay", "check_ray_address"]
-
-
 _SECONDS = 5.0
 # Ray uses gRPC, so HTTP/2: both sides begin with their settings, a frame of type 4 (RFC 9113).
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"

@@ -34,8 +34,6 @@ from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Suite
 
-__all__ = ["About", "BatchResult", "Job", "RayWorker"]
-
 _GATHER_SECONDS = 0.05
 """Seconds that finished batches wait, at most, for others to be returned with them."""
 

@@ -20,8 +20,6 @@ from typing import IO, Any
 from passhat.errors import InvalidValue
 from passhat.suites.registry import end_child, last_error_line
 
-__all__ = ["Connection", "Server", "WorkerGone"]
-
 _START_SECONDS = 180.0
 _LONGEST_DETAIL = 400
 _LONGEST_LINE = 16 * 1024 * 1024

@@ -26,9 +26,6 @@ from passhat.suites.tool_calls import (
     read_call,
 )
 
-__all__ = ["Tau2Episode", "Tau2Suite"]
-
-
 _PASSES = 1 - 1e-6
 
 _HEADS = {"user": "User", "tool": "Tool result", "error": "Tool error"}

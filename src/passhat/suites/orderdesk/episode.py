@@ -22,18 +22,6 @@ from passhat.suites.tool_calls import (
     read_call,
 )
 
-__all__ = [
-    "JUDGE_VERSION",
-    "DeskEpisode",
-    "Goal",
-    "OrderdeskEpisode",
-    "User",
-    "decide",
-    "goals_of",
-    "is_told",
-]
-
-
 JUDGE_VERSION = 1
 """Raised whenever the rules below change."""
 

@@ -15,8 +15,6 @@ import msgspec
 from passhat.suites.orderdesk.tools import Desk, Record, Tool
 from passhat.suites.tool_calls import Call
 
-__all__ = ["Domain", "Scenario", "Wish", "read_domain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wish:

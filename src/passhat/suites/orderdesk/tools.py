@@ -14,20 +14,6 @@ from typing import Any
 from passhat.suites.base import ToolSpec
 from passhat.suites.tool_calls import Call
 
-__all__ = [
-    "Desk",
-    "Record",
-    "Tool",
-    "ToolError",
-    "hand_over",
-    "invoke",
-    "list_tools",
-    "one_of",
-    "tool",
-    "tool_specs",
-    "toolbox",
-]
-
 Record = dict[str, Any]
 
 

@@ -18,8 +18,6 @@ from passhat.suites.base import SimulatedUser, Speaker, Turn, WorldFault
 from passhat.suites.orderdesk.episode import DeskEpisode, Goal
 from passhat.suites.orderdesk.scenarios import Domain, Scenario, Wish
 
-__all__ = ["STOP", "ScriptedUser", "SimulatedEpisode", "instructions"]
-
 STOP = "###LEAVE###"
 """The text with which the simulated user ends the conversation."""
 

@@ -18,16 +18,6 @@ from pathlib import Path
 
 from passhat.suites.workspace.definition import PROTECTED, WorkspaceTask
 
-__all__ = [
-    "Change",
-    "Changes",
-    "Snapshot",
-    "apply_changes",
-    "copy_over",
-    "find_changes",
-    "take_snapshot",
-]
-
 _SILENT = {
     *(".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"),
     *(".pytest_cache", ".tox", ".mypy_cache", ".ruff_cache"),

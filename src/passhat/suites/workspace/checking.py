@@ -25,8 +25,6 @@ from passhat.suites.workspace.places import Base, Places
 from passhat.suites.workspace.results import FAILED, Expectation, TestRun, decide
 from passhat.suites.workspace.testing import Tester
 
-__all__ = ["Checker", "Readiness"]
-
 _VERSION = 3
 _EXITS = {
     ".py": "import os\nos._exit(0)\n",

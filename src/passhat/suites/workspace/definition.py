@@ -14,17 +14,6 @@ from pathlib import Path
 from passhat.errors import InvalidValue
 from passhat.suites.workspace.walls import CommandLimits
 
-__all__ = [
-    "PROTECTED",
-    "ResultKind",
-    "Start",
-    "WorkspaceTask",
-    "digest_of_tree",
-    "read_instruction",
-    "read_size",
-    "run_git",
-]
-
 PROTECTED = (
     *(".git", ".hg", ".svn", ".gitmodules", ".gitattributes"),
     *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"),

@@ -26,8 +26,6 @@ from passhat.suites.workspace.definition import (
 )
 from passhat.suites.workspace.walls import CommandLimits
 
-__all__ = ["is_harbor", "load_harbor", "load_rows"]
-
 _REWARD = "/logs/verifier/reward.txt"
 _COPIES = ("COPY", "ADD")
 _HARMLESS = ("FROM", "WORKDIR", "ENV", "LABEL", "CMD", "ENTRYPOINT", "EXPOSE", "ARG", "USER")

@@ -29,8 +29,6 @@ from passhat.suites.workspace.walls import (
     wrap_command,
 )
 
-__all__ = ["WORKSPACE_FILE", "Finished", "Workspace"]
-
 WORKSPACE_FILE = "workspace.tar.gz"
 """The workspace as a file, to and from agents that are elsewhere."""
 _LARGEST_ARCHIVE = 64 << 20

@@ -19,8 +19,6 @@ from passhat.suites.workspace.definition import (
 from passhat.suites.workspace.formats import is_harbor, load_harbor, load_rows
 from passhat.suites.workspace.walls import CommandLimits
 
-__all__ = ["load_folder"]
-
 
 class _GitStart(msgspec.Struct, forbid_unknown_fields=True):
     git: str

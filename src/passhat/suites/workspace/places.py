@@ -28,8 +28,6 @@ from passhat.errors import InvalidValue
 from passhat.suites.workspace.changes import Snapshot, copy_over, take_snapshot
 from passhat.suites.workspace.definition import Start, WorkspaceTask, run_git
 
-__all__ = ["AttemptFolder", "Base", "Places", "copy_tree", "remove_tree"]
-
 _BASE_DAYS = 30
 _DATE = "2000-01-01T00:00:00Z"
 _COPY_SECONDS = 600

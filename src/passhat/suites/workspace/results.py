@@ -26,8 +26,6 @@ from passhat.suites.base import Judgement
 from passhat.suites.workspace.definition import WorkspaceTask
 from passhat.suites.workspace.walls import CommandEnd
 
-__all__ = ["Expectation", "PytestReport", "TestRun", "decide", "read_results"]
-
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 _HERE = Path(__file__).parent
 _KEEP_ASSERT = """

@@ -37,8 +37,6 @@ from passhat.suites.workspace.results import TestRun, decide
 from passhat.suites.workspace.testing import Tester
 from passhat.suites.workspace.walls import CommandLimits, Walls, choose_walls, visible_programs
 
-__all__ = ["WorkspaceSuite"]
-
 _PAUSE = 60.0
 """Seconds beside the agent's own limit, for its start and its end."""
 _LONGEST_OUTPUT = 40_000

@@ -24,8 +24,6 @@ from passhat.suites.workspace.places import AttemptFolder, Base, Places, apply_p
 from passhat.suites.workspace.results import PytestReport, TestRun, read_results
 from passhat.suites.workspace.walls import Walls, run_command, visible_programs
 
-__all__ = ["Tester"]
-
 _PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "JAVA_HOME")
 _PATCHES = (".patch", ".diff")
 _REPORT = "report"

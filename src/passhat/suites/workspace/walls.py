@@ -30,18 +30,6 @@ from passhat.judging.inside.seccomp import Unavailable, guard_memory
 from passhat.judging.sandbox import SandboxFault
 from passhat.judging.sandbox_kinds import Container, SandboxKind, SandboxSpec
 
-__all__ = [
-    "CommandEnd",
-    "CommandLimits",
-    "Walls",
-    "choose_walls",
-    "disk_use",
-    "is_unmounted",
-    "run_command",
-    "visible_programs",
-    "wrap_command",
-]
-
 _PASSHAT = Path(__file__).parents[2]
 _LAUNCH = [str(Path(__file__).with_name("launch.py")), str(_PASSHAT / "judging")]
 _LOOK_SECONDS = 1.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from passhat.suites.orderdesk import tools as shared
 from passhat.suites.orderdesk.tools import Desk, Record, ToolError, tool, toolbox
 
-__all__ = ["TOOLS"]
-
 _TOPICS = ("names", "groups", "medical")
 _INCLUDED = {"saver": 0, "standard": 1, "flex": 2}
 _BAG_PRICE = 35.0

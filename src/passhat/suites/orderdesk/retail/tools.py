@@ -7,8 +7,6 @@ from typing import Any
 from passhat.suites.orderdesk import tools as shared
 from passhat.suites.orderdesk.tools import Desk, Record, ToolError, one_of, tool, toolbox
 
-__all__ = ["TOOLS"]
-
 _REASONS = ("not_needed", "mistake")
 _WAYS = ("card", "voucher")
 _REMEDIES = ("replacement", "refund")
