@@ -21,7 +21,7 @@ from passhat.judging.sandbox import SandboxFault
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.workspace.handle import Workspace, agent_environment
-from passhat.suites.workspace.walls import CommandEnd, run_command
+from passhat.suites.workspace.walls import Command, CommandEnd, run_command
 
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 _FILE = ".passhat-prompt.md"
@@ -66,16 +66,10 @@ class CodingSession(Session):
         walls = replace(workspace.walls, visible=(*workspace.walls.visible, *files))
         environment = agent_environment(self._agent.environment(self._attempt), workspace)
         try:
-            end = await run_command(
-                workspace.sandbox,
-                walls,
-                words,
-                workspace.mount,
-                environment=environment,
-                limits=workspace.limits,
-                given=given,
-                kept=_KEPT_REPLY,
+            command = Command(
+                words, workspace.mount, environment, workspace.limits, given, _KEPT_REPLY
             )
+            end = await run_command(workspace.sandbox, walls, command)
         except SandboxFault as error:
             raise WorldFault(MissingReason.SANDBOX_ERROR, str(error)) from None
         if end.over == "time":

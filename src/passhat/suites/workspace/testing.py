@@ -22,7 +22,7 @@ from passhat.suites.workspace.changes import (
 from passhat.suites.workspace.definition import WorkspaceTask, digest_of_tree
 from passhat.suites.workspace.places import AttemptFolder, Base, Places, apply_patch
 from passhat.suites.workspace.results import PytestReport, TestRun, read_results
-from passhat.suites.workspace.walls import Walls, run_command, visible_programs
+from passhat.suites.workspace.walls import Command, Walls, run_command, visible_programs
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "JAVA_HOME")
 _PATCHES = (".patch", ".diff")
@@ -66,14 +66,9 @@ class Tester:
             visible=visible_programs(),
             network=True,
         )
-        end = await run_command(
-            kind,
-            walls,
-            ["/bin/sh", "-c", task.setup],
-            mount,
-            environment=self._environment(place, kind),
-            limits=task.limits,
-        )
+        words = ["/bin/sh", "-c", task.setup]
+        command = Command(words, mount, self._environment(place, kind), task.limits)
+        end = await run_command(kind, walls, command)
         shutil.rmtree(place.home, ignore_errors=True)
         shutil.rmtree(place.temporary, ignore_errors=True)
         if end.status or end.over:
@@ -162,14 +157,9 @@ class Tester:
         )
         before = digest_frozen(work, frozen)
         try:
-            end = await run_command(
-                kind,
-                walls,
-                ["/bin/sh", "-c", task.test],
-                mount,
-                environment=self._environment(place, kind) | report.environment(str(report.folder)),
-                limits=task.limits,
-            )
+            environment = self._environment(place, kind) | report.environment(str(report.folder))
+            command = Command(["/bin/sh", "-c", task.test], mount, environment, task.limits)
+            end = await run_command(kind, walls, command)
         finally:
             await asyncio.to_thread(report.close)
         run = await asyncio.to_thread(read_results, task, end, results, report)
@@ -217,14 +207,9 @@ class Tester:
         walls = Walls(
             folders, place.temporary, (), hidden, visible_programs(), scripts, network=True
         )
-        end = await run_command(
-            kind,
-            walls,
-            ["/bin/sh", str(task.solution / "solve.sh")],
-            mount,
-            environment=self._environment(place, kind),
-            limits=task.limits,
-        )
+        words = ["/bin/sh", str(task.solution / "solve.sh")]
+        command = Command(words, mount, self._environment(place, kind), task.limits)
+        end = await run_command(kind, walls, command)
         if end.status or end.over:
             raise InvalidValue(f"solve.sh ended with exit status {end.status}")
 

@@ -97,6 +97,22 @@ class Walls:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A command and what it is given.
+
+    ``folder`` is a path in the sandbox, ``given`` the standard input, and ``kept`` how many bytes
+    of the output are kept.
+    """
+
+    words: Sequence[str]
+    folder: str
+    environment: Mapping[str, str]
+    limits: CommandLimits
+    given: bytes = b""
+    kept: int = _KEPT_OUTPUT
+
+
+@dataclass(frozen=True, slots=True)
 class CommandEnd:
     """How a command ended; ``over`` names the limit that ended it: ``time`` or ``disk``."""
 
@@ -361,20 +377,8 @@ class _Tail:
         return (self.head + gap + self.tail).decode("utf-8", "replace")
 
 
-async def run_command(
-    kind: SandboxSpec,
-    walls: Walls,
-    words: Sequence[str],
-    folder: str,
-    *,
-    environment: Mapping[str, str],
-    limits: CommandLimits,
-    given: bytes = b"",
-    kept: int = _KEPT_OUTPUT,
-) -> CommandEnd:
+async def run_command(kind: SandboxSpec, walls: Walls, command: Command) -> CommandEnd:
     """Run a command in the sandbox until it ends or a limit is reached; nothing of it goes on.
-
-    ``given`` is its standard input, ``kept`` how many bytes of its output are kept.
 
     Raises
     ------
@@ -383,9 +387,7 @@ async def run_command(
     """
     for _ in range(_STARTS):
         with contextlib.suppress(_Unmounted):
-            return await _run_once(
-                kind, walls, words, folder, environment, limits, given=given, kept=kept
-            )
+            return await _run_once(kind, walls, command)
     raise SandboxFault(f"workspaces of other attempts were unmounted at each of {_STARTS} starts")
 
 
@@ -397,22 +399,12 @@ def is_unmounted(errors: str) -> bool:
     return errors.startswith("bwrap: Can't bind mount /oldroot/ on /newroot/: Unable to apply")
 
 
-async def _run_once(
-    kind: SandboxSpec,
-    walls: Walls,
-    words: Sequence[str],
-    folder: str,
-    environment: Mapping[str, str],
-    limits: CommandLimits,
-    *,
-    given: bytes,
-    kept: int,
-) -> CommandEnd:
+async def _run_once(kind: SandboxSpec, walls: Walls, command: Command) -> CommandEnd:
     """Run a command, or raise _Unmounted before it begins."""
     loop = asyncio.get_running_loop()
     name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}" if isinstance(kind, Container) else ""
     status_end, far_end = os.pipe()
-    line = wrap_command(kind, walls, words, folder, limits, name)
+    line = wrap_command(kind, walls, command.words, command.folder, command.limits, name)
     guard = -1
     if kind is SandboxKind.BUBBLEWRAP:
         line[1:1] = ["--json-status-fd", str(far_end)]
@@ -420,7 +412,7 @@ async def _run_once(
         line[1:1] = ["--seccomp", str(guard)] if guard >= 0 else []
     if isinstance(kind, Container):
         at = line.index("--name")
-        line[at:at] = [f"--env={key}={value}" for key, value in environment.items()]
+        line[at:at] = [f"--env={key}={value}" for key, value in command.environment.items()]
     began = loop.time()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -428,7 +420,7 @@ async def _run_once(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=dict(os.environ) if isinstance(kind, Container) else dict(environment),
+            env=dict(os.environ if isinstance(kind, Container) else command.environment),
             start_new_session=True,
             pass_fds=[end for end in (far_end, guard) if end >= 0]
             if kind is SandboxKind.BUBBLEWRAP
@@ -441,14 +433,14 @@ async def _run_once(
         for end in (far_end, guard):
             if end >= 0:
                 os.close(end)
-    outputs = (_Tail(kept), _Tail())
-    streams = [asyncio.create_task(_feed(process, given))]
+    outputs = (_Tail(command.kept), _Tail())
+    streams = [asyncio.create_task(_feed(process, command.given))]
     for stream, tail in zip((process.stdout, process.stderr), outputs, strict=True):
         assert stream is not None
         streams.append(asyncio.create_task(_read(stream, tail)))
     over = ""
     try:
-        over = await _wait(process, walls, limits, began)
+        over = await _wait(process, walls, command.limits, began)
     finally:
         await _end(process, streams, is_patient=kind is not SandboxKind.BUBBLEWRAP)
         if isinstance(kind, Container):
