@@ -16,7 +16,7 @@ from passhat.stats.outcomes import FailureCategory, MissingReason
 
 if TYPE_CHECKING:
     import httpx
-    from a2a.types import Message, Part, StreamResponse, Task, TaskStatus
+    from a2a.types import Part, StreamResponse, Task, TaskStatus
 
 _REFUSED = ("FAILED", "REJECTED", "CANCELED")
 _CLOSED = ("COMPLETED", "AUTH_REQUIRED", *_REFUSED)
@@ -136,7 +136,7 @@ class Reply:
 
         self._state = TaskState.Name(status.state).removeprefix("TASK_STATE_")
         if status.HasField("message"):
-            self._status_text = _message_text(status.message)
+            self._status_text = _text(status.message.parts)
 
     def _belongs_to(self, context_id: str, task_id: str) -> None:
         """Note the ids of an event; a second id is that of another conversation's event."""
@@ -149,10 +149,6 @@ class Reply:
                 )
         self.context_id = context_id or self.context_id
         self.task_id = task_id or self.task_id
-
-
-def _message_text(message: Message) -> str:
-    return _text(message.parts)
 
 
 def _text(parts: Iterable[Part], between: str = "\n") -> str:

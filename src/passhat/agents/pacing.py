@@ -68,13 +68,7 @@ _SPREAD = 0.1
 
 
 class Pace:
-    """When the next call may be made.
-
-    Attributes
-    ----------
-    answered : bool
-        Whether the provider ever took a call.
-    """
+    """When the next call may be made; ``answered`` is whether the provider ever took one."""
 
     def __init__(self) -> None:
         self.answered = False

@@ -163,10 +163,7 @@ def _published_price(provider: str, model: str) -> Price | None:
 def read_prices(own: str | None = None) -> PriceTable:
     """The table that ships, with the user's entries over it.
 
-    Parameters
-    ----------
-    own : str, optional
-        The user's table; else ``passhat-prices.toml`` in the current folder, if it is there.
+    ``own`` is the user's table; else ``passhat-prices.toml`` in the current folder, if it is there.
     """
     text = (files(__package__) / "prices.toml").read_text(encoding="utf-8")
     table = _read(text, "prices.toml")

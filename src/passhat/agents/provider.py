@@ -79,14 +79,9 @@ _QUOTED = 300
 
 @dataclass(frozen=True, slots=True)
 class ProviderError:
-    """A call that failed.
+    """A call that failed; ``wait`` is how many seconds the provider asks us to wait.
 
-    Attributes
-    ----------
-    wait : float, optional
-        Seconds that the provider asks us to wait.
-    may_be_billed : bool
-        Whether the call may have been served, and so cost something.
+    ``may_be_billed`` is whether the call may have been served, and so cost something.
     """
 
     kind: ErrorKind

@@ -413,12 +413,8 @@ def _plain(value: Any) -> Any:
 class Inbox:
     """The spans of one attempt. Filled by the receiver's thread, emptied by the runner.
 
-    Attributes
-    ----------
-    trace, span : str
-        Ids of the attempt's trace and of its own span.
-    dropped : int
-        Spans beyond the limits.
+    ``trace`` and ``span`` are the ids of the attempt's trace and of its own span; ``dropped``
+    counts spans beyond the limits.
     """
 
     def __init__(self, url: str = "") -> None:

@@ -534,12 +534,8 @@ class Queries:
 class Reading(Queries):
     """A read-only view of a store for pages; see :func:`passhat.store.open_reading`.
 
-    May be used from several threads; they take turns.
-
-    Attributes
-    ----------
-    path : str
-        Where the store is, as the user named it, without a password.
+    May be used from several threads; they take turns. ``path`` is where the store is, as the user
+    named it, without a password.
     """
 
     def __init__(self, store: ReadableStore) -> None:

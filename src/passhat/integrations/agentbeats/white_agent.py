@@ -25,14 +25,8 @@ _MOST_CONVERSATIONS = 10_000
 class WhiteAgent(AgentExecutor):
     """One session per context id; what a conversation remembers ends with it.
 
-    Parameters
-    ----------
-    agent : str
-        As in ``passhat run -a``.
-    reply : str
-        ``task``, or ``message`` for evaluators that take nothing else.
-    say : callable
-        Called with a line for every new conversation.
+    ``agent`` is a word as in ``passhat run -a``, ``reply`` is ``task``, or ``message`` for
+    evaluators that take nothing else. ``say`` is called with a line for every new conversation.
     """
 
     def __init__(

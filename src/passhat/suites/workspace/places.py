@@ -128,15 +128,11 @@ class Places:
                 if folder.stat().st_mtime < oldest:
                     remove_tree(folder)
 
-    def base_path(self, key: str) -> Path:
-        """Where the start with this digest is, or will be."""
-        return self.root / "bases" / key[:24] / "tree"
-
     async def base(
         self, task: WorkspaceTask, key: str, prepare: Callable[[str, str], Awaitable[None]]
     ) -> Base:
         """The prepared start of a task; ``prepare(real, path)`` runs its set-up the first time."""
-        tree = self.base_path(key)
+        tree = self.root / "bases" / key[:24] / "tree"
         if not tree.is_dir():
             new = self.open() / f"new-{secrets.token_hex(6)}"
             work = new / "tree"
