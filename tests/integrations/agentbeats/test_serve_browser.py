@@ -73,5 +73,5 @@ def test_a_page_on_another_origin_starts_reads_and_resets_nothing(
     )
     assert len(results) == 4 * 2 * 4 * 2
     assert set(results) == {""}
-    assert green.agent.finished == green.agent.going_on == 0
+    assert green.agent.finished == green.agent.turns.going_on == 0
     assert not Path(green.store).exists()
