@@ -57,7 +57,7 @@ def test_the_same_seed_makes_the_same_simulation(tmp_path: Path) -> None:
 
 
 def _every_lease_is_over(_store: object, token: str, claims: int, *_: object) -> HeldClaims:
-    return HeldClaims(token, claims, beats=int(str(_[-1])), expired=True, left=0.0)
+    return HeldClaims(token, claims, beats=int(str(_[-1])), left=0.0)
 
 
 @pytest.mark.parametrize(

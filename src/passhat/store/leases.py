@@ -43,14 +43,18 @@ def new_token() -> str:
 class HeldClaims:
     """Open claims of another runner; ``beats`` counts the renewals of its lease.
 
-    ``expired`` is whether they may be taken over, ``left`` how many seconds until they may.
+    They may be taken over in ``left`` seconds, unless the lease is renewed.
     """
 
     token: str
     claims: int
     beats: int | None
-    expired: bool
     left: float
+
+    @property
+    def expired(self) -> bool:
+        """Whether they may be taken over."""
+        return self.left <= 0
 
 
 @cache

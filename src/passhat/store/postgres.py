@@ -134,10 +134,9 @@ class PostgresStore(Store):
 
     def list_claims(self, run: str) -> list[HeldClaims]:
         rows = self._db.execute(_HELD, (self._find_key(run), self._token)).fetchall()
+        # Claims of a version without leases have neither beats nor time left.
         return [
-            HeldClaims(token, claims, None, expired=True, left=0.0)
-            if beats is None
-            else HeldClaims(token, claims, beats, expired=left <= 0, left=max(float(left), 0.0))
+            HeldClaims(token, claims, beats, max(float(left or 0.0), 0.0))
             for token, claims, beats, left in rows
         ]
 

@@ -171,7 +171,7 @@ class SqliteStore(Store):
         beats: int | None,
     ) -> HeldClaims:
         if beats is None:  # claimed by a version without leases
-            return HeldClaims(token, claims, None, expired=True, left=0.0)
+            return HeldClaims(token, claims, None, 0.0)
         if clock == clock_id():
             left = seconds - (clock_now() - seen)
         else:
@@ -182,7 +182,7 @@ class SqliteStore(Store):
                 since = now
             self._observed[token] = (beats, since)
             left = seconds - (now - since)
-        return HeldClaims(token, claims, beats, expired=left <= 0, left=max(left, 0.0))
+        return HeldClaims(token, claims, beats, max(left, 0.0))
 
     def _renew(self, connection: SqliteConnection) -> None:
         values = (self._token, clock_id(), clock_now(), self._lease_seconds)

@@ -35,7 +35,6 @@ from passhat.integrations.agentbeats.assessments import (
 )
 from passhat.integrations.agentbeats.battles import BackendReports
 from passhat.integrations.agentbeats.strangers import (
-    AllowedHosts,
     Callers,
     Caps,
     CheckedTransport,
@@ -72,26 +71,25 @@ class Result:
 async def evaluate(
     assessment: Assessment,
     store: Store,
-    *,
+    settings: Settings,
+    metered: _Metered,
     name: str,
-    redact: Redactor,
-    stop: Stop,
     seen: Seen,
-    hosts: AllowedHosts,
-    received: Callable[[int], object],
 ) -> Result:
     """Make every attempt of every participant, one participant after the other.
 
     ``name`` tells this evaluation from earlier ones of the same agent: its attempts are fresh.
-    Connections go to ``hosts`` only; ``received`` is called with the bytes that agents send.
     """
+    hosts, stop = settings.rules.hosts, metered.stop
     runs: dict[str, Run] = {}
     summaries: dict[str, Summary] = {}
     rows: list[dict[str, object]] = []
     seen(assessment.sentence)
     for role, url in assessment.participants.items():
         plan = RunSpec(
-            agent=A2AAgent(url, transport=lambda: CheckedTransport(hosts), received=received),
+            agent=A2AAgent(
+                url, transport=lambda: CheckedTransport(hosts), received=metered.count_bytes
+            ),
             suite=assessment.suite,
             attempts=assessment.attempts,
             tasks=tuple(task.id for task in assessment.tasks),
@@ -103,7 +101,7 @@ async def evaluate(
             temperature=assessment.temperature,
             name=f"{name} {role}",
             keep_going=True,  # a participant that always fails has lost, too
-            redact=redact,
+            redact=settings.redact,
         ).plan()
         seen(f"{role} at {url}")
 
@@ -434,24 +432,14 @@ class GreenAgent(AgentExecutor):
         self, assessment: Assessment, task_id: str, metered: _Metered, seen: Callable[[str], None]
     ) -> Result:
         name = assessment.battle.id if assessment.battle is not None else task_id
-        redact = self._settings.redact
         if not await self.turns.wait(task_id, metered.stop, seen):
             return _failed(f"the evaluation was stopped before it began{metered.reason}")
         try:
             with metered, open_store(self._settings.store_path) as store:
-                result = await evaluate(
-                    assessment,
-                    store,
-                    name=name,
-                    redact=redact,
-                    stop=metered.stop,
-                    seen=seen,
-                    hosts=self._settings.rules.hosts,
-                    received=metered.count_bytes,
-                )
+                result = await evaluate(assessment, store, self._settings, metered, name, seen)
         except Exception as error:  # the caller waits for a result and must learn of it
             cause = str(error) if isinstance(error, PasshatError) else repr(error)
-            return _failed(redact(f"the evaluation failed: {cause}"))
+            return _failed(self._settings.redact(f"the evaluation failed: {cause}"))
         finally:
             self.turns.end()
         if result.failure:
