@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -535,6 +535,7 @@ def _labels(extra: Mapping[str, object]) -> dict[str, str | int | float | bool]:
 
 
 def _decode(raw: bytes, path: str, number: int) -> _Line:
+    refuse = partial(ReadError, source=path, line=number)
     try:
         data = msgspec.json.decode(raw)
         line = msgspec.convert(data, _Line)
@@ -542,27 +543,19 @@ def _decode(raw: bytes, path: str, number: int) -> _Line:
         hint = 'A task reads {"id": "a", "prompt": "2 + 2?", "answer": 4, "grader": "numeric"}.'
         if raw.lstrip().startswith(b"["):
             hint = "Write a line for each task, not a list: jq -c '.[]' LIST.json > tasks.jsonl"
-        raise ReadError(f"is not a task ({error}).", source=path, line=number, hint=hint) from None
+        raise refuse(f"is not a task ({error}).", hint=hint) from None
     extra = {key: value for key, value in data.items() if key not in _KEYS}
     for key in extra:
         if (meant := _meant_key(key, data)) is not None:
-            raise ReadError(
+            raise refuse(
                 f"has the unknown key {key!r}. Did you mean {meant!r}?",
-                source=path,
-                line=number,
                 hint=f"Keys of a task: {', '.join(_KEYS)}. Other keys are labels.",
             )
     line.slices = {**_labels(extra), **(line.slices or {})}
     for key in ("choices", "graders"):
         if key in data and not data[key]:
-            raise ReadError(
-                f"is not a task ({key} is empty).",
-                source=path,
-                line=number,
-                hint=f"Leave out {key}, or list at least one.",
-            )
+            hint = f"Leave out {key}, or list at least one."
+            raise refuse(f"is not a task ({key} is empty).", hint=hint)
     if not line.prompt and not line.messages:
-        raise ReadError(
-            "is not a task (it has neither a prompt nor messages).", source=path, line=number
-        )
+        raise refuse("is not a task (it has neither a prompt nor messages).")
     return line

@@ -167,12 +167,10 @@ def _resolve(file: Path, table: _Table, name: str) -> WorkspaceTask:
     else:
         begin = Start((folder / start.git).resolve(), start.commit)
     begin.check()
-    hidden = _existing(folder, table.hidden or "hidden", "hidden", must_exist=bool(table.hidden))
+    hidden = _existing(folder, table, "hidden")
     if hidden is not None and not hidden.is_dir():
         raise InvalidValue(f"hidden should be a folder, and {str(hidden)!r} is a file")
-    solution = _existing(
-        folder, table.solution or "solution", "solution", must_exist=bool(table.solution)
-    )
+    solution = _existing(folder, table, "solution")
     if not 0 < table.pass_at <= 1:
         raise InvalidValue(f"pass_at must be above 0 and at most 1, not {table.pass_at:g}")
     for key in ("seconds", "agent_seconds"):
@@ -209,10 +207,10 @@ def _resolve(file: Path, table: _Table, name: str) -> WorkspaceTask:
     )
 
 
-def _existing(folder: Path, name: str, key: str, *, must_exist: bool) -> Path | None:
-    path = (folder / name).resolve()
-    if path.exists():
-        return path
-    if must_exist:
+def _existing(folder: Path, table: _Table, key: str) -> Path | None:
+    """The file or folder that a key names, or that has its name; the latter may be absent."""
+    name: str = getattr(table, key)
+    path = (folder / (name or key)).resolve()
+    if name and not path.exists():
         raise InvalidValue(f"{key} names {name!r}, and there is no such file or folder")
-    return None
+    return path if path.exists() else None
