@@ -117,7 +117,7 @@ def test_a_lease_that_was_renewed_since_it_was_looked_at_is_kept(
         def look_then_renew(run: str) -> list[object]:
             found = looked(run)
             store.claim(RUN.id, [])
-            return [type(held)(held.token, held.claims, held.beats, True, 0.0) for held in found]
+            return [type(held)(held.token, held.claims, held.beats, 0.0) for held in found]
 
         monkeypatch.setattr(other, "list_claims", look_then_renew)
         assert other.release_expired(RUN.id) == 0
