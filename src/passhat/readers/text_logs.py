@@ -23,7 +23,7 @@ from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 __all__ = ["convert_text", "find_last_verdict", "read_attempt_log", "read_text"]
 
 _MOST_TEXT = 64 << 20
-_LONGEST_LINE = 1_000
+_LONGEST_LINE = 300
 _STAMP = (
     r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
     r"|[\[(]?\b\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?"
