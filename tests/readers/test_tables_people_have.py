@@ -657,3 +657,163 @@ def test_the_sheet_with_verdicts_is_read(tmp_path: Path) -> None:
             cells = [_row(number, *row) for number, row in enumerate(rows, 1)]
             archive.writestr(f"xl/worksheets/sheet{place}.xml", _sheet(cells))
     assert _runs(path) == SINGLE
+
+
+def _workbook(path: Path, rows: str, merged: str = "") -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", _sheet([rows], merged))
+    return path
+
+
+_HEAD = f"{_row(1, 'task', 'passed')}</row><row>{_row(2, 'a', 1)}</row><row>"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '<c r="B3"><v></v></c>',
+        '<c r="B3"><f>COUNTIF(B1:B2,1)</f><v/></c>',
+        '<c r="B3" t="s"><v></v></c>',
+        '<c r="B3" t="s"><v>x</v></c>',
+        '<c r="B3" t="s"><v>99</v></c>',
+        '<c r="B3" t="s"><v>nan</v></c>',
+        '<c r="B3" t="s"><v>inf</v></c>',
+        '<c r="B3" t="b"><v></v></c>',
+    ],
+)
+def test_a_cell_of_a_workbook_without_a_value_is_missing(tmp_path: Path, cell: str) -> None:
+    path = _workbook(tmp_path / "mine.xlsx", f"{_HEAD}{_row(3, 'b')}{cell}")
+    assert [(run.outcomes.passes, run.outcomes.missing.sum()) for run in read(path)] == [(1, 1)]
+
+
+@pytest.mark.parametrize("number", ["x", "", "-1", "9" * 5000])
+@pytest.mark.parametrize("merged", ["A1:A", "A2:B" + "9" * 5000, "A2:" + "Z" * 5000 + "2"])
+def test_numbers_and_references_of_a_workbook_may_be_broken(
+    tmp_path: Path, number: str, merged: str
+) -> None:
+    far = f'<c r="{"Z" * 5000}3" t="str"><v>far</v></c>'
+    rows = f'{_HEAD}</row><row r="{number}">{_row(3, "b", 0)}{far}'
+    merge = f'<mergeCells><mergeCell ref="{merged}"/></mergeCells>'
+    path = _workbook(tmp_path / "mine.xlsx", rows, merge)
+    assert [(run.outcomes.passes, run.outcomes.attempts) for run in read(path)] == [(1, 2)]
+
+
+def test_cells_without_a_reference_follow_each_other(tmp_path: Path) -> None:
+    path = _workbook(tmp_path / "mine.xlsx", re.sub(r' r="\w+"', "", _HEAD + _row(3, "b", 0)))
+    assert [(run.outcomes.passes, run.outcomes.attempts) for run in read(path)] == [(1, 2)]
+
+
+def test_a_missing_verdict_below_joined_headings(tmp_path: Path) -> None:
+    rows = [("", "x", "x", "y", "y"), ("Task", "Try 1", "Try 2", "Try 1", "Try 2")]
+    rows += [("a", "Pass", "", "Pass", "Fail"), ("b", "Fail", "Fail", "", "Pass")]
+    path = tmp_path / "mine.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        content = _sheet([_row(i, *row) for i, row in enumerate(rows, 1)])
+        archive.writestr("xl/worksheets/sheet1.xml", content)
+    found = {run.name: (run.outcomes.passes, run.outcomes.missing.sum()) for run in read(path)}
+    assert found == {"x": (1, 1), "y": (2, 1)}
+
+
+def _told(path: Path) -> list[tuple[str, int, int, int, int]]:
+    return [
+        (
+            run.name,
+            len(run.outcomes),
+            int((run.outcomes.n + run.outcomes.missing).sum()),
+            run.outcomes.passes,
+            int(run.outcomes.missing.sum()),
+        )
+        for run in read(path)
+    ]
+
+
+_TOLD: dict[str, tuple[str, list[tuple[str, int, int, int, int]]]] = {
+    "a column of several words filled below the model": (
+        "Agent,Use case,Trial,Verdict\nx,go,1,OK\n,,2,NOK\n,stay,1,OK\n,,2,OK\n"
+        "y,go,1,OK\n,,2,OK\n,stay,1,OK\n,,2,NOK\n",
+        [("x", 2, 4, 3, 0), ("y", 2, 4, 3, 0)],
+    ),
+    "a total below each model": (
+        "model,task,passes,attempts\nx,a,1,4\nx,b,2,4\nx,ALL,3,8\ny,a,0,4\ny,b,4,4\ny,ALL,4,8\n",
+        [("x", 2, 8, 3, 0), ("y", 2, 8, 4, 0)],
+    ),
+    "a task called sum in every round": (
+        "model,task,passed\nx,sum,1\nx,a,1\nx,sum,0\nx,a,1\n",
+        [("x", 2, 4, 3, 0)],
+    ),
+    "attempts planned": (
+        "task,planned,r1,r2,r3\na,3,y,n,y\nb,2,y,?,\nc,1,n,,\nd,3,y,y,y\n",
+        [("mine", 4, 9, 6, 1)],
+    ),
+    "a number that plans nothing": (
+        "task,level,r1,r2,r3\na,1,y,n,y\nb,2,y,?,\nc,3,n,,\nd,2,y,y,y\n",
+        [("mine", 4, 12, 6, 4)],
+    ),
+    "tries that a later one replaced": (
+        "agent,task,try,status,final\nx,a,0,infra_error,false\nx,a,1,pass,true\nx,b,0,fail,true\n",
+        [("x", 2, 2, 1, 0)],
+    ),
+    "a final verdict": (
+        "model,task,trial,passed,final\nx,a,1,1,1\nx,a,2,0,0\nx,b,1,1,1\nx,b,2,1,1\n",
+        [("x", 2, 4, 3, 0)],
+    ),
+    "whose fault it was": (
+        "model,task,trial,result\nx,a,1,Zeitüberschreitung des Agenten\nx,a,2,Infrastrukturfehler\n"
+        "x,b,1,timeout of the agent\nx,b,2,failure of the sandbox\nx,c,1,passed\n"
+        "x,c,2,Netzwerkfehler\n",
+        [("x", 3, 6, 1, 3)],
+    ),
+    "a row for each metric": (
+        "model,task,trial,metric,value\nx,a,1,steps,4\nx,a,1,resolved,1\nx,b,1,steps,9\n"
+        "x,b,1,resolved,0\n",
+        [("x", 2, 2, 1, 0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _TOLD)
+def test_what_the_table_says_itself_is_read(tmp_path: Path, name: str) -> None:
+    text, expected = _TOLD[name]
+    path = tmp_path / "mine.csv"
+    path.write_text(text, encoding="utf-8")
+    assert _told(path) == expected
+
+
+def test_a_document_states_its_threshold_and_sections_are_models(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    rows = [{"model": "x", "task": t, "reward": r} for t, r in (("a", 0.9), ("b", 0.5), ("c", 1))]
+    path.write_text(json.dumps({"success_threshold": 0.9, "results": rows}))
+    assert _told(path) == [("x", 3, 3, 2, 0)]
+    assert any("'success_threshold'" in line for line in read(path)[0].decisions)
+    rows = [{**row, "reward": float(row["reward"]) * 4} for row in rows]
+    path.write_text(json.dumps({"pass_mark": 3, "results": rows}))
+    assert _told(path) == [("x", 3, 3, 2, 0)]
+    sections = {
+        "title": "t",
+        "fast": {"a": [1, 0], "b": [1, 1]},
+        "slow": {"a": [0, 0], "b": [1, 0]},
+    }
+    path.write_text(json.dumps(sections))
+    assert _told(path) == [("fast", 2, 4, 3, 0), ("slow", 2, 4, 1, 0)]
+
+
+def test_a_folder_without_its_verdict_is_missing(tmp_path: Path) -> None:
+    for task, trial, verdict in (("a", 1, 1), ("a", 2, None), ("b", 1, 0), ("b", 2, 1)):
+        folder = tmp_path / task / f"attempt_{trial}"
+        folder.mkdir(parents=True)
+        name = "infra_error.txt" if verdict is None else "reward.txt"
+        (folder / name).write_text("no machine" if verdict is None else f"{verdict}\n")
+    (tmp_path / "a" / "attempt_1" / "transcript.txt").write_text("said:\n- hello\n- bye\n")
+    ((_, *counts),) = _told(tmp_path)
+    assert counts == [2, 4, 2, 1]
+
+
+def test_a_column_joined_into_the_task_tells_no_runs_apart(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    rows = [f"{suite},{task},x,{task}" for suite in ("easy", "hard") for task in (0, 1)]
+    path.write_text("\n".join(["dataset,id,model,correct", *rows]))
+    runs = read(path)
+    assert [run.name for run in runs] == ["x on easy", "x on hard"]
+    assert any("--map 'task=dataset+id'" in line for line in runs[0].decisions)
+    (run,) = read(path, columns={"task": "dataset+id"})
+    assert (run.name, len(run.outcomes), run.outcomes.passes) == ("x", 4, 2)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from passhat import read
 from passhat.errors import PasshatError
+from passhat.readers import text_logs
 
 Write = Callable[..., Path]
 
@@ -112,3 +113,42 @@ def test_empty_files_whose_names_say_what_passed_get_their_pattern(tmp_path: Pat
     assert pattern in str(caught.value.hint)
     (run,) = read(tmp_path / "case", records=pattern)
     assert (run.outcomes.passes, run.outcomes.scored) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "near", [" " * 5000, ": - " * 2000, "1 / " * 2000, "a=" * 3000, "1 tests " * 900, "[" * 5000]
+)
+def test_long_lines_are_not_searched(
+    write: Write, near: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work on a line grows with its length squared: long ones are no message."""
+    looked_at: list[str] = []
+    parse = text_logs._parse_lines
+
+    def count(texts: Sequence[str]) -> Iterator[text_logs._Line]:
+        looked_at.extend(texts)
+        return parse(texts)
+
+    monkeypatch.setattr(text_logs, "_parse_lines", count)
+    lines = [f"task {name}: {word}" for name, word in (("a", "pass"), ("b", "fail"), ("c", "pass"))]
+    path = write("\n".join([*lines, *[f"task d{near}: pass"] * 50]), "mine.log")
+    (run,) = read(path)
+    assert (len(run.outcomes), run.outcomes.passes) == (3, 2)
+    assert max(map(len, looked_at)) <= 300
+
+
+def test_ids_that_join_parameters_are_asked_about(write: Write) -> None:
+    ids = [f"test_all[{m}-{t}-{i}]" for m in ("s", "l") for t in ("a_b", "c") for i in (0, 1)]
+    path = write("".join(f"tests/x.py::{name} PASSED\n" for name in ids), "mine.txt")
+    with pytest.raises(PasshatError, match="joins parameters") as caught:
+        read(path)
+    options = {"task": "parameter 2", "model": "parameter 1"}
+    assert f"--map 'task={options['task']},model={options['model']}'" in str(caught.value.hint)
+    runs = read(path, columns=options)
+    assert {(run.name, len(run.outcomes), run.outcomes.passes) for run in runs} == {
+        ("s", 2, 4),
+        ("l", 2, 4),
+    }
+    assert len(read(path, columns={"task": "task"})[0].outcomes) == 8
+    path = write("".join(f"tests/x.py::{name} PASSED\n" for name in ids[:6]), "mine.txt")
+    assert len(read(path)[0].outcomes) == 6

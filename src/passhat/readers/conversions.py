@@ -9,11 +9,14 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sqlite3
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
+from contextlib import closing
+from dataclasses import replace
 from html.parser import HTMLParser
 from os.path import commonprefix
 from pathlib import Path
@@ -26,10 +29,11 @@ from passhat.readers.records import steps_of, value_at
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
 from passhat.readers.wide_tables import reward_or_none
-from passhat.readers.zip_members import NO_HEADER, from_sqlite, name_without_header
+from passhat.readers.zip_members import NO_HEADER, name_without_header, write_lines
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords
+from passhat.store.schema import APPLICATION_ID
 
 __all__ = ["convert", "is_dataset", "is_path_pattern", "read_paths", "suggest_pattern"]
 
@@ -236,7 +240,7 @@ def convert(source: Source) -> Source | None:
         return _from_arrow(source, _find_shards(source)) if is_dataset(source) else None
     head = source.head
     if head.startswith(_SQLITE):
-        return from_sqlite(source)
+        return _from_sqlite(source)
     if head.startswith((_ARROW_FILE, _ARROW_STREAM)):
         return _from_arrow(source, [source.path])
     if source.path.suffix.lower() == ".toml":
@@ -483,3 +487,92 @@ def _from_page(source: Source) -> Source | None:
     path.write_text("\n".join(page.lines), encoding="utf-8")
     conversion = NO_HEADER if page.is_nameless else ""
     return Source(source.name, path, found=source.found, conversion=conversion)
+
+
+# -- databases ------------------------------------------------------------------------------------
+
+
+def _from_sqlite(source: Source) -> Source | None:
+    """A folder with a file of JSON lines for every table.
+
+    ``None`` for a store of passhat, and for a file without tables: a store that was copied without
+    its write-ahead log is one.
+    """
+    folder = make_folder()
+    uri = f"{source.path.resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as database:
+            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
+                return None
+            tables = database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall()
+            if not tables:
+                return None
+            for number, (table,) in enumerate(tables):
+                rows = database.execute(
+                    _select_joined(database, table, [name for (name,) in tables])
+                )
+                names = [column[0] for column in rows.description]
+                # A name may hold anything, also what leads out of a folder.
+                name = re.sub(r"[^\w-]", "_", table)
+                name = f"{name}-{number}" if (folder / f"{name}.jsonl").exists() else name
+                dicts = (dict(zip(names, row, strict=True)) for row in rows)
+                write_lines(folder / f"{name}.jsonl", dicts)
+    except sqlite3.Error as error:
+        raise ReadError(
+            f"is a database that cannot be read ({error}).", source=source.name
+        ) from None
+    return replace(source, path=folder)
+
+
+def _select_joined(database: sqlite3.Connection, table: str, tables: list[str]) -> str:
+    """A query for a table with the columns of the rows that it refers to, as by ``run_id``."""
+
+    def columns_of(name: str) -> list[str]:
+        return [row[1] for row in database.execute(f"PRAGMA table_info({_quote_sql(name)})")]
+
+    stated = database.execute(f"PRAGMA foreign_key_list({_quote_sql(table)})").fetchall()
+    keys = {str(row[3]): (str(row[2]), str(row[4] or "id")) for row in stated}
+    own_names = columns_of(table)
+    others = {name.lower(): name for name in tables if name != table}
+    for column in own_names:
+        stem = re.sub(r"_?id$", "", column.lower())
+        other = others.get(stem) or others.get(f"{stem}s")
+        if stem != column.lower() and other and "id" in columns_of(other):
+            keys.setdefault(column, (other, "id"))
+    joins, names = "", set(own_names)
+    selected, labels = {name: f"t.{_quote_sql(name)}" for name in own_names}, {}
+    for column, (other, _) in keys.items():
+        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
+        label = next((n for n in _LABELS if n in columns_of(other)), None)
+        if label and stem and stem not in names and _is_unique(database, other, label):
+            labels[column] = label  # the name of a row in place of its number
+            names.add(stem)
+            del selected[column]
+    for place, (column, (other, key)) in enumerate(keys.items()):
+        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
+        on = f"j{place}.{_quote_sql(key)} = t.{_quote_sql(column)}"
+        joins += f" LEFT JOIN {_quote_sql(other)} AS j{place} ON {on}"
+        for name in columns_of(other):
+            alias = f"{stem}_{name}" if name in names or name == "name" else name
+            if name == labels.get(column):
+                selected[stem] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(stem)}"
+            elif name != key and alias not in names:
+                names.add(alias)
+                selected[alias] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(alias)}"
+    return f"SELECT {', '.join(selected.values())} FROM {_quote_sql(table)} AS t{joins}"
+
+
+_LABELS = ("name", "slug", "title", "key", "label")
+
+
+def _is_unique(database: sqlite3.Connection, table: str, column: str) -> bool:
+    name = _quote_sql(column)
+    counts = f"count(*), count({name}), count(DISTINCT {name})"
+    query = f"SELECT {counts} FROM {_quote_sql(table)}"
+    return len(set(database.execute(query).fetchone())) == 1
+
+
+def _quote_sql(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

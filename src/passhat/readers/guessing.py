@@ -184,6 +184,30 @@ def find_facts(source: Source) -> tuple[str | None, float | None]:
     return model, rate if rate is None or rate <= 1 else rate / 100
 
 
+_THRESHOLDS = re.compile(
+    r"(pass(ing)?|success|solved?|reward|score)_(threshold|mark|at|limit|cutoff|cut_off)|"
+    r"(min(imum)?|threshold)_(passing_|pass_)?(score|reward|grade)|passing_(score|grade|reward)"
+)
+
+
+def find_threshold(source: Source) -> tuple[str, float] | None:
+    """The reward from which an attempt passes, as a JSON document states it at its top."""
+    if not any(map(_is_threshold, source.outline.keys)):
+        return None
+    whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
+    data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
+    found = [
+        (str(key), float(value))
+        for key, value in data.items()
+        if _is_threshold(str(key)) and type(value) in (int, float) and value > 0
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_threshold(key: str) -> bool:
+    return _THRESHOLDS.fullmatch(fold_name(key[:60])) is not None
+
+
 def _holds_records(data: object) -> bool:
     """Whether a document is an object of objects that share most of their plain fields."""
     rows = list(data.values())[:_SAMPLE_ROWS] if isinstance(data, dict) else []

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from passhat._display import some
@@ -127,6 +128,7 @@ def _walk(
     if len(objects) * 2 <= len(nodes):
         return
     if _is_map(objects, path):
+        objects = [(not path and _sections(node)) or node for node in objects]
         inner = [value for node in objects for value in list(node.values())[:_NODES_LOOKED_AT]]
         keys = tuple(dict.fromkeys(str(key) for node in objects for key in node))
         level = _Level(True, keys, _plain_fields(inner))
@@ -148,8 +150,19 @@ def _walk(
         yield from _walk(values, f"{path}.{step}" if path else step, levels, depth + 1)
 
 
+def _sections(data: dict[str, Any]) -> dict[str, Any]:
+    """The objects of a document that have the same keys as each other, beside plain fields."""
+    found = {key: value for key, value in data.items() if isinstance(value, dict)}
+    first, *others = found.values() or [{}]
+    is_alike = len(first) > 1 and all(other.keys() == first.keys() for other in others)
+    is_plain = all(not isinstance(v, list) for k, v in data.items() if k not in found)
+    return found if others and is_alike and is_plain else {}
+
+
 def _is_map(objects: Sequence[dict[str, Any]], path: str) -> bool:
     """Whether objects hold like things by their names, rather than the fields of a thing."""
+    alike = {} if path or len(objects) > 1 else _sections(objects[0])
+    objects = [alike] if alike else objects
     names = {fold_name(str(key)) for node in objects for key in node}
     values = [value for node in objects for value in node.values()]
     known = {alias for aliases in ALIASES.values() for alias in aliases if len(alias) > 1}
@@ -378,15 +391,20 @@ def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
     for file in files:
         row = _attempt_fields(file)
         if row is None:
-            others.append(file.path.relative_to(folder.path).as_posix())
+            others.append(file.path_below(folder).as_posix())
             continue
         rows.append(row)
-        paths.append(file.path.relative_to(folder.path).with_suffix("").parts)
+        paths.append(file.path_below(folder).with_suffix("").parts)
     if len(rows) < 2 or 2 * len(rows) <= len(files):
         return None
     said = f"{len(rows)} files are an attempt each"
     said += f"; left out, without a verdict: {some(others, 4)}" if others else ""
     if not all("task" in ColumnMap.resolve(row).meaning for row in rows):
+        missing = _folders_without(paths, others)
+        if missing:
+            folders = some(["/".join(path[:-1]) for path in missing], 4)
+            said += f"; missing, a folder without that file: {folders}"
+            rows, paths = [*rows, *({} for _ in missing)], [*paths, *missing]
         places = _places(paths)
         if places is None:
             return None
@@ -396,6 +414,23 @@ def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return Source(folder.name, path, found=folder.found, conversion=said)
+
+
+def _folders_without(
+    paths: Sequence[tuple[str, ...]], others: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """The folders of attempts whose file with the verdict is not there, as those paths."""
+    folders = {path[:-1] for path in paths}
+    names, depths = {path[-1] for path in paths}, {len(path) for path in paths}
+    if len(folders) < len(paths) or len(names) > 1 or depths != {max(depths)} or depths == {1}:
+        return []
+    around = {folder[:-1] for folder in folders}
+    found = dict.fromkeys(tuple(PurePosixPath(other).parts[:-1]) for other in others)
+    return [
+        (*folder, *names)
+        for folder in found
+        if folder not in folders and len(folder) + 1 in depths and folder[:-1] in around
+    ]
 
 
 def expand_grid(source: Source) -> Source | None:

@@ -2,18 +2,21 @@
 
 Merged cells that are empty below the first, a mark in one of the columns Pass and Fail, the names
 of those that solved a task, a heading that states the rule for a pass, an id that ends with the
-number of the attempt. What is rewritten is a decision that reports print.
+number of the attempt, a row for each metric, rows that later ones replace. What is rewritten is a
+decision that reports print.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from passhat._display import some
+from passhat.errors import InvalidValue, shorten
 from passhat.readers.wide_tables import distinct_cells, parse_number, reward_or_none
-from passhat.stats.outcomes.cells import CellCodes
+from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
@@ -72,10 +75,6 @@ class Rewrites:
         return chunk, lines
 
 
-def _is_empty(cell: object) -> bool:
-    return cell is None or not str(cell).strip()
-
-
 def _text(cell: object) -> str:
     return "" if cell is None else str(cell).strip()
 
@@ -93,7 +92,7 @@ class _Filler:
         for name in self.names:
             cells = filled[name] = []
             for cell in chunk[name]:
-                if not _is_empty(cell):
+                if not is_empty(cell):
                     self._last[name] = cell
                 cells.append(self._last[name])
         return {**{name: chunk[name] for name in chunk}, **filled}, lines
@@ -109,17 +108,23 @@ def _find_merged(chunk: Chunk, _stated: Mapping[str, str]) -> tuple[_Rewrite, st
 
 
 def _merged_columns(chunk: Chunk) -> Iterator[str]:
-    for name in list(chunk)[:_MOST_LEADING]:
+    is_inner = False
+    for place, name in enumerate(list(chunk)[:_MOST_LEADING]):
         cells = chunk[name]
         values = cells.values if isinstance(cells, CellCodes) else cells
-        if not any(map(_is_empty, values)) or _is_empty(cells[0]):
+        if not any(map(is_empty, values)) or is_empty(cells[0]):
             continue
-        empty = [row for row, cell in enumerate(cells) if _is_empty(cell)]
+        empty = [row for row, cell in enumerate(cells) if is_empty(cell)]
         is_named = not {"task", "model"}.isdisjoint(ColumnMap.resolve([name]).meaning)
-        if not is_named or 3 * len(empty) < len(cells) or len(cells) - len(empty) < 2:
+        texts = [_text(cell) for cell in cells if not is_empty(cell)]
+        is_label = len(set(texts)) == len(texts) and not any(map(parse_number, texts))
+        # The first column names blocks, and one beside it the blocks in them.
+        is_name = is_named or is_inner or (place == 0 and is_label)
+        if not is_name or 3 * len(empty) < len(cells) or len(cells) - len(empty) < 2:
             continue
-        rest = [n for n in chunk if n != name and not _is_empty(chunk[n][0])]
-        if rest and all(not _is_empty(chunk[rest[-1]][row]) for row in empty):
+        rest = [n for n in chunk if n != name and not is_empty(chunk[n][0])]
+        if rest and all(not is_empty(chunk[rest[-1]][row]) for row in empty):
+            is_inner = True
             yield name
 
 
@@ -201,8 +206,8 @@ def _find_rule(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] 
 
     def passes(cell: object) -> object:
         number = parse_number(cell)
-        if _is_empty(cell) or number is None:
-            return None if _is_empty(cell) else cell
+        if is_empty(cell) or number is None:
+            return None if is_empty(cell) else cell
         left, right = (limit, number) if is_below else (number, limit)
         return left > right or (left == right and not is_strict)
 
@@ -295,4 +300,139 @@ def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, s
     return rewrite, decision
 
 
-_FINDERS = (_find_merged, _find_marks, _find_solvers, _find_rule, _find_pairs, _find_numbered)
+# -- rows that another row replaces ----------------------------------------------------------
+
+_FINAL = re.compile(r"(is_|was_)?(final|latest|last)(_attempt|_try|_run)?")
+_REPLACED = re.compile(r"(is_|was_)?(superseded|replaced|retried|discarded|obsolete)")
+
+
+def _find_replaced(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """A column such as ``final``: each row that is not is about an attempt that one row ends."""
+    folds = {name: fold_name(name) for name in chunk}
+    named = [n for n, fold in folds.items() if _FINAL.fullmatch(fold) or _REPLACED.fullmatch(fold)]
+    meaning = {**ColumnMap.resolve(chunk).meaning, **stated}
+    verdicts = chunk.get(meaning.get("success", ""))
+    if len(named) != 1 or named[0] in meaning.values() or "task" not in meaning:
+        return None
+    (name,) = named
+    if verdicts is None:
+        return None
+    good, words = float(_FINAL.fullmatch(folds[name]) is not None), RewardWords()
+    rewards = {reward_or_none(words, cell) for cell in distinct_cells(chunk[name])}
+    if rewards != {0.0, 1.0} or any(map(is_empty, chunk[name])):
+        return None
+    is_final = [words[cell] == good for cell in chunk[name]]
+    rewards_of: dict[bool, set[float | None]] = {True: set(), False: set()}
+    for verdict, final in zip(verdicts, is_final, strict=True):
+        rewards_of[final].add(reward_or_none(words, verdict))
+    if 1.0 in rewards_of[False] or (0.0 in rewards_of[False] and rewards_of[True] == {1.0}):
+        return None  # a pass is not tried again, and the column may be the verdict itself
+    for key_words in (("task", "model", "suite", "trial"), ("task", "model", "suite")):
+        columns = [chunk[meaning[w]] for w in key_words if meaning.get(w) in chunk]
+        keys = list(zip(*(map(_text, cells) for cells in columns), strict=True))
+        ended = Counter(key for key, final in zip(keys, is_final, strict=True) if final)
+        if columns and all(
+            ended[key] == 1 for key, final in zip(keys, is_final, strict=True) if not final
+        ):
+            break
+    else:
+        return None
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        cells = enumerate(chunk[name])
+        rows = [row for row, cell in cells if reward_or_none(words, cell) != 1 - good]
+        rest: dict[str, Sequence[object]] = {
+            other: [column[row] for row in rows] for other, column in chunk.items()
+        }
+        return rest, [lines[row] for row in rows]
+
+    count = is_final.count(False)
+    return rewrite, f"rows that a later one replaces, by {name!r}, are left out: {count} at least"
+
+
+# -- metrics below each other ----------------------------------------------------------------
+
+
+_METRICS = ("metric", "measure", "variable", "metric_name")
+
+
+def _find_tidy(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """A row for each metric of an attempt, of which one by its name is the verdict."""
+    folds = {fold_name(name): name for name in chunk}
+    metric = next((folds[n] for n in _METRICS if n in folds), "")
+    value = next((folds[n] for n in ("value", "metric_value") if n in folds), "")
+    meaning = ColumnMap.resolve(chunk).meaning
+    if not (metric and value) or {"success", "n", "c"} & meaning.keys():
+        return None
+    if {metric, value} & set(stated.values()):
+        return None
+    kinds = [_text(cell) for cell in distinct_cells(chunk[metric])[:_LOOKED_AT]]
+    found = [ColumnMap.resolve([kind]).meaning.get("success") for kind in kinds]
+    verdicts = [kind for kind in found if kind is not None]
+    if len(verdicts) != 1 or len(kinds) < 2 or verdicts[0] in chunk:
+        return None
+    (verdict,) = verdicts
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        rows = [row for row, cell in enumerate(chunk[metric]) if _text(cell) == verdict]
+        rest: dict[str, Sequence[object]] = {
+            verdict if name == value else name: [cells[row] for row in rows]
+            for name, cells in chunk.items()
+            if name != metric
+        }
+        return rest, [lines[row] for row in rows]
+
+    return rewrite, f"rows with another {metric!r} than {verdict!r} are left out"
+
+
+# -- ids that join the parameters of a test --------------------------------------------------
+
+_PARAMETERS = re.compile(r"(.*)\[([^\[\]-]{1,80})-([^\[\]]{1,80})-(\d{1,9})\]")
+
+
+def _find_parameters(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """Tasks such as ``test_task[small-sort-0]`` with every pair of parameters: no plain tasks."""
+    column = ColumnMap.resolve(chunk).meaning.get("task")
+    if column is None or stated.get("task") == column:
+        return None
+    cells = list(map(_text, distinct_cells(chunk[column])[:_LOOKED_AT]))
+    matches = [match for cell in cells if (match := _PARAMETERS.fullmatch(cell))]
+    pairs = {match.group(2, 3) for match in matches}
+    firsts, seconds = ({pair[place] for pair in pairs} for place in (0, 1))
+    is_grid = len(pairs) == len(firsts) * len(seconds) < len(cells)
+    if len(matches) < len(cells) or not is_grid or min(len(firsts), len(seconds)) < 2:
+        return None
+
+    names = ("parameter 1", "parameter 2", "trial")
+    if not set(names) & set(stated.values()):
+        readings = " or ".join(
+            f"--map 'task={task},model={model}'" for task, model in (names[1::-1], names[:2])
+        )
+        raise InvalidValue(
+            f"{column!r} joins parameters, as in {shorten(cells[0])}: a model, a task and the "
+            "number of the attempt may be among them.",
+            hint=f"Say what they are: {readings}. If each is a task of its own: "
+            f"--map 'task={column}'",
+        )
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        parts = [_PARAMETERS.fullmatch(_text(cell)) for cell in chunk[column]]
+        rest = {name: cells for name, cells in chunk.items() if name != column}
+        return rest | {
+            name: [part and part[place] for part in parts] for place, name in enumerate(names, 2)
+        }, lines
+
+    return rewrite, f"{column!r} joins parameters: {cells[0]}"
+
+
+_FINDERS = (
+    _find_merged,
+    _find_tidy,
+    _find_replaced,
+    _find_parameters,
+    _find_marks,
+    _find_solvers,
+    _find_rule,
+    _find_pairs,
+    _find_numbered,
+)

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING
 
 from passhat.errors import InvalidValue, ReadError, UnknownFormat, shorten
@@ -154,6 +154,11 @@ class Source:
             self.path.joinpath(*names),
             max_unpacked=self.max_unpacked,
         )
+
+    def path_below(self, folder: Source) -> PurePath:
+        """The path below a folder as its user sees it, also of a file that was rewritten."""
+        path, root = PurePath(self.name), PurePath(folder.name)
+        return path.relative_to(root) if path.is_relative_to(root) else path
 
     def children(self, pattern: str) -> list[Source]:
         """The regular files below this folder that match a glob, each once and without links."""

@@ -15,7 +15,7 @@ from passhat.readers.rows import Losses, Rows
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import FRACTION, Shape
 from passhat.stats.outcomes import Tally
-from passhat.stats.outcomes.cells import CellCodes, RowError
+from passhat.stats.outcomes.cells import CellCodes, RowError, is_empty
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import (
     RUN_COLUMNS,
@@ -311,14 +311,17 @@ class TableFilter:
             return chunk, lines
         size = len(cells)
         tasks = [str(cell).strip().lower() for cell in cells]
-        last = max((row for row in range(size) if tasks[row] not in words), default=-1)
+        first_rows = {tasks[row]: row for row in reversed(range(size)) if tasks[row] not in words}
+        # Below are only tasks that were seen before, as those of the next model.
+        newest = max(first_rows.values(), default=-1)
+        early = set(tasks[: newest + 1])
         kept_rows = []
         for row in range(size):
             if tasks[row] not in words:
                 kept_rows.append(row)
                 continue
             data = {name: chunk[name][row] for name in chunk}
-            is_last = tasks[row] in _LAST_TOTALS and row > last
+            is_last = tasks[row] in _LAST_TOTALS and tasks[row] not in early
             if is_header(data):
                 self.header_count += 1
             elif is_last or is_total(tasks[row]):
@@ -417,14 +420,14 @@ class Sections:
         return [
             row
             for row, cell in enumerate(first)
-            if not _is_empty(cell) and all(_is_empty(cells[row]) for cells in others)
+            if not is_empty(cell) and all(is_empty(cells[row]) for cells in others)
         ]
 
     def _look_at(self, chunk: Chunk) -> None:
         """The first rows tell: a name alone comes first, and others follow."""
         self.is_found = False
         names = list(chunk)
-        is_headed = len(names) > 1 and all(_is_empty(chunk[name][0]) for name in names[1:])
+        is_headed = len(names) > 1 and all(is_empty(chunk[name][0]) for name in names[1:])
         if not is_headed and not (self.title and len(names) > 1):
             return  # nearly always, at the second column
         heads = self._heads(chunk)
@@ -448,10 +451,6 @@ class Sections:
             return ()
         what = "name the model of the rows below" if self.is_model else "head sections: left out"
         return (f"{self.count} rows with a single cell {what}",)
-
-
-def _is_empty(cell: object) -> bool:
-    return cell is None or not str(cell).strip()
 
 
 def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -> bool:

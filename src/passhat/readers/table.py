@@ -15,6 +15,7 @@ from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.guessing import (
     find_facts,
+    find_threshold,
     guess_mapping,
     unknown_format,
 )
@@ -42,7 +43,7 @@ from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.cells import RowError, TextColumn
-from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, ColumnMap
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 from passhat.stats.outcomes.rewards import REWARD_NAMES
 
@@ -101,7 +102,7 @@ class TableReader(Reader):
             is_document = content_kind(source) == "JSON" and len(runs) == 1
             return [_name_by_document(runs[0], source)] if is_document else runs
         if content_kind(source) == "JSON":
-            return _read_json(source, options)
+            return _read_stated(source, options)
         if content_kind(source) == "JSON lines":
             return _read_lines(source, options)
         return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
@@ -133,6 +134,21 @@ def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
         if nested is None:
             raise
         return read_mapped(source, options, nested)
+
+
+def _read_stated(source: Source, options: ReadOptions) -> list[Run]:
+    """A document; where it states the reward from which an attempt passes, by that."""
+    is_open = options.pass_at is None and options.score_range is None
+    stated = find_threshold(source) if is_open else None
+    if stated is None:
+        return _read_json(source, options)
+    name, limit = stated
+    if limit > 1:  # verdicts of 0 and 1 are none of its scores
+        with suppress(InvalidValue, ReadError):
+            return _read_json(source, options)
+    said = f"the document states {name!r}: a reward of {limit:g} or more passes"
+    runs = _read_json(source, replace(options, pass_at=limit))
+    return [replace(run, decisions=(said, *run.decisions)) for run in runs]
 
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
@@ -212,7 +228,8 @@ def _read_table(
     )
     rewrites = Rewrites(options.columns, rows.kind in ("CSV", "Excel", "Markdown"))
     chunks = _select(rows, options, scorer, sections, rewrites)
-    first, first_lines = next(chunks, (None, ()))
+    with _placing(source, rows):
+        first, first_lines = next(chunks, (None, ()))
     if first is None:
         scorer.refuse_unknown(source.name)
         raise no_rows(source, losses)
@@ -254,9 +271,19 @@ def _read_table(
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = _differing(parts)
+    if "suite" in told_apart:
+        decisions = (*decisions, *_suite_decisions(columns))
     judge = options.scorer if scorer.column else None
     runs = [_as_run(part, source, options, reading, columns, told_apart, judge) for part in parts]
     return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
+
+
+def _suite_decisions(columns: ColumnMap) -> Iterator[str]:
+    """The command for one run of all suites."""
+    named = columns.names_of("suite", "task")
+    if len(named) == 2:
+        joined = f"{named['suite']}{JOIN_SIGN}{named['task']}"
+        yield f"a run for each {named['suite']!r}; for one run of all: --map 'task={joined}'"
 
 
 def _with_trial(error: RowError, table: TableRows, options: ReadOptions) -> RowError:

@@ -214,13 +214,18 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
         named["trial"] = trial[2]
         before = before[: trial.start()] + " " + before[trial.end() :]
     signs = tuple(sign.strip() or " " for sign in _SIGN.findall(before.strip()))
-    segments = tuple(" ".join(part.split()) for part in _SIGN.split(before.strip()))
+    segments = tuple(_close(" ".join(part.split())) for part in _SIGN.split(before.strip()))
     if not lead and segments:
         signs, segments = (), (" ".join(before.split()),)
     if not lead and not (before or named):
         return None
     mark = None if lead else re.sub(r"\d+", "1", text[start : match.start()].strip())
     return _Line(signs, segments, _SAME_WORD.get(word, word), named, dict(above), mark)
+
+
+def _close(text: str) -> str:
+    """The text with the bracket at its end that was taken as a sign: ``test_sort[small``."""
+    return f"{text}]" if text.count("[") > text.count("]") else text
 
 
 def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:

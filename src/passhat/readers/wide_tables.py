@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import shorten
-from passhat.stats.outcomes.cells import CellCodes
+from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
@@ -514,6 +514,19 @@ def _word_decisions(
     return tuple(filter(None, decisions))
 
 
+def _planned_column(others: Sequence[str], names: Sequence[str], chunk: Chunk) -> str | None:
+    """The column with the number of attempts at each task: the cells of the others are empty."""
+    rows = list(zip(*(chunk[name] for name in names), strict=True))
+    filled = [max((i for i, c in enumerate(row, 1) if not is_empty(c)), default=0) for row in rows]
+    for name in others if len(set(filled)) > 1 else ():
+        counts = [parse_number(cell) for cell in chunk[name]]
+        pairs = list(zip(counts, filled, strict=True))
+        is_bound = all(count is not None and count >= last for count, last in pairs)
+        if is_bound and 3 * sum(count == last for count, last in pairs) > 2 * len(pairs):
+            return name
+    return None
+
+
 def _unpivot(
     columns: ColumnMap, wide: Sequence[_WideColumn], chunk: Chunk, expected: str | None = None
 ) -> Shape:
@@ -547,7 +560,10 @@ def _unpivot(
         if has_counts:  # a model without any attempt at a task has no row
             kept = [i for i, v in enumerate(values) if v is not None and str(v).strip()]
         else:
-            kept = list(range(len(values)))
+            counts = part.get(planned or "", [None] * size)
+            most = [len(names) if is_empty(c) else parse_number(c) or 0 for c in counts]
+            most = [most[row] for row in origins]
+            kept = [i for i, v in enumerate(values) if i % len(names) < most[i] or not is_empty(v)]
         labels = [column.labels for _ in range(size) for column in wide]
         cells: dict[str, Sequence[object]] = {
             name: [part[name][origins[i]] for i in kept] for name in part if name not in names
@@ -568,6 +584,9 @@ def _unpivot(
         return (f"cells read as missing attempts: {shown_words}",) if odd_cells else ()
 
     cells_said = "a cell holds passes / attempts" if has_counts else ""
+    planned = _planned_column(others, names, chunk) if words == ["trial"] else None
+    if planned:
+        cells_said = f"cells beyond the number in {planned!r} are no attempts"
     if expected is not None:
         cells_said = f"an answer passes where it equals {expected!r}"
     ignored = tuple(name for name in columns.ignored if name not in names)

@@ -2,21 +2,19 @@
 
 Python's zipfile does not support method 93 (zstd) before 3.14, so members are unpacked here. A zip
 file ends with its table of contents: when that is gone, the members are found by walking from one
-local header to the next. The tables of a database are unpacked likewise.
+local header to the next.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import struct
 import xml.etree.ElementTree as ET
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -25,14 +23,12 @@ from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, ma
 from passhat.readers.wide_tables import reward_or_none
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
-from passhat.store.schema import APPLICATION_ID
 
 __all__ = [
     "NO_HEADER",
     "BrokenMember",
     "Members",
     "Sheet",
-    "from_sqlite",
     "is_excel",
     "is_value",
     "is_zip",
@@ -46,7 +42,9 @@ __all__ = [
 
 
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_RANGE = re.compile(r"([A-Z]+)(\d+):([A-Z]+)(\d+)")
+_LETTERS = re.compile(r"[A-Z]{1,3}(?![A-Z])")
+"""The column of a cell: a sheet has 16,384 of them, up to XFD."""
+_RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
 _SUMMARY = re.compile(
     r"(summary|totals?|overview|leaderboard|averages?|legend|notes?|read ?me|info|about|charts?)"
     r"|.*\b(summary|overview)",
@@ -91,7 +89,7 @@ def read_sheets(source: Source) -> list[Sheet]:
             _sheet(name, hidden, ET.fromstring(_no_document_type(members.read(file))), shared)
             for file, (name, hidden) in names.items()
         ]
-    except (BrokenMember, ET.ParseError) as error:
+    except (BrokenMember, ET.ParseError, ValueError, LookupError) as error:
         raise ReadError(f"cannot be read as Excel ({error}).", source=source.name) from None
     return [sheet for sheet in sheets if sheet.rows]
 
@@ -120,9 +118,10 @@ def _sheet(name: str, is_hidden: bool, content: ET.Element, shared: list[str]) -
     """A sheet without the rows above its header, which have a single cell or none."""
     rows: list[_Row] = []
     for place, row in enumerate(content.iter(f"{_SHEET}row"), 1):
-        cells = dict(_cell(cell, shared) for cell in row.iter(f"{_SHEET}c"))
+        cells = _cells(row, shared)
         if any(value not in (None, "") for value in cells.values()):
-            rows.append((int(row.get("r") or place), cells))
+            number = row.get("r") or ""
+            rows.append((int(number) if re.fullmatch(r"\d{1,7}", number) else place, cells))
     widest = max((len(cells) for _, cells in rows), default=0)
     while rows and widest > 1 and sum(v not in (None, "") for v in rows[0][1].values()) < 2:
         del rows[0]
@@ -187,7 +186,8 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
         header = [_join_column(texts) for texts in zip(*rows[:count], strict=False)]
         # The first column holds names of the rows of headings; the lowest is that of its cells.
         header[0] = next((row[0] for row in reversed(rows[:count]) if row[0]), "")
-        has_values = all(is_value(rows[count][place]) for place in twice)
+        below = [rows[count][place] for place in twice]
+        has_values = any(below) and all(is_value(text) or not text for text in below)
         if has_values and "" not in header and len(set(header)) == len(header):
             return count, header
     return None
@@ -293,23 +293,35 @@ def _column(letters: str) -> int:
     return place - 1
 
 
-def _cell(cell: ET.Element, shared: list[str]) -> tuple[int, object]:
-    letters = re.match(r"[A-Z]+", cell.get("r") or "A")
-    place = _column(letters[0] if letters else "A")
+def _cells(row: ET.Element, shared: list[str]) -> dict[int, object]:
+    """The values of a row by their places; a cell without one follows the cell before it."""
+    cells: dict[int, object] = {}
+    place = -1
+    for cell in row.iter(f"{_SHEET}c"):
+        letters = _LETTERS.match(cell.get("r") or "")
+        place = _column(letters[0]) if letters else place + 1
+        cells[place] = _cell_value(cell, shared)
+    return cells
+
+
+def _cell_value(cell: ET.Element, shared: list[str]) -> object:
+    """A number, a text or a verdict; ``None`` for a formula without a value, and for no cell."""
     kind, content = cell.get("t"), cell.findtext(f"{_SHEET}v")
     if kind == "inlineStr":
-        return place, "".join(text.text or "" for text in cell.iter(f"{_SHEET}t"))
-    if content is None:
-        return place, None
-    if kind == "s":
-        index = int(content)
-        return place, shared[index] if 0 <= index < len(shared) else None
+        return "".join(text.text or "" for text in cell.iter(f"{_SHEET}t"))
+    if not content:
+        return None
     if kind == "b":
-        return place, content == "1"
+        return content == "1"
     if kind in ("str", "e"):
-        return place, content
-    number = float(content)
-    return place, int(number) if number.is_integer() else number
+        return content
+    try:
+        number = float(content)
+    except ValueError:
+        return None if kind == "s" else content  # a date is written as a text
+    if kind == "s":
+        return shared[int(number)] if 0 <= number < len(shared) else None
+    return int(number) if number.is_integer() else number
 
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
@@ -497,95 +509,6 @@ def _unpack(packed: bytes, method: int, limit: int) -> bytes:
             return reader.read(limit + 1)
     except zstandard.ZstdError as error:
         raise BrokenMember(f"cannot be unpacked ({error})") from None
-
-
-# -- databases --------------------------------------------------------------------------------
-
-
-def from_sqlite(source: Source) -> Source | None:
-    """A folder with a file of JSON lines for every table.
-
-    ``None`` for a store of passhat, and for a file without tables: a store that was copied without
-    its write-ahead log is one.
-    """
-    folder = make_folder()
-    uri = f"{source.path.resolve().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as database:
-            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
-                return None
-            tables = database.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            ).fetchall()
-            if not tables:
-                return None
-            for number, (table,) in enumerate(tables):
-                rows = database.execute(
-                    _select_joined(database, table, [name for (name,) in tables])
-                )
-                names = [column[0] for column in rows.description]
-                # A name may hold anything, also what leads out of a folder.
-                name = re.sub(r"[^\w-]", "_", table)
-                name = f"{name}-{number}" if (folder / f"{name}.jsonl").exists() else name
-                dicts = (dict(zip(names, row, strict=True)) for row in rows)
-                write_lines(folder / f"{name}.jsonl", dicts)
-    except sqlite3.Error as error:
-        raise ReadError(
-            f"is a database that cannot be read ({error}).", source=source.name
-        ) from None
-    return replace(source, path=folder)
-
-
-def _select_joined(database: sqlite3.Connection, table: str, tables: list[str]) -> str:
-    """A query for a table with the columns of the rows that it refers to, as by ``run_id``."""
-
-    def columns_of(name: str) -> list[str]:
-        return [row[1] for row in database.execute(f"PRAGMA table_info({_quote_sql(name)})")]
-
-    stated = database.execute(f"PRAGMA foreign_key_list({_quote_sql(table)})").fetchall()
-    keys = {str(row[3]): (str(row[2]), str(row[4] or "id")) for row in stated}
-    own_names = columns_of(table)
-    others = {name.lower(): name for name in tables if name != table}
-    for column in own_names:
-        stem = re.sub(r"_?id$", "", column.lower())
-        other = others.get(stem) or others.get(f"{stem}s")
-        if stem != column.lower() and other and "id" in columns_of(other):
-            keys.setdefault(column, (other, "id"))
-    joins, names = "", set(own_names)
-    selected, labels = {name: f"t.{_quote_sql(name)}" for name in own_names}, {}
-    for column, (other, _) in keys.items():
-        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
-        label = next((n for n in _LABELS if n in columns_of(other)), None)
-        if label and stem and stem not in names and _is_unique(database, other, label):
-            labels[column] = label  # the name of a row in place of its number
-            names.add(stem)
-            del selected[column]
-    for place, (column, (other, key)) in enumerate(keys.items()):
-        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
-        on = f"j{place}.{_quote_sql(key)} = t.{_quote_sql(column)}"
-        joins += f" LEFT JOIN {_quote_sql(other)} AS j{place} ON {on}"
-        for name in columns_of(other):
-            alias = f"{stem}_{name}" if name in names or name == "name" else name
-            if name == labels.get(column):
-                selected[stem] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(stem)}"
-            elif name != key and alias not in names:
-                names.add(alias)
-                selected[alias] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(alias)}"
-    return f"SELECT {', '.join(selected.values())} FROM {_quote_sql(table)} AS t{joins}"
-
-
-_LABELS = ("name", "slug", "title", "key", "label")
-
-
-def _is_unique(database: sqlite3.Connection, table: str, column: str) -> bool:
-    name = _quote_sql(column)
-    counts = f"count(*), count({name}), count(DISTINCT {name})"
-    query = f"SELECT {counts} FROM {_quote_sql(table)}"
-    return len(set(database.execute(query).fetchone())) == 1
-
-
-def _quote_sql(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:

@@ -35,6 +35,11 @@ class RowError(Exception):
         self.hint = hint
 
 
+def is_empty(cell: object) -> bool:
+    """Whether a cell holds nothing."""
+    return cell is None or not str(cell).strip()
+
+
 class CellCodes(Sequence[object]):
     """A column in which each different cell is kept once, with a number per row.
 

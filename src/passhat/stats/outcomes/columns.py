@@ -147,7 +147,8 @@ class ColumnMap:
         _check_overrides(overrides, names)
         by_alias = {fold_name(name): name for name in reversed(names)}
         meaning = dict(overrides)
-        mapped_names = set(overrides.values())
+        # A column that is joined into the task tells nothing else apart.
+        mapped_names = {*overrides.values(), *overrides.get("task", "").split(JOIN_SIGN)}
         for word, aliases in ALIASES.items():
             column = next(
                 (by_alias[a] for a in aliases if by_alias.get(a) not in (None, *mapped_names)),

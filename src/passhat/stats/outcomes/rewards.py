@@ -72,17 +72,21 @@ _NEGATION = re.compile(
     r"(?:not?|nicht|non|não|nao|не|nie|niet|inte|ikke|ej)\s+|[不未没非]", re.IGNORECASE
 )
 _REMARK = re.compile(r"\s*[(:;,\[]\s*|\s+[-–—]\s+")
-_INFRASTRUCTURE = re.compile(
-    r"(?:infra(?:structure)?|env(?:ironment)?|sandbox|runner|worker|vm|network|api|quota|cluster|"
-    r"rate[ -]?limit|docker|container|judge|grader|scorer|user[ -]?sim(?:ulator)?|"
-    r"环境|网络|基础设施)\s*-?\s*(?:errors?|fail(?:ed|ures?)?|down|lost|died|crash(?:ed|es)?|"
-    r"timeouts?|timed out|unavailable|exceeded|exhausted|outage|错误|故障|异常)"
+_SURROUNDINGS = (
+    r"(?:infra(?:structure)?|env(?:ironment)?|sandbox|runner|worker|vm|network|api|quota|"
+    r"cluster|rate[ -]?limit|docker|container|judge|grader|scorer|user[ -]?sim(?:ulator)?|"
+    r"infrastruktur|umgebungs?|netzwerk|netz|server|环境|网络|基础设施)"
 )
+_AGENTS = r"(?:(?:ki-?)?agent(?:en|s)?|(?:sprach)?modell?s?|bots?)"
+_FAULTS = (
+    r"(?:errors?|fail(?:ed|ures?)?|faults?|down|lost|died|crash(?:ed|es)?|time-?outs?|timed out|"
+    r"unavailable|exceeded|exhausted|outage|gave up|stuck|fehler|ausfall|absturz|störung|abbruch|"
+    r"abgestürzt|zeitüberschreitung|错误|故障|异常)"
+)
+_OF = r"\s+(?:(?:of|in|by|from|on|des|der|vom|im|durch)\s+)(?:(?:the|den|die|das|dem|der)\s+)?"
+_INFRASTRUCTURE = re.compile(rf"{_SURROUNDINGS}\s*-?\s*{_FAULTS}|{_FAULTS}{_OF}{_SURROUNDINGS}")
 """The fault of what surrounds an agent: the attempt is missing, not failed."""
-_AGENT_FAULT = re.compile(
-    r"(?:agent|model|bot)\s*-?\s*(?:errors?|fail(?:ed|ures?)?|died|crash(?:ed|es)?|timeouts?|"
-    r"timed out|gave up|stuck)"
-)
+_AGENT_FAULT = re.compile(rf"{_AGENTS}\s*-?\s*{_FAULTS}|{_FAULTS}{_OF}{_AGENTS}")
 _KEYS = re.compile(r" (?:ids?|tasks?|instances?|items|problems|names|list)$")
 _CACHE_LIMIT = 10_000
 _LONGEST_CELL = 1_000
