@@ -387,7 +387,7 @@ def _find_tidy(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] 
 
 # -- ids that join the parameters of a test --------------------------------------------------
 
-_PARAMETERS = re.compile(r"(.*)\[([^\[\]-]{1,80})-([^\[\]]{1,80})-(\d{1,9})\]")
+_PARAMETERS = re.compile(r"([^\[]*)\[([^\[\]-]{1,80})-([^\[\]]{1,80})-(\d{1,9})\]")
 
 
 def _find_parameters(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
