@@ -1,4 +1,4 @@
-"""Sentences and tables with the finding of each, against four pairs of runs."""
+"""Sentences and tables with the finding of each, against runs, one to three at a time."""
 
 from __future__ import annotations
 
@@ -41,6 +41,50 @@ RUNS = {
             "2230222131221322130210132300110133332022",
         },
     ),
+    "LH": (
+        4,
+        {
+            "lark": "432323114211024441433104113012",
+            "heron": "243142423114344314442413431442",
+        },
+    ),
+    "G": (
+        3,
+        {
+            "gpt-5-mini": "11230110203132113310011322001232023231123110011202",
+            "gpt-5": "12101320322022222232132133323323132033233022322323",
+        },
+    ),
+    "NSW": (
+        5,
+        {
+            "north": "155430354402110131455111121150331443523412554345445215430325",
+            "south": "041002113311410214111133443342004034244312210004521441323301",
+            "west": "354415355102553554213124333552553320544213355254335320255445",
+        },
+    ),
+    "Q": (
+        10,
+        {
+            "quill": (
+                "0996671a7792998897349641a97368621113a474a129838290a75a29a8843a2a72796a4599867424"
+                "44946aaa95427814a96a4aa4668734977295a896"
+            ),
+        },
+    ),
+    "ONE": (
+        1,
+        {
+            "ridge": (
+                "01001011110010101111111011111001111001100111001111101110110101001100011011110111"
+                "0111111011"
+            ),
+            "vale": (
+                "00111111100111111110111111010110101101111000111110100011101011111111111010111110"
+                "0111111110"
+            ),
+        },
+    ),
 }
 
 
@@ -70,7 +114,7 @@ def _finding(supports: set[Support]) -> str:
 def test_every_text_has_its_finding(name: str) -> None:
     attempts, passes = RUNS[name]
     runs = [
-        Run(agent, agent, Outcomes.from_counts(attempts, [int(one) for one in counts]))
+        Run(agent, agent, Outcomes.from_counts(attempts, [int(one, 16) for one in counts]))
         for agent, counts in passes.items()
     ]
     cases = _cases(name)

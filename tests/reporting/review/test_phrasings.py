@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from passhat import Outcomes, Run
-from passhat.reporting.review import Support, review
+from passhat.reporting.review import Support, review, review_document
 from passhat.reporting.review.claim_text import passages
 
 PHRASINGS: tuple[tuple[str, list[float], dict[str, object]], ...] = (
@@ -188,3 +190,27 @@ def test_a_denial_of_what_is_shown_is_contradicted(text: str) -> None:
 
 def test_what_no_source_has_is_not_checkable() -> None:
     assert _supports("pass@100 of new is 99%") == [Support.NOT_CHECKABLE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "new reaches ⟦v0⟧ 62.5%",
+        "⟦r9⟧ beats old by ⟦d3⟧ points",
+        "new\0 passes 1/0 tasks, 0 of 0 attempts, pass@0 is 9" + "9" * 40,
+        "| metric | value |\n|---|---|\n| success rate | 72.9% | 57.5% |",
+        "| new | ⟦m1⟧ |\n|---|---|\n| pass^ | ± |",
+    ],
+)
+def test_no_text_breaks_the_review(text: str) -> None:
+    assert review_document(review(text, _runs())).blocks
+
+
+def test_of_names_that_begin_alike_the_longest_is_meant() -> None:
+    runs = _runs()
+    runs = [
+        replace(runs[0], name="m-5", agent="m-5"),
+        replace(runs[1], name="m-5+x", agent="m-5+x"),
+    ]
+    (claim,) = review("m-5 passes 55% of attempts, m-5+x 62.5%.", runs).claims
+    assert {check.support for check in claim.checks} == {Support.SUPPORTED}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from passhat.reporting.review.statements import BENCHMARK
 from passhat.reporting.review.tables import cells_of, is_rule, table_text, text_lines, without_marks
@@ -214,6 +214,12 @@ def _percent_share(text: str) -> tuple[float, float]:
 
 def _is_inside(match: re.Match[str], spans: list[tuple[int, int]]) -> bool:
     return any(first <= match.start() < last for first, last in spans)
+
+
+@lru_cache(maxsize=16)
+def _says_anywhere(whole: str, pattern: str) -> bool:
+    """Whether a text matches; every claim of a long document asks the same of it."""
+    return bool(re.search(pattern, whole, re.IGNORECASE))
 
 
 @dataclass(frozen=True)
@@ -429,7 +435,9 @@ class Passage:
 
     def says(self, pattern: str, *, anywhere: bool = False) -> bool:
         """Whether the passage (or the whole text) matches a pattern."""
-        return bool(re.search(pattern, self.whole if anywhere else self.text, re.IGNORECASE))
+        if anywhere:
+            return _says_anywhere(self.whole, pattern)
+        return bool(re.search(pattern, self.text, re.IGNORECASE))
 
 
 def passages(text: str, names: Sequence[str] = ()) -> list[Passage]:

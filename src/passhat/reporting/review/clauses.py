@@ -26,6 +26,7 @@ __all__ = ["parse_sentences"]
 
 def parse_sentences(text: str, names: Sequence[Sequence[str]]) -> Iterator[tuple[Statement, ...]]:
     """The statements of every sentence of a text; ``names`` are the words for each run."""
+    text = text.replace("⟦", "[").replace("⟧", "]")  # the brackets of tokens
     text = re.sub(r"\b(vs|e\.g|i\.e|approx|resp|cf|al)\.\\?(?=\s)", r"\1", text)
     text = re.sub(r"\([^()]*\)", lambda found: found[0].replace(";", ","), text)
     total, context = None, Context()
@@ -196,12 +197,13 @@ class _Clause(Roles):
         failing = failing or metric == "tasks<n"
         value = self._negated(value, start)
         unsure = doubt = ""
-        if "pass" not in metric:  # a metric in signs leaves no other reading
+        # A metric in signs leaves no other reading; one that was taken for it does.
+        if metric.startswith("tasks") or metric not in self._reader.metrics:
             unsure = value.unsure or next(
                 (
                     word
                     for part in words.PARTS.split(self.text)
-                    if re.search(r"⟦[vdcm]", part)
+                    if re.search(rf"⟦[vdcm]|\b{TASKS}\b", part)
                     for word in words.unknown_words(part)
                 ),
                 "",

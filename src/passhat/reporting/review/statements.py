@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 __all__ = [
     "ATTEMPTS",
@@ -480,6 +481,7 @@ QUANTITY = re.compile(
 )
 
 
+@cache
 def is_known(word: str) -> bool:
     """Whether a word is in one of the lists, by itself or without its ending."""
     if "-" in word:

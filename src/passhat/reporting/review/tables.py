@@ -230,7 +230,7 @@ def parse_table(
             list(rows[0]), [list(row) for row in rows[1:]], [0] * len(rows[1:]), is_turned=False
         )
     if grid is None:
-        if len(rows[0]) == 2 and all(_MEASURED.search(row[0]) for row in rows[1:]):
+        if all(len(row) == 2 for row in rows) and all(_MEASURED.search(row[0]) for row in rows[1:]):
             for label, cell in rows[1:]:
                 yield from parse_sentences(f"{label} = {cell}", names)
         else:
