@@ -33,6 +33,8 @@ from passhat.stats.outcomes import Run
 
 __all__ = ["Check", "Checker", "Support", "check_statements"]
 
+_FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
+_QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
 _FEWEST_TASKS = 10
 _REDRAWS = 1000
 _CLOSE_POINTS = 2.0
@@ -61,12 +63,13 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     """Check every number and every comparison of a claim that the runs can answer.
 
     A number that was not understood may belong to the claim: then no part of its sentence is
-    called supported.
+    called supported, and none is called wrong where the number may have changed its meaning.
     """
     names = checker.names
     parsed = (
         parse_table(passage.rows, names) if passage.rows else parse_sentences(passage.text, names)
     )
+    is_about_failures = not passage.rows and passage.says(_FAILING)
     checks: dict[Check, None] = {}
     for statements in parsed:
         answers = [checker.check(statement) for statement in statements]
@@ -75,12 +78,40 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
             for statement, check in zip(statements, answers, strict=True)
             if _blocks(statement, check)
         ]
-        for check in answers:
+        unclear = [
+            statement.text
+            for statement in statements
+            if isinstance(statement, Unread) and statement.blocks and _is_part(statement, names)
+        ]
+        budgets = {re.sub(r"\D", "", getattr(statement, "metric", "")) for statement in statements}
+        for statement, check in zip(statements, answers, strict=True):
+            reason = ""
             if unread and check.support is Support.SUPPORTED:
-                detail = f"{check.detail}; but {unread[0]!r} in the same sentence cannot be checked"
+                reason = f"but {unread[0]!r} in the same sentence cannot be checked"
+            elif check.support in (Support.CONTRADICTED, Support.NOT_SHOWN):
+                if unclear:
+                    reason = f"but {unclear[0]!r} in the same sentence was not understood"
+                elif isinstance(statement, Size) and statement.attempts:
+                    is_budget = not statement.tasks and str(statement.count) in budgets
+                    reason = "but it may be the k of the metric" if is_budget else ""
+                elif isinstance(statement, Share) and is_about_failures:
+                    failures = replace(statement, failing=not statement.failing)
+                    is_turned = checker.check(failures).support is Support.SUPPORTED
+                    reason = "but the other way round, as failures, it is right" * (
+                        is_turned and not statement.metric
+                    )
+            if reason:
+                detail = f"{check.detail}; {reason}"
                 check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
             checks[check] = None
     return tuple(checks)
+
+
+def _is_part(unread: Unread, names: Sequence[Sequence[str]]) -> bool:
+    """Whether what was not understood is a number, a run or a quantifier: part of the claim."""
+    return bool(
+        _QUANTIFIER.search(unread.text) or unread.text in itertools.chain.from_iterable(names)
+    )
 
 
 def _blocks(statement: Statement, check: Check) -> bool:
