@@ -104,8 +104,9 @@ _EARLY = 5
 _END = r"([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 _INTERVALS = re.compile(
-    rf"[(,]?\s*(?:{_N}% )?(?:confidence intervals?|credible intervals?|intervals?|CIs?|bounds?)\b"
-    rf"(?: (?:of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
+    rf"[(,]?\s*(?:{_N}% )?(?:bootstrap )?(?:confidence intervals?|credible intervals?|intervals?|"
+    rf"CIs?|bounds?)\b(?: (?:over (?:the )?tasks|"
+    rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
     rf"tasks|for these tasks|is|was|"
     rf"of|from|"
     rf"runs|between))*[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
@@ -117,13 +118,14 @@ _ERRORS = re.compile(
     rf"[(,]?\s*\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*(?P<error>{_N})%?\)?",
 )
 _DROPPED = (
-    rf"\(?\b{_N}%[ -](?:confidence|credible|CIs?|intervals?|level|bands?)\b(?: (?:level|"
-    rf"intervals?))?",
+    rf"\(?\b{_N}%[ -](?:bootstrap |percentile )?(?:confidence|credible|CIs?|"
+    rf"intervals?|level|bands?)\b(?: (?:level|intervals?))?",
     rf"\b(?:temperatures?|T|top_p|seed|α|alpha)\s*(?:=|of|is|was|at|:)?\s*{_N}(?:(?:,| and|"
     rf" or) {_N})*",
     rf"\b(?:Table|Section|Figure|Fig|Sec|Tab|Appendix|Chapter|Equation|version|Python|line|page|"
     rf"step)\s?{_N}\w*",
     r"\[\d+(?:,\s?\d+)*\]|\b(?:19|20)\d\d\b|[$€£]\s?\d[\d.,]*|(?<!⟦)\bv\d[\w.]*|#\d+|\b\d+-shot\b",
+    rf"\b{_N}\s?[x×] (?:the|as many|as much) (?:tokens|costs?|price|latency|time|compute|calls)\b",
     rf"\b{_N}\s?(?:[A-Z]\w+ )?(?:GPUs?|TPUs?|GPU hours|nodes|cores|seconds?|minutes?|hours?|days?|"
     rf"ms|s|steps?|turns?|tokens?|dollars?|tools?|GB|"
     rf"MB|B|M|"
