@@ -203,7 +203,7 @@ def test_what_no_source_has_is_not_checkable() -> None:
     ],
 )
 def test_no_text_breaks_the_review(text: str) -> None:
-    assert review_document(review(text, _runs())).blocks
+    assert review_document(review(text, _runs())).sections
 
 
 def test_of_names_that_begin_alike_the_longest_is_meant() -> None:
