@@ -39,7 +39,7 @@ from passhat.agents import AttemptInfo
 from passhat.agents.base import Usage
 
 _LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP = 1, 22
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _F_SETSIG = 1, 22, 10
 
 
 def _is_well() -> bool:
@@ -99,12 +99,30 @@ def sets_a_virtual_timer(_: object) -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.01)
 
 
-@_harm()
-def wants_a_signal_for_input(_: object) -> None:
+def _wants_signals() -> bool:
     for number in range(3, 20):
         with contextlib.suppress(OSError):
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ASYNC:
+                return True
+    return False
+
+
+def _want_signals(signal_number: int) -> None:
+    for number in range(3, 20):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(number, _F_SETSIG, signal_number)
             fcntl.fcntl(number, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(number, fcntl.F_SETFL, os.O_ASYNC)
+
+
+@_harm(lambda: not _wants_signals())
+def wants_a_signal_for_input(_: object) -> None:
+    _want_signals(signal.SIGIO)
+
+
+@_harm(lambda: not _wants_signals())
+def wants_a_harmless_signal_for_input(_: object) -> None:
+    _want_signals(signal.SIGWINCH)
 
 
 @_harm()

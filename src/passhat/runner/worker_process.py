@@ -246,6 +246,7 @@ class _Work:
                 raw = os.fdopen(1, "wb", closefd=False)
                 sys.stdout = _AgentOutput(raw, sys.stdout.encoding, "replace", line_buffering=True)
         self._end = end.detach()
+        self._flags = _status_flags(self._end)
         self._pid = os.getpid()
         self._agent = agent
         self._session: Any = None
@@ -269,8 +270,14 @@ class _Work:
             reply.is_last |= self._has_changed()
             reply.errors, reply.first_error = self._errors.take()
             frame = _encode(reply)
-            os.set_blocking(self._end, True)  # an agent may have changed that
+            self._reset_flags()
             self._send(SIZE.pack(len(frame)) + frame)
+
+    def _reset_flags(self) -> None:
+        """Make the connection block and send no signals: an agent may have changed that."""
+        import fcntl
+
+        fcntl.fcntl(self._end, fcntl.F_SETFL, self._flags)
 
     def _send(self, data: bytes) -> None:
         while data:
@@ -411,6 +418,7 @@ def _process_state() -> tuple[object, ...]:
     """
     import resource
 
+    descriptors = sorted(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names are enough
     try:
         folder = os.getcwd()  # noqa: PTH109 - after every attempt; a Path takes ten times as long
         root = os.stat("/")  # noqa: PTH116 - as above
@@ -427,7 +435,7 @@ def _process_state() -> tuple[object, ...]:
         [resource.getrlimit(number) for number in _LIMITS],
         os.getpriority(os.PRIO_PROCESS, 0),
         (locale.setlocale(locale.LC_ALL), time.tzname, socket.getdefaulttimeout()),
-        sorted(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names are enough
+        [(number, _status_flags(int(number))) for number in descriptors],
         (threading.active_count(), _thread._count()),
         (min(sys.getrecursionlimit(), 1000), sys.getswitchinterval(), gc.isenabled()),
         "asyncio" in sys.modules and __name__ in sys.modules,
@@ -435,6 +443,16 @@ def _process_state() -> tuple[object, ...]:
         [id(vars(module).get(name)) for module, name in _FUNCTIONS],
         [id(function) for function in _BUILTINS(vars(builtins))],
     )
+
+
+def _status_flags(descriptor: int) -> int:
+    """Whether a descriptor blocks, and whether the kernel signals its owner when it is ready."""
+    import fcntl
+
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    except OSError:  # the listing's own, closed by now
+        return -1
 
 
 _TIMERS = tuple(value for name, value in vars(_signal).items() if name.startswith("ITIMER_"))
