@@ -517,7 +517,7 @@ def _find_places(nodes: Sequence[Any], path: str, depth: int) -> Iterator[str]:
             yield from _find_places(inner, star, depth + 1)
         names = dict.fromkeys(name for node in objects for name in node)
         words = RewardWords()
-        if {0.0, 1.0} <= {reward_or_none(words, name) for name in names}:
+        if {0.0, 1.0} <= {reward_or_none(words, n) for n in names if not str(n).isdigit()}:
             yield f"{path}.*[*]" if path else "*[*]"  # {"passed": ["a"], "failed": ["b"]}
         for name in islice(names, _NODES):
             values = [node[name] for node in objects if name in node]

@@ -42,6 +42,9 @@ _SHOWN = 4
 _MOST_OUTCOMES = 14
 _LEAST = -0.9
 """A weaker outcome is not worth a line."""
+_LIKELY = 1.0
+"""A weaker outcome is one by nothing but that no other was found."""
+_ROLES = frozenset({"system", "user", "assistant", "tool", "function", "developer", "human", "ai"})
 
 _TRIAL = re.compile(
     r"(.*_)?(trial|attempt|epoch|run|seed|repeat|repetition|rep|iteration|iter|try|round|rollout|"
@@ -67,6 +70,8 @@ class Interpretation:
     columns: Mapping[str, str]
     weight: float
     runs: tuple[Run, ...] = ()
+    evidence: float = 0.0
+    """The part of the weight that is for what passes."""
 
     @property
     def signature(self) -> object:
@@ -135,8 +140,11 @@ def interpret(
 
 def suggest_commands(source: str, readings: Sequence[Interpretation]) -> str:
     """The command lines for the likeliest readings, with the number that each gives."""
+    is_likely = any(one.evidence >= _LIKELY for one in readings[:_SHOWN])
+    lead = "Say how to read it, the likeliest first:"
+    lead = lead if is_likely else "No field looks like a verdict. If one of these is what passed:"
     lines = [f"{one.describe()}: {one.command(source)}" for one in readings[:_SHOWN]]
-    return "\n  ".join(("Say how to read it, the likeliest first:", *lines))
+    return "\n  ".join((lead, *lines))
 
 
 # -- what a row is about ---------------------------------------------------------------------
@@ -144,7 +152,10 @@ def suggest_commands(source: str, readings: Sequence[Interpretation]) -> str:
 
 def _weigh_table(table: SampleTable) -> list[Interpretation]:
     """The readings of a table with their weights."""
-    if table.size < 2:
+    if table.size < 2 or any(
+        c.fold in ("role", "speaker") and c.words and c.words.keys() <= _ROLES
+        for c in table.columns.values()
+    ):  # the messages of a conversation
         return []
     readings = [one for part in (table, *_selections(table)) for one in _weigh_rows(part)]
     return sorted(readings, key=lambda one: -one.weight)[:_MOST_TRIED]
@@ -239,7 +250,7 @@ def _group_rows(table: SampleTable, outcome: Outcome) -> Iterator[Interpretation
         pairs = {**start, **pairs, **outcome.pairs}
         if outcome.pairs.get("task") == EVERY_PART:
             pairs["task"] = task.name + EVERY_PART
-        yield Interpretation(pairs, weight)
+        yield Interpretation(pairs, weight, evidence=outcome.weight)
 
 
 def _task_choices(table: SampleTable, outcome: Outcome, columns: Sequence[Column]) -> list[_Choice]:

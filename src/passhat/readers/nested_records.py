@@ -233,6 +233,8 @@ def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
     _add_weak_task(fields, place.levels)
     if "task" not in fields:
         return None
+    if fields["success"] == "@value" and place.path.endswith("*") and "@key" not in fields.values():
+        return None  # several verdicts on one attempt, each by its name
     paths = {word: (path,) for word, path in fields.items()}
     said = ", ".join(f"{word} = {path}" for word, path in fields.items())
     mapping = RecordMap(name="nested", records=place.path, fields=paths)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from passhat.readers.wide_tables import (
     reward_or_none,
 )
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, is_negative
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = ["MOST_WORDS", "Outcome", "find_outcomes", "verdict_likeness"]
@@ -70,7 +70,10 @@ _KEY = re.compile(
 _PASS_MARK = re.compile(
     r"(.*_)?(threshold|cutoff|cut_off|pass_mark|required|min_score|needed)(_.*)?"
 )
+_STEPS = re.compile(r"(.*_)?(turns?|steps?|history|trajectory|actions|messages|logs?)(_.*)?")
+"""In the path of a list: an element is a step of an attempt."""
 _PLAIN = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "0.0", "1.0"})
+_NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
 _FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
 _DATED = re.compile(
     r"(solved|passed|completed?|finished|done|fixed|resolved|succe\w+|captured|flag|merged)"
@@ -126,6 +129,8 @@ def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
 def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
     """Verdicts, grades, reasons of failures and fractions in one column."""
     name, used, likeness = column.name, frozenset({column.name}), verdict_likeness(column)
+    if any(map(_STEPS.fullmatch, map(fold_name, name.split(".")[:-1]))):
+        likeness -= 4.0 * (column.is_list or name.endswith("]"))
     if column.is_list or column.is_fraction:
         yield Outcome({"success": name}, 2.5 + likeness, used)
     elif column.is_verdict:
@@ -204,7 +209,7 @@ def verdict_likeness(column: Column) -> float:
     if column.name.startswith("^") and column.name != "^@key":
         return -3.0  # a fact about the record around it
     is_verdict = _VERDICT.fullmatch(column.fold) is not None
-    if SUMMARIES.fullmatch(column.fold):
+    if SUMMARIES.fullmatch(column.fold) and not column.fold.endswith(("_reward", "_score")):
         return 1.0 if is_verdict else -0.5
     if _is_key(column):
         return -1.0
@@ -218,13 +223,24 @@ def _word_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     if sum(r == 1 for r in rewards.values()) == 1 or any(r == 0 for r in rewards.values()):
         likeness += 1.0  # some of them are verdicts
     likeness -= 2.0 if _REASON.fullmatch(column.fold) else 0.0
+    bad = {word for word in rewards if _is_bad(word)}
+    good = {word for word in rewards if _GOOD.match(word)} - bad
+    if len(good) == 1 and len(good) + len(bad) == len(rewards) > 1:
+        # Grades of success in words, whatever their column is called.
+        likeness = max(likeness, 2.0 if len(rewards) > 2 else 0.5)
     for word, reward in rewards.items():
-        good = bool(_GOOD.match(word)) and not _BAD.match(word)
         known = 2.0 if reward == 1 else -2.0 if reward == 0 else 0.0
-        weight = 0.3 + likeness + known + (1.0 if good else -0.7 if _BAD.match(word) else 0.0)
+        weight = 0.3 + likeness + known + 1.0 * (word in good) - 0.7 * (word in bad)
         values = np.array([text == word for text in column.texts], np.int64)
         rule = f"{column.name} == {word}"
         yield Outcome({"success": rule}, weight, frozenset({column.name}), values)
+
+
+def _is_bad(word: str) -> bool:
+    """Whether a word, or a later part of it that nothing negates, is one for a failure."""
+    first, *others = re.split(r"[\W_]+", word.lower())
+    later = [part for before, part in pairwise((first, *others)) if before not in _NEGATIONS]
+    return bool(_BAD.match(word)) or any(len(part) > 2 and _BAD.match(part) for part in later)
 
 
 def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
@@ -246,8 +262,10 @@ def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
     texts = [c for c in columns if not c.is_measure and not c.is_time][:25]
     answers: dict[str, list[str]] = {}
     for first, second in combinations(texts, 2):
-        if first.is_verdict and second.is_verdict and not (_is_key(first) or _is_key(second)):
-            continue
+        if first.is_verdict and second.is_verdict:
+            named = {(_is_key(c), _is_answer(c)) for c in (first, second)}
+            if not any(key for key, _ in named) or not any(answer for _, answer in named):
+                continue  # two facts about an attempt
         answer, key = (second, first) if _is_key(first) and not _is_key(second) else (first, second)
         if _is_answer(key) and not _is_answer(answer):
             answer, key = key, answer

@@ -554,14 +554,21 @@ def _holds_numbers(cells: Sequence[object]) -> bool:
 
 
 def _without_constant_task(columns: ColumnMap, chunk: Chunk) -> ColumnMap:
-    """Without a task that is the same in every row, where an id differs from row to row."""
+    """Without a task that is the same in every row, where an id differs from row to row.
+
+    Likewise without texts of several lines, each in one row, beside an id or a name.
+    """
     task = columns.meaning.get("task")
     if task is None or task not in chunk or "task" in columns.stated:
         return columns
-    if len(chunk[task]) < 3 or len(distinct_cells(chunk[task])) > 1:
+    cells = distinct_cells(chunk[task])
+    is_text = len(cells) == len(chunk[task]) and all("\n" in str(cell).strip() for cell in cells)
+    if len(chunk[task]) < 3 or (len(cells) > 1 and not is_text):
         return columns
+    weak = _WEAK_TASKS if is_text else ()
     names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
-    ids = [n for n in names if _ID.fullmatch(fold_name(n)) and _is_key(columns, chunk, n)]
+    names = [n for n in names if _ID.fullmatch(fold_name(n)) or fold_name(n) in weak]
+    ids = [n for n in names if _is_key(columns, chunk, n)]
     return columns.without("task") if ids else columns
 
 

@@ -1,0 +1,138 @@
+"""Shapes of result files that people publish, with data of our own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import Run, read
+from passhat.cli.shared.options import column_map
+from passhat.errors import PasshatError
+
+
+def _write(folder: Path, data: Any, name: str = "mine.json") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith(".jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in data))
+    else:
+        path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return path
+
+
+def _counts(run: Run) -> tuple[int, int, int]:
+    return len(run.outcomes), run.outcomes.attempts, run.outcomes.passes
+
+
+def _hints(path: Path) -> list[dict[str, Any]]:
+    """The options of the commands that the refusal of a file prints."""
+    with pytest.raises(PasshatError) as refused:
+        read(path)
+    lines = str(refused.value.hint).splitlines()
+    commands = [shlex.split(line.partition("passhat report ")[2]) for line in lines]
+    stated = [words[words.index("--map") + 1 :] for words in commands if words]
+    maps = [column_map(None, None, words) for words in stated]  # type: ignore[arg-type]
+    return [{"columns": columns} for columns, _ in maps]
+
+
+def test_collected_files_of_pytest_are_no_tests(tmp_path: Path) -> None:
+    tests = [{"nodeid": f"a.py::t{i}", "outcome": o} for i, o in enumerate(["passed", "failed"])]
+    report = {
+        "created": 1.0,
+        "exitcode": 1,
+        "environment": {},
+        "summary": {"passed": 1, "failed": 1, "total": 2, "collected": 2},
+        "collectors": [{"nodeid": n, "outcome": "passed", "result": []} for n in ("", "a.py")],
+        "tests": tests,
+    }
+    (run,) = read(_write(tmp_path, report))
+    assert _counts(run) == (2, 2, 1)
+    assert run.source_says == {"accuracy": 0.5}
+
+
+def test_criteria_by_name_are_no_attempts(tmp_path: Path) -> None:
+    rows = [
+        {"model": m, "prompt_id": p, "judgment": {"is_polite": True, "cites_source": ok}}
+        for m, p, ok in [("x", "a", True), ("x", "b", False), ("y", "a", False), ("y", "b", False)]
+    ]
+    with pytest.raises(PasshatError, match="no column was recognized as success"):
+        read(_write(tmp_path, rows, "mine.jsonl"))
+
+
+def test_numbers_of_attempts_and_passes_count_more_than_pass_at_1(tmp_path: Path) -> None:
+    rows = [
+        {
+            "transcript_id": t,
+            "n_attempted": 8,
+            "n_successful": 8,
+            "n_passing": c,
+            "pass_at_1": c / 8,
+        }
+        for t, c in [("a", 8), ("b", 0), ("c", 8)]
+    ]
+    (run,) = read(_write(tmp_path, {"model": "x", "per_transcript": rows}))
+    assert _counts(run) == (3, 24, 16)
+
+
+def test_a_test_in_code_is_no_name_of_a_task(tmp_path: Path) -> None:
+    rows = [
+        {"name": f"f_{i}", "test": f"def check():\n    assert f({i})", "is_solved": i > 0}
+        for i in range(4)
+    ]
+    (run,) = read(_write(tmp_path, rows, "mine.jsonl"))
+    assert list(run.outcomes.tasks) == ["f_0", "f_1", "f_2", "f_3"]
+    assert "column 'name' is taken as the task" in run.decisions
+
+
+def test_the_best_reward_of_several_turns_is_proposed_first(tmp_path: Path) -> None:
+    rewards = [1.0, 0.4, 0.0, 1.0, 0.7]
+    data = {
+        str(i): {
+            "environment": "shell",
+            "task_id": i,
+            "query": f"query {i}",
+            "turn_history": {
+                "actions": ["ls"] * (i + 1),
+                "valid_action": [i % 2 == 0] * (i + 1),
+                "rewards": [0.0] * i + [reward],
+            },
+            "summary": {"max_reward": reward, "turns_taken": i + 1, "turns_max": 10},
+        }
+        for i, reward in enumerate(rewards)
+    }
+    path = _write(tmp_path, data)
+    first = _hints(path)[0]
+    (run,) = read(path, **first)
+    assert _counts(run) == (5, 5, 2)
+
+
+def test_grades_in_words_are_proposed_before_errors_of_the_run(tmp_path: Path) -> None:
+    grades = ["full_hit", "partial_hit", "complete_miss", "full_hit", "partial_hit", "", "full_hit"]
+    rows = [
+        {"issue_title": f"issue {i}", "category": g or None, "run_error": None if g else "429"}
+        for i, g in enumerate(grades)
+    ]
+    path = _write(tmp_path, rows, "mine.jsonl")
+    (run,) = read(path, **_hints(path)[0])
+    assert _counts(run) == (7, 7, 3)
+    assert run.outcomes.missing.sum() == 1
+
+
+def test_messages_of_a_conversation_are_no_attempts(tmp_path: Path) -> None:
+    messages = [
+        {"role": role, "content": f"{role} says"} for role in ("system", "user", "assistant")
+    ]
+    with pytest.raises(PasshatError) as refused:
+        read(_write(tmp_path, [messages, messages]))
+    assert "passhat report" not in str(refused.value.hint)
+
+
+def test_a_search_without_evidence_says_so(tmp_path: Path) -> None:
+    rows = [{"task_id": i, "author": "agent", "text": f"remark {i}"} for i in range(5)]
+    with pytest.raises(PasshatError) as refused:
+        read(_write(tmp_path, {"analysis": rows, "other": rows}))
+    assert "the likeliest first" not in str(refused.value.hint)
