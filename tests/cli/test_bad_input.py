@@ -56,7 +56,7 @@ CASES = {
     "passhat report runs.jsonl --metric mean",
     "report judges.csv": "passhat read judges.csv --scorer NAME -o runs.jsonl && passhat report",
     **{
-        line: "passhat read stars.csv --pass-at SCORE --score-range LOWEST..HIGHEST -o runs.jsonl "
+        line: "passhat read stars.csv --pass-at 4 --score-range 1..5 -o runs.jsonl "
         f"&& passhat {line.replace('stars.csv', 'runs.jsonl')}"
         for line in (
             *("report stars.csv", "compare stars.csv", "leaderboard stars.csv -o site"),

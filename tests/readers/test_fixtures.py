@@ -23,7 +23,7 @@ EXPECTED: dict[str, tuple[str, list[tuple[str, int, int, int, int]]]] = {
     "helm": ("helm", [("run", 2, 4, 1, 0)]),
     "json array": ("table", [("array", 2, 3, 2, 0)]),
     "json nested": ("table", [("results", 2, 4, 3, 0)]),
-    "junit": ("junit", [("checkout", 3, 6, 3, 0)]),
+    "junit": ("junit", [("checkout", 4, 7, 3, 1)]),
     "langfuse": ("langfuse", [("toy-run", 2, 4, 3, 0)]),
     "langsmith": ("langsmith", [("experiment", 2, 4, 2, 1)]),
     "mlflow": ("mlflow", [("eval_results_table", 2, 3, 2, 0)]),

@@ -455,7 +455,7 @@ def test_evalplus_without_plus_is_one_suite(samples: Samples) -> None:
 def test_rewards_beyond_one_need_a_threshold(samples: Samples) -> None:
     rows = [{"task_id": 0, "reward": 40, "trial": 0, "traj": []}]
     path = samples.write("", rows)
-    with pytest.raises(ReadError, match=r"rewards go up to 40.*pass_at=SCORE"):
+    with pytest.raises(ReadError, match=r"rewards go up to 40.*pass_at=80"):
         read(path)
     (run,) = read(path, pass_at=30)
     assert run.outcomes.passes == 1

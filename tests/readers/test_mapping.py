@@ -165,12 +165,13 @@ def test_a_guess_inside_a_record_is_proposed_and_not_used(tmp_path: Path, passha
     assert run.outcomes.passes == 2
 
 
-def test_the_hint_for_a_threshold_names_no_number_that_decides(tmp_path: Path) -> None:
+def test_the_hint_for_a_threshold_names_several_with_what_passes(tmp_path: Path) -> None:
     path = _write(tmp_path, "task,trial,score\na,0,80\na,1,35\n", "scores.csv")
     with pytest.raises(ReadError) as caught:
         read(path)
-    assert caught.value.hint is not None
-    assert not any(character.isdigit() for character in caught.value.hint)
+    hint = str(caught.value.hint)
+    assert "from 100 on 0, from 80 on 1, from 50 on 1 of 2 do" in hint
+    assert hint.endswith("pass_at=80 score_range='0..100'")
 
 
 def test_a_guess_is_toml_that_is_read_back(tmp_path: Path) -> None:

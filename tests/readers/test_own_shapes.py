@@ -117,7 +117,7 @@ def test_ids_that_repeat_over_datasets_are_different_tasks(tmp_path: Path) -> No
             "--map task=instance_id,success=eval.resolved",
             {"columns": {"task": "instance_id", "success": "eval.resolved"}},
         ),
-        (_csv("task,trial,score", 80, 35), "pass_at=SCORE", {"pass_at": 50}),
+        (_csv("task,trial,score", 80, 35), "pass_at=80", {"pass_at": 50}),
     ],
 )
 def test_the_refusal_names_what_reads_it(

@@ -177,7 +177,7 @@ def test_a_map_wins(table: Table) -> None:
 
 def test_a_stated_threshold_is_recorded_in_the_protocol(table: Table) -> None:
     path = table("task,trial,score\na,0,40\na,1,80\n")
-    with pytest.raises(ReadError, match=r"rewards go up to 80.*pass_at=SCORE"):
+    with pytest.raises(ReadError, match=r"rewards go up to 80.*pass_at=80"):
         read(path)
     (run,) = read(path, pass_at=50)
     assert run.outcomes.passes == 1

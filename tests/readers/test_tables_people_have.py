@@ -43,6 +43,53 @@ READ: dict[str, tuple[str, Runs]] = {
     "Chinese attempts": ("任务,第1次,第2次\na,通过,不通过\nb,通过,通过\n", ONE),
     "negations": ("tâche,essai,résultat\na,1,non réussi\nb,1,réussi\n", SINGLE),
     # cells and lines
+    "a time first": (
+        "2026-01-01T10:00:00Z,sort,pass\n".join(["time,task,outcome\n", ""])
+        + "2026-01-01T10:00:01Z,sort,fail\n2026-01-01T10:00:02Z,find,pass\n"
+        "2026-01-01T10:00:03Z,find,pass\n",
+        ONE,
+    ),
+    "a table without outer bars": (
+        " task | trial | passed\n------+-------+--------\n a    | 1     | t\n a    | 2     |\n"
+        " b    | 1     | f\n",
+        [[(1, 1, 1), (1, 0, 0)]],
+    ),
+    "paths": (
+        "file,score\n"
+        + "".join(
+            f"out/{model}/{task}/{trial}/result.txt,{score}\n"
+            for model, scores in (("gpt-5", "0111"), ("claude-4", "0001"))
+            for (task, trial), score in zip(
+                [("a", 1), ("a", 2), ("b", 1), ("b", 2)], scores, strict=True
+            )
+        ),
+        PAIR,
+    ),
+    "columns of a frame": (
+        json.dumps(
+            {
+                "task": {"0": "a", "1": "a", "2": "b", "3": "b"},
+                "run": {"3": 1, "2": 0, "1": 1, "0": 0},
+                "passed": {"0": True, "1": False, "2": True, "3": True},
+            }
+        ),
+        ONE,
+    ),
+    "columns by task": (json.dumps({"n": {"a": 2, "b": 2}, "c": {"b": 2, "a": 1}}), ONE),
+    "a share below fractions": (
+        "| Task | gpt | claude |\n|---|---|---|\n| a | 1/2 | 0/2 |\n| b | 2/2 | 1/2 |\n"
+        "| **Overall** | **75%** | **25%** |\n",
+        PAIR,
+    ),
+    "a state beside the verdict": (
+        "task,run,status,conclusion\na,1,completed,success\na,2,completed,failure\n"
+        "b,1,completed,success\nb,2,completed,success\n",
+        ONE,
+    ),
+    "what surrounds the agent": (
+        "task,pass,fail,infra\na,1,1,1\nb,2,0,0\n",
+        [[(2, 1, 1), (2, 2, 0)]],
+    ),
     "fractions in sentences": ("flow,outcome\na,1 out of 2 passed\nb,2 out of 2 passed\n", ONE),
     "days": ("task,Mon 3 Mar,Tue 4 Mar,owner\na,pass,fail,x\nb,pass,pass,x\n", ONE),
     "partial successes": (
@@ -270,6 +317,11 @@ READ: dict[str, tuple[str, Runs]] = {
 }
 
 HINTED: dict[str, tuple[str, dict[str, Any], Runs]] = {
+    "passes without a number of attempts": (
+        "task,x,y\na,1,0\nb,2,1\nTotal,3,1\n",
+        {},
+        PAIR,
+    ),
     "an exit code": ("test,exit_code\na,1\nb,0\n", {"passes": "exit_code == 0"}, SINGLE),
     "tests of an attempt": (
         "task,passed_tests,total_tests\na,3,5\nb,5,5\n",
@@ -434,6 +486,23 @@ PRINTED: dict[str, tuple[str, Runs]] = {
         "what,who did it,was good (mostly),other flag\na,x,no,no\na,y,yes,yes\n",
         SINGLE,
     ),
+    "jobs of a matrix": (
+        "name,conclusion\n"
+        + "".join(
+            f'"bench ({task}, {model}, {trial})",{"success" if passed == "1" else "failure"}\n'
+            for model, passes in (("x", "0111"), ("y", "0001"))
+            for (task, trial), passed in zip(
+                [("a", 1), ("a", 2), ("b", 1), ("b", 2)], passes, strict=True
+            )
+        ),
+        PAIR,
+    ),
+    "shares without a number of attempts": ("task,x,y\na,50%,0%\nb,100%,50%\n", PAIR),
+    "means and spreads": ("task,x,y\na,50.0 ± 3.1,0.0 ± 0\nb,100.0 ± 0,50.0 ± 1\n", PAIR),
+    "errors beside passes and failures": (
+        "task,pass,fail,error\na,1,0,1\nb,2,0,0\n",
+        ONE,
+    ),
     "a scale to 100": ("question_number,iteration,score\n1,1,100\n1,2,0\n2,1,100\n2,2,100\n", ONE),
 }
 
@@ -532,6 +601,28 @@ def test_merged_cells_of_a_workbook_are_filled(tmp_path: Path) -> None:
     runs = read(path)
     assert {run.name: run.outcomes.passes for run in runs} == {"x": 1, "y": 2}
     assert any("merged cells" in line for line in runs[0].decisions)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "задача;попытка;результат\nа;1;успех\nа;2;неудача\nб;1;успех\nб;2;успех\n"),
+        ("cp932", "タスク,試行,結果\na,1,成功\na,2,失敗\nb,1,成功\nb,2,成功\n"),
+        ("gb18030", "任务,试次,结果\na,1,成功\na,2,失败\nb,1,成功\nb,2,成功\n"),
+        ("big5", "任務,試行,結果\na,1,成功\na,2,失敗\nb,1,成功\nb,2,成功\n"),
+        ("euc_kr", "task,시도,결과\na,1,성공\na,2,실패\nb,1,성공\nb,2,성공\n"),
+        ("cp1252", "task,trial,result,note\na,1,pass,it’s\na,2,fail,\nb,1,pass,\nb,2,pass,–\n"),
+        ("cp1252", "tâche;essai;résultat\na;1;réussi\na;2;échoué\nb;1;réussi\nb;2;réussi\n"),
+    ],
+)
+def test_the_code_page_of_a_text_is_found_and_said(
+    tmp_path: Path, encoding: str, text: str
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(text.encode(encoding))
+    (run,) = read(path, columns={"task": text.split(";" if ";" in text else ",")[0]})
+    assert (run.outcomes.n.tolist(), run.outcomes.passes) == ([2, 2], 3)
+    assert run.decisions[0].startswith("the text is not UTF-8 and was read as ")
 
 
 def test_a_webarena_log_has_a_verdict_per_task(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from passhat.readers.records import (
     RecordFile,
     content_kind,
     elements,
+    is_frame,
     plain_log,
     records_below,
     steps_of,
@@ -148,6 +149,8 @@ def _containers(source: Source, options: ReadOptions) -> list[str]:
 
 def _json_containers(data: object) -> list[str]:
     """Paths of possible records in a document that is an object."""
+    if is_frame(data):
+        return [""]
     if _is_table_by_index(data) or _holds_records(data):
         return ["*"]
     candidates: list[tuple[int, str]] = []
@@ -224,8 +227,7 @@ def _is_table_by_index(data: object) -> bool:
     if len(rows) < 2 or not all(isinstance(r, dict) and r.keys() == rows[0].keys() for r in rows):
         return False
     cells = [cell for row in rows for cell in row.values()]
-    is_by_column = all(str(key).isdigit() for key in rows[0])  # {"task": {"0": ..., "1": ...}}
-    return not is_by_column and not any(isinstance(cell, dict | list) for cell in cells)
+    return not any(isinstance(cell, dict | list) for cell in cells)
 
 
 def _find_containers(data: object, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:

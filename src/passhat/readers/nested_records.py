@@ -15,7 +15,7 @@ from typing import Any
 from passhat._display import some
 from passhat.readers.parsing import is_verdict_list
 from passhat.readers.record_map import RecordMap
-from passhat.readers.records import RecordFile, content_kind, plain_log
+from passhat.readers.records import RecordFile, content_kind, is_frame, plain_log
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.text_logs import read_attempt_log
 from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
@@ -91,7 +91,7 @@ def guess_nested(source: Source, *, attempts_only: bool = False) -> RecordMap | 
         nodes.append(record.data)
         if len(nodes) >= _NODES_LOOKED_AT:
             break
-    if not nodes:
+    if not nodes or (not is_lines and is_frame(nodes[0])):
         return None
     root = nodes[0] if not is_lines and isinstance(nodes[0], dict) else {}
     start = _Level(False, (), _plain_fields(nodes))

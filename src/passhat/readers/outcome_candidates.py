@@ -14,24 +14,44 @@ from itertools import combinations, pairwise, permutations
 
 import numpy as np
 
+from passhat._display import some
+from passhat.errors import InvalidValue
 from passhat.readers.guessing import Column, SampleTable
-from passhat.readers.record_map import is_code
+from passhat.readers.record_map import is_code, likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.wide_tables import (
     SUMMARIES,
+    Shape,
     is_judge_name,
     is_model_name,
     parse_number,
     reward_or_none,
 )
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, fold_name, is_negative
+from passhat.stats.outcomes.columns import (
+    EVERY_COLUMN,
+    EVERY_PART,
+    ColumnMap,
+    fold_name,
+    is_negative,
+)
+from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["MOST_WORDS", "Outcome", "find_outcomes", "verdict_likeness"]
+__all__ = [
+    "MOST_WORDS",
+    "Outcome",
+    "UnknownWords",
+    "find_outcomes",
+    "is_odd_ending",
+    "refuse_other_words",
+    "verdict_likeness",
+    "with_odd_endings",
+]
 
 MOST_WORDS = 8
 _MOST_CODES = 4
+_MOST_ATTEMPTS = 51
 _VERDICT = re.compile(
     r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
     r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match(es|ed)?|"
@@ -111,6 +131,7 @@ def find_outcomes(table: SampleTable) -> Iterator[Outcome]:
     yield from _equal_pairs([c for c in columns if not c.is_inner])
     yield from _counts([c for c in columns if c.numbers])
     yield from _pivots(columns)
+    yield from _unstated_totals([c for c in columns if c.numbers])
 
 
 def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
@@ -335,6 +356,50 @@ def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
             yield Outcome({"n": f"{max(c.numbers):g}", "c": c.name}, 0.5, frozenset({c.name}))
 
 
+def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
+    """Shares, or passes in several columns, of a number of attempts that the table does not state.
+
+    It is at least the smallest number of which all shares are whole passes.
+    """
+    named = ("task", "model", "trial", "n", "suite")
+    columns = [c for c in columns if not (c.is_measure or c.named(*named) or c.name[0] in "@^")]
+    columns = [c for c in columns if not SUMMARIES.fullmatch(c.fold) and c.fold != "id"]
+    texts = [text for c in columns for text in c.words]
+    top = max((number for c in columns for number in c.numbers), default=0)
+    if (
+        all(c.is_verdict for c in columns)
+        or top > 100
+        or min(number for c in columns for number in c.numbers) < 0
+    ):
+        return
+    used, every = frozenset(c.name for c in columns), {"model": EVERY_COLUMN}
+    is_count = all(map(str.isdigit, texts))
+    if is_count:
+        least = int(top) if len(columns) > 1 and 1 < top <= _MOST_ATTEMPTS else 0
+    else:
+        scale = 100 if top > 1 else 1
+        shares = [number / scale for c in columns for number in c.numbers]
+        decimals = max(
+            len(re.split("[.,]", text.split("±")[0].strip(" %") + ".")[1]) for text in texts
+        )
+        is_percent = scale == 100 or any("%" in text for text in texts)
+        close = 0.6 * 10.0 ** -min(decimals + 2 * is_percent, 4)
+        least = next(
+            (
+                n
+                for n in range(2, _MOST_ATTEMPTS)
+                if all(abs(share * n - round(share * n)) <= close * n for share in shares)
+            ),
+            0,
+        )
+    if least and len(columns) > 1:
+        models = sum(is_model_name(c.name) for c in columns) / len(columns)
+        yield Outcome({**every, "n": str(least)}, 2.0 + models, used)
+    elif least and _GRADED.fullmatch(columns[0].fold):
+        (column,) = columns
+        yield Outcome({"n": str(least), "success": column.name}, 1.0, used)
+
+
 def _parts_of(n: Column, c: Column) -> Iterator[Outcome]:
     """Passes of attempts at a task, or passed tests of one attempt, which has to pass them all."""
     weight = 2.0 * n.named("n") + 2.0 * c.named("c")
@@ -445,3 +510,70 @@ def _pivot(
     yield Outcome({"trial": every, **pairs}, base + numbered + ordinal, used)
     yield Outcome({"task": EVERY_COLUMN, **pairs}, base - 0.3 + 0.5 * ordinal, used)
     yield Outcome({"task": EVERY_PART, **pairs}, base - 0.6 + 0.5 * ordinal, used)
+
+
+# -- words that are no verdicts ----------------------------------------------------------------
+
+_FEW_WORDS = 6
+
+
+class UnknownWords(InvalidValue):
+    """The words of a column are no verdicts."""
+
+
+def refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]) -> None:
+    """Refuse words of which none is known as a pass, or none as a failure, beside others.
+
+    ``completed`` beside failures may mean a pass or an end, and C and I are grades.
+    """
+    success, words = columns.meaning["success"], RewardWords()
+    rewards = {str(cell): reward_or_none(words, cell) for cell in cells}
+    others = [text for text, reward in rewards.items() if reward is None]
+    others = [text for text in others if not is_odd_ending(text)]
+    is_word = not any(re.search(r"\d", text) for text in others)
+    if "success" in columns.stated or not others or len(cells) > _FEW_WORDS or not is_word:
+        return
+    if {0.0, 1.0} <= set(rewards.values()) or len(chunk[success]) <= len(cells):
+        return
+    word = likely_pass([text for text, reward in rewards.items() if reward == 1] or others)
+    raise UnknownWords(
+        f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
+        hint=f"If {word!r} is the only pass: {rule_option(columns, chunk, word)}",
+    )
+
+
+def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Shape:
+    """Words about how an attempt ended that are no verdict, beside verdicts: missing, and said."""
+    words = RewardWords()
+    success = shape.columns.meaning["success"]
+    others = [cell for cell in cells if reward_or_none(words, cell) is None]
+    is_few = len(cells) <= _FEW_WORDS and not any(re.search(r"\d", str(c)) for c in others)
+    column = list(chunk[success]) if is_few and others else []  # one alone may be a mistake
+    odd = {c for c in others if column.count(c) > 1 or is_odd_ending(str(c))}
+    good = [cell for cell in cells if reward_or_none(words, cell) == 1]
+    if not odd or not good:
+        return shape
+
+    def rearrange(chunk: Chunk) -> tuple[Chunk, list[int] | None]:
+        chunk, origins = shape.rearrange(chunk)
+        verdicts = [None if cell in odd else cell for cell in chunk[success]]
+        return {**chunk, success: verdicts}, origins
+
+    remedy = f"; if they failed: {rule_option(shape.columns, chunk, good[0])}"
+    remedy = remedy if len(good) == 1 else ""
+    decision = f"counted as missing: {some(sorted(map(repr, odd)), 4)} in {success!r}{remedy}"
+    return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, decision))
+
+
+_ODD_ENDINGS = frozenset(
+    {
+        *("timeout", "timed out", "timed_out", "crash", "crashed", "error", "errored", "exception"),
+        *("aborted", "cancelled", "canceled", "interrupted", "killed", "oom", "inconclusive"),
+        *("partial", "partially", "partially correct", "unclear", "unknown", "incomplete"),
+    }
+)
+
+
+def is_odd_ending(text: str) -> bool:
+    word = text.strip().lower().replace("_", " ").rstrip("s")
+    return word in _ODD_ENDINGS or word.startswith("partial")

@@ -42,6 +42,7 @@ __all__ = [
     "Step",
     "content_kind",
     "elements",
+    "is_frame",
     "plain_log",
     "records_below",
     "steps_of",
@@ -457,14 +458,16 @@ class RecordRows:
             names |= dict.fromkeys(name for _, row in rows for name in row)
             yield {name: [row.get(name) for _, row in rows] for name in names}
 
-    def _columns(self, data: dict[str, object]) -> Iterator[Chunk]:
-        """A document that holds columns: lists of cells, or cells by the number of their row."""
-        columns = {
-            name: list(cells.values()) if isinstance(cells, dict) else cells
-            for name, cells in data.items()
-        }
+    def _columns(self, data: dict[str, Any]) -> Iterator[Chunk]:
+        """A document that holds columns: lists of cells, or cells by the name of their row."""
+        columns = data
+        if is_frame(data):
+            index = list(next(iter(data.values())))
+            columns = {name: [cells[key] for key in index] for name, cells in data.items()}
+            if not all(map(str.isdigit, index)):
+                columns.setdefault("task", index)
         lists = {name: cells for name, cells in columns.items() if isinstance(cells, list)}
-        if len(lists) > 1 and len(lists) == len(data) and len({*map(len, lists.values())}) == 1:
+        if len(lists) > 1 and len(lists) == len(columns) and len({*map(len, lists.values())}) == 1:
             self.lines = range(1, len(next(iter(lists.values()))) + 1)
             yield {_name_in_singular(name): cells for name, cells in lists.items()}
 
@@ -505,6 +508,24 @@ class RecordRows:
 
     def line_of(self, row: int) -> int:
         return row + 1
+
+
+def is_frame(data: object) -> bool:
+    """Whether a document is columns whose cells are named by their row, as pandas writes a frame.
+
+    ``{"task": {"0": "sort", "1": "find"}, "passed": {"0": true, "1": false}}``
+    """
+    if not isinstance(data, dict) or len(data) < 2:
+        return False
+    columns = list(data.values())
+    if not all(isinstance(cells, dict) for cells in columns):
+        return False
+    meaning = ColumnMap.resolve(list(map(str, data))).meaning
+    return (
+        ("success" in meaning or {"n", "c"} <= meaning.keys())
+        and all(cells.keys() == columns[0].keys() for cells in columns)
+        and not any(isinstance(cell, dict | list) for cells in columns for cell in cells.values())
+    )
 
 
 def _name_in_singular(name: str) -> str:

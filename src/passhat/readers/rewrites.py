@@ -12,12 +12,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from passhat._display import some
 from passhat.errors import InvalidValue, shorten
-from passhat.readers.wide_tables import distinct_cells, parse_number, reward_or_none
+from passhat.readers.shapes import count_rates
+from passhat.readers.summary_rows import is_total
+from passhat.readers.wide_tables import (
+    MEASURES,
+    distinct_cells,
+    is_model_name,
+    parse_number,
+    reward_or_none,
+)
 from passhat.stats.outcomes.cells import CellCodes, is_empty
-from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
+from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
@@ -263,6 +272,44 @@ def _find_pairs(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str]
     return rewrite, f"columns of counts for each model: {some(list(families), 6)}"
 
 
+def _find_totals(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """Numbers of passes or shares in a column for each model, of a stated number of attempts."""
+    total = stated.get("n", "")
+    if not any(path.startswith(EVERY_COLUMN) for path in stated.values()):
+        return None
+    if total not in chunk and not total.isdigit():
+        return None
+    first = next(iter(chunk))
+    tasks = [row for row, cell in enumerate(chunk[first]) if not is_total(cell)]
+    cells_of = {
+        name: [chunk[name][row] for row in tasks if not is_empty(chunk[name][row])]
+        for name in chunk
+        if name not in stated.values() and not MEASURES.fullmatch(name)
+    }
+    numbers = {name: list(map(parse_number, cells)) for name, cells in cells_of.items()}
+    numbers = {name: each for name, each in numbers.items() if each and None not in each}
+    values = [number for each in numbers.values() for number in each if number is not None]
+    if not values:
+        return None
+    most = max(parse_number(n) or 0 for n in chunk[total]) if total in chunk else int(total)
+    is_percent = max(values) > most
+    is_rate = is_percent or any(not number.is_integer() for number in values)
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        totals = chunk[total] if total in chunk else [int(total)] * len(lines)
+        fractions: dict[str, Sequence[object]] = {}
+        for name in numbers:
+            passes = count_rates(totals, chunk[name], is_percent)[1] if is_rate else chunk[name]
+            cells = zip(passes, totals, chunk[name], strict=True)
+            fractions[name] = [None if is_empty(cell) else f"{c}/{n}" for c, n, cell in cells]
+        rest = {name: chunk[name] for name in chunk} | fractions
+        rows = [row for row, cell in enumerate(chunk[first]) if not is_total(cell)]
+        return {n: [rest[n][row] for row in rows] for n in rest}, [lines[row] for row in rows]
+
+    kind = "the share of passes" if is_rate else "the number of passes"
+    return rewrite, f"cells of {some(list(map(repr, numbers)), 4)} are {kind} of {total} attempts"
+
+
 # -- ids with the number of the attempt ------------------------------------------------------
 
 
@@ -385,26 +432,67 @@ def _find_tidy(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] 
     return rewrite, f"rows with another {metric!r} than {verdict!r} are left out"
 
 
-# -- ids that join the parameters of a test --------------------------------------------------
+# -- names that join model, task and attempt -------------------------------------------------
 
-_PARAMETERS = re.compile(r"([^\[]*)\[([^\[\]-]{1,80})-([^\[\]]{1,80})-(\d{1,9})\]")
+_TEST_PARAMETERS = re.compile(r"\[([^\[\]-]{1,80})-([^\[\]]{1,80})-(\d{1,9})\]$")
+_JOINT = re.compile(r"[/\\|()\[\]]|::|,\s")
+_PLACES = frozenset(
+    {"file", "path", "file_path", "filename", "filepath", "folder", "dir", "log", "name"}
+)
+_COUNTED = re.compile(
+    r"(?:(?:run|trial|attempt|seed|rep|repeat|sample|try|epoch)[\s_#-]?)?\d{1,9}(?:\.\w{1,6})?",
+    re.I,
+)
+_MOST_PARTS = 16
+
+
+def _split_name(cell: object) -> list[str]:
+    """The parts of ``gpt-5/sort/1/out.txt``, ``bench (gpt-5, sort, 1)``, ``test[gpt-sort-1]``."""
+    text = _TEST_PARAMETERS.sub(r"[\1|\2|\3]", _text(cell)[:_LONGEST_NAME])
+    return [part.strip() for part in _JOINT.split(text)]
+
+
+def _find_grid(cells: Sequence[str]) -> tuple[list[set[str]], list[int], list[int]] | None:
+    """The texts at each place of names, the places of two parts in every pair, and of numbers."""
+    widths = {len(_split_name(cell)) for cell in cells[:_LOOKED_AT]}
+    rows = [_split_name(cell) for cell in cells] if len(widths) == 1 else []
+    if not rows or not 2 < len(rows[0]) <= _MOST_PARTS or any(len(r) not in widths for r in rows):
+        return None
+    kinds = [set(part) for part in zip(*rows, strict=True)]
+    varying = [place for place, kind in enumerate(kinds) if len(kind) > 1]
+    trials = [place for place in varying if all(map(_COUNTED.fullmatch, kinds[place]))][-1:]
+    pair = [place for place in varying if place not in trials]
+    if len(pair) != 2:
+        return None
+    first, second = (len(kinds[place]) for place in pair)
+    count = len({(row[pair[0]], row[pair[1]]) for row in rows})
+    numbers = len(kinds[trials[0]]) if trials else 1
+    is_grid = 5 * count >= 4 * first * second and 2 * len(rows) > count * numbers
+    return (kinds, pair, trials) if is_grid else None
 
 
 def _find_parameters(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
-    """Tasks such as ``test_task[small-sort-0]`` with every pair of parameters: no plain tasks."""
-    column = ColumnMap.resolve(chunk).meaning.get("task")
-    if column is None or stated.get("task") == column:
-        return None
-    cells = list(map(_text, distinct_cells(chunk[column])[:_LOOKED_AT]))
-    matches = [match for cell in cells if (match := _PARAMETERS.fullmatch(cell))]
-    pairs = {match.group(2, 3) for match in matches}
-    firsts, seconds = ({pair[place] for pair in pairs} for place in (0, 1))
-    is_grid = len(pairs) == len(firsts) * len(seconds) < len(cells)
-    if len(matches) < len(cells) or not is_grid or min(len(firsts), len(seconds)) < 2:
-        return None
+    """A column of names with every pair of two parts: a model and a task, and the attempt's number.
 
+    ``None`` for plain tasks, and for those in folders, which are no such grid.
+    """
+    meaning = ColumnMap.resolve(chunk).meaning
     names = ("parameter 1", "parameter 2", "trial")
-    if not set(names) & set(stated.values()):
+    is_stated = bool(set(names[:2]) & set(stated.values()))
+    places = [name for name in chunk if fold_name(name) in _PLACES]
+    column = meaning.get("task") or next(iter(places), None)
+    if column is None or (not is_stated and {"task", "model"} & stated.keys()):
+        return None
+    cells = [cell for cell in distinct_cells(chunk[column]) if isinstance(cell, str)]
+    grid = None if "model" in meaning else _find_grid(cells)
+    if grid is None:
+        return None
+    kinds, pair, trials = grid
+    are_models = [all(map(is_model_name, kinds[place])) for place in pair]
+    is_clear = are_models[0] != are_models[1]
+    if not is_stated and not is_clear:
+        if not trials or not (column in places or re.search(r"[\[(]", cells[0])):
+            return None  # a task in folders
         readings = " or ".join(
             f"--map 'task={task},model={model}'" for task, model in (names[1::-1], names[:2])
         )
@@ -414,15 +502,30 @@ def _find_parameters(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite,
             hint=f"Say what they are: {readings}. If each is a task of its own: "
             f"--map 'task={column}'",
         )
+    words = names if is_stated else ("model", "task", "trial") if are_models[0] else _TASK_FIRST
+    wanted = dict(zip([*pair, *trials], words, strict=False))
 
     def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
-        parts = [_PARAMETERS.fullmatch(_text(cell)) for cell in chunk[column]]
+        parts: list[list[str] | None] = []
+        for cell in chunk[column]:
+            row = _split_name(cell)
+            is_like = len(row) == len(kinds) and all(
+                part in kind or place in wanted
+                for place, (part, kind) in enumerate(zip(row, kinds, strict=True))
+            )
+            parts.append(row if is_like else None)
         rest = {name: cells for name, cells in chunk.items() if name != column}
-        return rest | {
-            name: [part and part[place] for part in parts] for place, name in enumerate(names, 2)
-        }, lines
+        for place, word in wanted.items():
+            rest[word] = [row and row[place] for row in parts]
+        if trials:
+            rest["trial"] = [row and PurePath(row[trials[0]]).stem for row in parts]
+        return rest, lines
 
-    return rewrite, f"{column!r} joins parameters: {cells[0]}"
+    said = f"{column!r} joins {', '.join(wanted.values())}: {shorten(cells[0])}"
+    return rewrite, f"{said}; if each is a task of its own: --map 'task={column}'"
+
+
+_TASK_FIRST = ("task", "model", "trial")
 
 
 _FINDERS = (
@@ -434,5 +537,6 @@ _FINDERS = (
     _find_solvers,
     _find_rule,
     _find_pairs,
+    _find_totals,
     _find_numbered,
 )

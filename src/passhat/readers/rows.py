@@ -478,7 +478,7 @@ class MarkdownRows:
                     continue
                 if "|" not in texts[number]:
                     break
-                cells = _markdown_cells(texts[number])
+                cells = _row_cells(texts[number], texts[starts[place] - 1], len(header))
                 if len(cells) != len(header):
                     what = f"{counted(len(cells), 'cell')} where the header has {len(header)}"
                     self._losing.lose(f"line {number + 1}", what)
@@ -535,6 +535,13 @@ def _markdown_cells(line: str) -> list[str]:
     cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
     plain = (_EMPHASIS.sub(r"\2", cell.strip()) for cell in cells)
     return [cell.strip().replace("\\|", "|") for cell in plain]
+
+
+def _row_cells(line: str, header: str, width: int) -> list[str]:
+    """The cells of a row; below a header without outer bars, one behind the last bar is empty."""
+    cells = _markdown_cells(line)
+    is_open = len(cells) == width - 1 and not header.strip().endswith("|")
+    return [*cells, ""] if is_open else cells
 
 
 def is_markdown(head: bytes) -> bool:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import InvalidValue, ReadError
+from passhat.errors import ReadError
+from passhat.readers.outcome_candidates import is_odd_ending, refuse_other_words, with_odd_endings
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
-from passhat.readers.record_map import likely_pass, map_option, rule_option
+from passhat.readers.record_map import map_option
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
     FRACTION,
@@ -41,7 +42,7 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["UnknownWords", "find_shape"]
+__all__ = ["count_rates", "find_shape"]
 
 _COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
@@ -90,48 +91,6 @@ def _stated_shape(columns: ColumnMap, plain: ColumnMap, chunk: Chunk, source: st
     return Shape(plain)
 
 
-def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
-    """The shape of a table whose rows are tasks; ``None`` when they are not."""
-    meaning = columns.meaning
-    if {"n", "c"} <= meaning.keys() and "success" not in meaning:
-        if not {"n", "c"} <= columns.stated:
-            _refuse_tests(columns, chunk, meaning["c"], source)
-        return _counts(columns, chunk)
-    if "trial" in meaning:
-        return None
-    if (
-        "n" not in meaning
-        and "c" in meaning
-        and "fails" not in meaning
-        and "success" not in meaning
-    ):
-        total = next(
-            (n for n in list_unused(columns, chunk) if fold_name(n) in _OTHER_TOTALS), None
-        )
-        if total is not None and _are_counts(chunk, total):
-            columns = replace(columns, meaning=MappingProxyType({**meaning, "n": total}))
-            shape = _counts(columns, chunk)
-            decision = f"column {total!r} is the number of attempts"
-            return replace(shape, decisions=(decision, *shape.decisions))
-    if "n" in meaning and not {"c", "success", "rate", "fails"} & meaning.keys():
-        return _total_and_error_rate(columns, chunk, source)
-    passes = meaning.get("c") or meaning.get("success")
-    if passes and "fails" in meaning and "n" in meaning and _are_counts(chunk, passes):
-        known = replace(columns, meaning=MappingProxyType({**meaning, "c": passes}))
-        return _counts(known.without("success", "score", "rate"), chunk, passes)
-    if passes and "fails" in meaning and "n" not in meaning:
-        _refuse_ties(columns, chunk, passes, source)
-        return _passes_and_fails(columns, chunk, passes)
-    if "fails" in meaning and "n" in meaning and passes is None and "rate" not in meaning:
-        return _total_and_fails(columns, chunk)
-    return _total_with(columns, chunk, source) if "n" in meaning and "c" not in meaning else None
-
-
-def _are_counts(chunk: Chunk, name: str) -> bool:
-    numbers = [parse_number(cell) for cell in distinct_cells(chunk[name])]
-    return bool(numbers) and all(n is not None and n.is_integer() and n >= 0 for n in numbers)
-
-
 def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -> Shape:
     """The shape of a table whose cells or rows are attempts."""
     success = columns.meaning.get("success")
@@ -147,73 +106,13 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
         return _fractions(columns)
     if are_bits(cells) or (cells and all(split_list(cell) is not None for cell in cells)):
         return _list_cells(columns, cells)
-    _refuse_other_words(columns, chunk, cells)
-    return _with_odd_endings(_run_names(columns, chunk), cells, chunk)
-
-
-_ODD_ENDINGS = frozenset(
-    {
-        *("timeout", "timed out", "timed_out", "crash", "crashed", "error", "errored", "exception"),
-        *("aborted", "cancelled", "canceled", "interrupted", "killed", "oom", "inconclusive"),
-        *("partial", "partially", "partially correct", "unclear", "unknown", "incomplete"),
-    }
-)
-
-
-def _is_odd_ending(text: str) -> bool:
-    word = text.strip().lower()
-    return word in _ODD_ENDINGS or word.startswith("partial")
-
-
-_MOST_WORDS = 6
-
-
-class UnknownWords(InvalidValue):
-    """The words of a column are no verdicts."""
-
-
-def _refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]) -> None:
-    """Refuse words of which none is known as a pass, or none as a failure, beside others.
-
-    ``completed`` beside failures may mean a pass or an end, and C and I are grades.
-    """
-    success, words = columns.meaning["success"], RewardWords()
-    rewards = {str(cell): reward_or_none(words, cell) for cell in cells}
-    others = [text for text, reward in rewards.items() if reward is None]
-    others = [text for text in others if not _is_odd_ending(text)]
-    is_word = not any(re.search(r"\d", text) for text in others)
-    if "success" in columns.stated or not others or len(cells) > _MOST_WORDS or not is_word:
-        return
-    if {0.0, 1.0} <= set(rewards.values()) or len(chunk[success]) <= len(cells):
-        return
-    word = likely_pass([text for text, reward in rewards.items() if reward == 1] or others)
-    raise UnknownWords(
-        f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
-        hint=f"If {word!r} is the only pass: {rule_option(columns, chunk, word)}",
-    )
-
-
-def _with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Shape:
-    """Words about how an attempt ended that are no verdict, beside verdicts: missing, and said."""
     words = RewardWords()
-    success = shape.columns.meaning["success"]
-    others = [cell for cell in cells if reward_or_none(words, cell) is None]
-    is_few = len(cells) <= _MOST_WORDS and not any(re.search(r"\d", str(c)) for c in others)
-    column = list(chunk[success]) if is_few and others else []  # one alone may be a mistake
-    odd = {c for c in others if column.count(c) > 1 or _is_odd_ending(str(c))}
-    good = [cell for cell in cells if reward_or_none(words, cell) == 1]
-    if not odd or not good:
-        return shape
-
-    def rearrange(chunk: Chunk) -> tuple[Chunk, list[int] | None]:
-        chunk, origins = shape.rearrange(chunk)
-        verdicts = [None if cell in odd else cell for cell in chunk[success]]
-        return {**chunk, success: verdicts}, origins
-
-    remedy = f"; if they failed: {rule_option(shape.columns, chunk, good[0])}"
-    remedy = remedy if len(good) == 1 else ""
-    decision = f"counted as missing: {some(sorted(map(repr, odd)), 4)} in {success!r}{remedy}"
-    return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, decision))
+    if not {reward_or_none(words, cell) for cell in cells} - {None}:
+        lone = _lone_verdict(columns.without("success", "score"), chunk, is_named=is_named)
+        if lone is not None:
+            return lone  # completed in every row says nothing beside another verdict
+    refuse_other_words(columns, chunk, cells)
+    return with_odd_endings(_run_names(columns, chunk), cells, chunk)
 
 
 def _rate_verdict(columns: ColumnMap, chunk: Chunk) -> Shape | None:
@@ -248,6 +147,91 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
     meaning = MappingProxyType({**columns.meaning, "success": name})
     shape = _attempt_shape(replace(columns, meaning=meaning), chunk)
     return replace(shape, decisions=(f"column {name!r} holds the verdicts", *shape.decisions))
+
+
+def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:
+    """A column ``run`` with names such as A and B: two runs, not two attempts of one."""
+    trial = columns.meaning.get("trial")
+    if trial is None or "model" in columns.meaning or "trial" in columns.stated:
+        return Shape(columns)
+    if trial.strip().lower() not in ("run", "experiment", "variant", "config", "run_name"):
+        return Shape(columns)
+    labels = [str(cell) for cell in distinct_cells(chunk[trial])]
+    if not labels or any(_COUNTER.fullmatch(label) for label in labels):
+        return Shape(columns)
+    meaning = {**columns.without("trial").meaning, "model": trial}
+    return Shape(
+        replace(columns, meaning=MappingProxyType(meaning)),
+        decisions=(
+            f"column {trial!r} holds names, so each is a run of its own; if they are attempts of "
+            f"one agent: --map trial={trial}",
+        ),
+    )
+
+
+def _list_cells(columns: ColumnMap, cells: Sequence[object]) -> Shape:
+    """Cells that hold the verdicts of all attempts at a task, in their order."""
+    name = columns.meaning["success"]
+    split = (lambda cell: list(str(cell or ""))) if are_bits(cells) else split_list
+    columns = columns.without("trial", "score")
+    meaning = {**columns.meaning, "success": _VERDICT_CELL, "trial": _TRIAL_CELL}
+
+    def rearrange(chunk: Chunk) -> tuple[Chunk, list[int]]:
+        lists = [split(cell) or [] for cell in chunk[name]]
+        origins = [row for row, verdicts in enumerate(lists) for _ in verdicts]
+        rows: dict[str, Sequence[object]] = {
+            other: [chunk[other][row] for row in origins] for other in chunk if other != name
+        }
+        rows[_VERDICT_CELL] = [verdict for verdicts in lists for verdict in verdicts]
+        rows[_TRIAL_CELL] = [number for verdicts in lists for number in range(len(verdicts))]
+        return rows, origins
+
+    decision = f"a row is a task: {name!r} lists the verdicts of its attempts"
+    new = replace(columns, meaning=MappingProxyType(meaning), rivals=())
+    return Shape(new, rearrange, (decision,))
+
+
+def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
+    """The shape of a table whose rows are tasks; ``None`` when they are not."""
+    meaning = columns.meaning
+    if {"n", "c"} <= meaning.keys() and "success" not in meaning:
+        if not {"n", "c"} <= columns.stated:
+            _refuse_tests(columns, chunk, meaning["c"], source)
+        return _counts(columns, chunk)
+    if "trial" in meaning:
+        return None
+    if (
+        "n" not in meaning
+        and "c" in meaning
+        and "fails" not in meaning
+        and "success" not in meaning
+    ):
+        total = next(
+            (n for n in list_unused(columns, chunk) if fold_name(n) in _OTHER_TOTALS), None
+        )
+        if total is not None and _are_counts(chunk, total):
+            columns = replace(columns, meaning=MappingProxyType({**meaning, "n": total}))
+            shape = _counts(columns, chunk)
+            decision = f"column {total!r} is the number of attempts"
+            return replace(shape, decisions=(decision, *shape.decisions))
+    if "n" in meaning and not {"c", "success", "rate", "fails"} & meaning.keys():
+        return _total_and_error_rate(columns, chunk, source)
+    passes = meaning.get("c") or meaning.get("success")
+    if passes and "fails" in meaning and "n" in meaning and _are_counts(chunk, passes):
+        known = replace(columns, meaning=MappingProxyType({**meaning, "c": passes}))
+        return _counts(known.without("success", "score", "rate"), chunk, passes)
+    if passes and "fails" in meaning and "n" not in meaning:
+        columns = _with_missing(columns, chunk)
+        _refuse_ties(columns, chunk, passes, source)
+        return _passes_and_fails(columns, chunk, passes)
+    if "fails" in meaning and "n" in meaning and passes is None and "rate" not in meaning:
+        return _total_and_fails(columns, chunk)
+    return _total_with(columns, chunk, source) if "n" in meaning and "c" not in meaning else None
+
+
+def _are_counts(chunk: Chunk, name: str) -> bool:
+    numbers = [parse_number(cell) for cell in distinct_cells(chunk[name])]
+    return bool(numbers) and all(n is not None and n.is_integer() and n >= 0 for n in numbers)
 
 
 def _unstated(columns: ColumnMap, *words: str) -> list[str]:
@@ -373,11 +357,25 @@ _TIES = ("ties", "tie", "tied", "draws", "draw", "drawn")
 _ERROR_RATES = ("error_rate", "fail_rate", "failure_rate", "failed_rate", "loss_rate")
 
 
+def _is_nothing(name: str) -> bool:
+    """Whether a column counts attempts without a verdict, as infra and not_run do."""
+    reward = reward_or_none(RewardWords(), fold_name(name).replace("_", " "))
+    return reward is not None and reward != reward
+
+
+def _with_missing(columns: ColumnMap, chunk: Chunk) -> ColumnMap:
+    """The columns with the one that counts what has no verdict."""
+    names = [n for n in list_unused(columns, chunk) if _is_nothing(n) and _are_counts(chunk, n)]
+    if "missing" in columns.meaning or len(names) != 1:
+        return columns
+    return replace(columns, meaning=MappingProxyType({**columns.meaning, "missing": names[0]}))
+
+
 def _refuse_ties(columns: ColumnMap, chunk: Chunk, passes: str, source: str) -> None:
-    """Refuse wins and losses beside ties: a tie is a failure, or it does not count."""
-    unused = list_unused(columns, chunk)
-    ties = next((name for name in unused if fold_name(name) in _TIES), None)
-    if ties is None or not _are_counts(chunk, ties) or {"fails", "missing"} & columns.stated:
+    """Refuse passes and failures beside ties or errors: those are failures, or do not count."""
+    unused = [n for n in list_unused(columns, chunk) if _are_counts(chunk, n)]
+    ties = next((n for n in unused if fold_name(n) in _TIES or is_odd_ending(n)), None)
+    if ties is None or {"fails", "missing"} & columns.stated:
         return
     fails = columns.meaning["fails"]
     c, failed, tied = (sum(parse_number(x) or 0 for x in chunk[n]) for n in (passes, fails, ties))
@@ -385,8 +383,8 @@ def _refuse_ties(columns: ColumnMap, chunk: Chunk, passes: str, source: str) -> 
         f"{ties!r} may be failures ({c:g} of {c + failed + tied:g} passed) or not count "
         f"({c:g} of {c + failed:g} passed).",
         source=source,
-        hint=f"Say which: --map c={passes},fails={fails}{JOIN_SIGN}{ties} (failures), or --map "
-        f"c={passes},fails={fails},missing={ties} (missing)",
+        hint=f"Say which: {map_option(f'c={passes},fails={fails}{JOIN_SIGN}{ties}')} (failures), "
+        f"or {map_option(f'c={passes},fails={fails},missing={ties}')} (missing)",
     )
 
 
@@ -402,7 +400,7 @@ def _total_and_error_rate(columns: ColumnMap, chunk: Chunk, source: str) -> Shap
         percent = max(cell for cell in cells if cell is not None) > 1
 
         def count(part: Chunk) -> tuple[list[object], list[object]]:
-            n, failed = _from_rates(part[total], part[rate], percent)
+            n, failed = count_rates(part[total], part[rate], percent)
             pairs = zip(n, failed, strict=True)
             return n, [
                 t - f if isinstance(f, int) and isinstance(t, float) else f for t, f in pairs
@@ -466,7 +464,7 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
     if is_rate:
         return _as_counts(
             columns,
-            lambda part: _from_rates(part[total], part[score], percent),
+            lambda part: count_rates(part[total], part[score], percent),
             f"a row is a task: {score!r} is the share of its {total!r} attempts that passed",
         )
     if max(numbers) > 1:
@@ -521,7 +519,7 @@ def _refuse_tests(columns: ColumnMap, chunk: Chunk, passes: str, source: str) ->
     )
 
 
-def _from_rates(
+def count_rates(
     totals: Sequence[object], rates: Sequence[object], percent: bool
 ) -> tuple[list[object], list[object]]:
     """n and c; a rate that no number of passes gives stays as it is, and its row is lost."""
@@ -553,45 +551,3 @@ def _fractions(columns: ColumnMap) -> Shape:
         return [pair[2] for pair in pairs], [pair[1] for pair in pairs]
 
     return _as_counts(columns, count, f"a row is a task: {name!r} holds passes / attempts")
-
-
-def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:
-    """A column ``run`` with names such as A and B: two runs, not two attempts of one."""
-    trial = columns.meaning.get("trial")
-    if trial is None or "model" in columns.meaning or "trial" in columns.stated:
-        return Shape(columns)
-    if trial.strip().lower() not in ("run", "experiment", "variant", "config", "run_name"):
-        return Shape(columns)
-    labels = [str(cell) for cell in distinct_cells(chunk[trial])]
-    if not labels or any(_COUNTER.fullmatch(label) for label in labels):
-        return Shape(columns)
-    meaning = {**columns.without("trial").meaning, "model": trial}
-    return Shape(
-        replace(columns, meaning=MappingProxyType(meaning)),
-        decisions=(
-            f"column {trial!r} holds names, so each is a run of its own; if they are attempts of "
-            f"one agent: --map trial={trial}",
-        ),
-    )
-
-
-def _list_cells(columns: ColumnMap, cells: Sequence[object]) -> Shape:
-    """Cells that hold the verdicts of all attempts at a task, in their order."""
-    name = columns.meaning["success"]
-    split = (lambda cell: list(str(cell or ""))) if are_bits(cells) else split_list
-    columns = columns.without("trial", "score")
-    meaning = {**columns.meaning, "success": _VERDICT_CELL, "trial": _TRIAL_CELL}
-
-    def rearrange(chunk: Chunk) -> tuple[Chunk, list[int]]:
-        lists = [split(cell) or [] for cell in chunk[name]]
-        origins = [row for row, verdicts in enumerate(lists) for _ in verdicts]
-        rows: dict[str, Sequence[object]] = {
-            other: [chunk[other][row] for row in origins] for other in chunk if other != name
-        }
-        rows[_VERDICT_CELL] = [verdict for verdicts in lists for verdict in verdicts]
-        rows[_TRIAL_CELL] = [number for verdicts in lists for number in range(len(verdicts))]
-        return rows, origins
-
-    decision = f"a row is a task: {name!r} lists the verdicts of its attempts"
-    new = replace(columns, meaning=MappingProxyType(meaning), rivals=())
-    return Shape(new, rearrange, (decision,))

@@ -12,6 +12,7 @@ import glob
 import gzip
 import io
 import os
+import re
 import shutil
 import stat
 import sys
@@ -226,15 +227,13 @@ class Source:
             codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
             control = sum(byte < 9 or 13 < byte < 32 for byte in head)
-            return "" if control > len(head) // 100 else "cp1252"
+            return "" if control > len(head) // 100 else _guess_code_page(head)
         return ""
 
     @property
     def decisions(self) -> tuple[str, ...]:
         """Choices on the way to the content that a reader passes on to its runs."""
-        name = {"utf-16": "UTF-16", "utf-16-le": "UTF-16", "cp1252": "Windows-1252 (Latin-1)"}.get(
-            self.encoding
-        )
+        name = _ENCODINGS.get(self.encoding)
         encoding = "" if name is None else f"the text is not UTF-8 and was read as {name}"
         return tuple(line for line in (encoding, self.conversion) if line)
 
@@ -481,6 +480,40 @@ def _save_standard_input() -> Path:
     with file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
+
+
+_ENCODINGS = {
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "cp1252": "Windows-1252 (Latin-1)",
+    "cp1251": "Windows-1251 (Cyrillic)",
+    "cp932": "Shift-JIS",
+    "euc_kr": "EUC-KR",
+    "gb18030": "GB18030 (Chinese)",
+    "big5": "Big5",
+}
+# The usual letters of each script, by the bytes that write them, and what else such a text holds.
+_USUAL_LETTERS = {
+    "cp1251": rb"[\xa8\xb8\xc0-\xff]{2,}",
+    "cp932": rb"(?:[\x81-\x83][\x40-\xfc]|[\x88-\x98][\x40-\xfc]){2,}",
+    "euc_kr": rb"(?:[\xb0-\xc8][\xa1-\xfe])+",
+    "gb18030": rb"(?:[\xa1\xa3\xb0-\xd7][\xa1-\xfe])+",
+    "big5": rb"(?:[\xa1-\xc6][\x40-\x7e\xa1-\xfe])+",
+}
+
+
+def _guess_code_page(head: bytes) -> str:
+    """The encoding in which nearly all bytes beyond ASCII are usual letters of one script."""
+    beyond = sum(byte > 127 for byte in head)
+    for name, letters in _USUAL_LETTERS.items():
+        usual = sum(byte > 127 for run in re.findall(letters, head) for byte in run)
+        if 20 * usual >= 17 * beyond:
+            try:
+                codecs.getincrementaldecoder(name)().decode(head)
+            except UnicodeDecodeError:
+                continue
+            return name
+    return "cp1252"
 
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

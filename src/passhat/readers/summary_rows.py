@@ -13,7 +13,7 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.row_groups import RivalVerdicts, RowGroups
 from passhat.readers.rows import Losses, Rows
 from passhat.readers.sources import Source
-from passhat.readers.wide_tables import FRACTION, Shape
+from passhat.readers.wide_tables import FRACTION, Shape, parse_number
 from passhat.stats.outcomes import Tally
 from passhat.stats.outcomes.cells import CellCodes, RowError, is_empty
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
@@ -465,18 +465,11 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
         ]
         about = [part for part in parts if not model or part.model == model]
         n, c = (sum(int(getattr(part.columns, word).sum()) for part in about) for word in "nc")
-        tasks = sum(len(part.columns.tasks) for part in about)
         if not n:
             return False
         if columns.holds_counts:
             counts = [_cells(cells, columns, word)[row] for word in "nc" for row in rows]
-            total, passes = (number_or_none(cell) for cell in counts[:2])
-            pairs = ((n, c), (n / tasks, c / tasks))
-            if total is None or passes is None:
-                return False
-            if not any(
-                abs(total - a) < _ROUNDING and abs(passes - b) < _ROUNDING for a, b in pairs
-            ):
+            if not _equals_counts(counts, about):
                 return False
             continue
         verdict_cells = [_cells(cells, columns, "success")[row] for row in rows]
@@ -500,6 +493,23 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
         ):
             return False
     return True
+
+
+def _equals_counts(cells: Sequence[object], about: Sequence[Gathered]) -> bool:
+    """Whether cells of n and c are the totals, the averages or the share of passes of runs."""
+    n, c = (sum(int(getattr(part.columns, word).sum()) for part in about) for word in "nc")
+    tasks = sum(len(part.columns.tasks) for part in about)
+    total, passes = (number_or_none(cell) for cell in cells[:2])
+    if total is None or passes is None:
+        share = parse_number(cells[1])  # 78% below counts
+        rows = [zip(part.columns.n, part.columns.c, strict=True) for part in about]
+        rates = [float(b / a) for pairs in rows for a, b in pairs if a]
+        mean = sum(rates) / len(rates)
+        return share is not None and min(abs(share - c / n), abs(share - mean)) < _ROUNDING
+    return any(
+        abs(total - a) < _ROUNDING and abs(passes - b) < _ROUNDING
+        for a, b in ((n, c), (n / tasks, c / tasks))
+    )
 
 
 def _as_counts(cell: object) -> tuple[int, int] | None:

@@ -22,6 +22,7 @@ from passhat.readers.guessing import (
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
+from passhat.readers.outcome_candidates import UnknownWords
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
@@ -36,7 +37,7 @@ from passhat.readers.row_groups import (
     named_parts,
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
-from passhat.readers.shapes import UnknownWords, find_shape
+from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
 from passhat.readers.zip_members import is_excel
@@ -82,14 +83,20 @@ class TableReader(Reader):
         is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
         is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
         has_options = not is_unknown and "--" in str(error.hint)
-        if is_threshold or isinstance(error, NoRows | NotResults) or _is_stated(options):
+        if isinstance(error, NoRows | NotResults) or _is_stated(options):
             return []
         readings = interpret(source, options, self._read)
-        if has_options or isinstance(error, _RowRefused):  # the rows may be of two kinds
+        if is_threshold:  # rows of counts have no threshold
+            readings = [one for one in readings if {"n", "c", "fails"} & one.columns.keys()]
+        elif has_options or isinstance(error, _RowRefused):  # the rows may be of two kinds
             readings = [reading for reading in readings if "where" in reading.columns]
         if readings:
-            first = "" if is_unknown or error.hint is None else f"{error.hint}\n"
-            error.hint = first + suggest_commands(name, readings)
+            commands = suggest_commands(name, readings)
+            if isinstance(error.hint, Hint):
+                error.hint = error.hint.then(f"\n{commands}")
+            else:
+                has_hint = not is_unknown and error.hint is not None
+                error.hint = f"{error.hint}\n{commands}" if has_hint else commands
         return readings
 
     def _read(self, source: Source, options: ReadOptions) -> list[Run]:

@@ -28,6 +28,7 @@ _STAMP = (
     r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
     r"|[\[(]?\b\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?"
 )
+_LEADING_STAMP = re.compile(rf'"?(?:{_STAMP})"?'.encode())
 _LEVEL = r"\[?\b(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b\]?[ \t]*[-:|]?"
 _BEGIN = re.compile(rf"\s*(?:(?:{_STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
 _WORDS = (
@@ -69,6 +70,7 @@ _SUMMARY = re.compile(
 _HEADING = re.compile(
     r"\s*(?:#+\s+(.+?)\s*#*|([=*~-])\2{1,}\s*(\S.*?\S)\s*\2{2,}|\[([^\[\]]+)\]|(\S[^:]*?):|<+\s*(.+?)\s*>+)\s*"
 )
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?!<|\s)")
 _RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
 _FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
 _NAMED = frozenset(alias for word in ("task", "model", "trial", "suite") for alias in ALIASES[word])
@@ -95,7 +97,7 @@ def _short_lines(text: str) -> list[str]:
 
 def convert_text(source: Source) -> Source | None:
     """The rows of a text that is no table; ``None`` for any other."""
-    if _is_delimited(source.head):
+    if _is_delimited(source.head) or _MARKUP.match(source.head):
         return None
     return _from_pairs(source) or _from_blocks(source) or _from_verdict_lines(source)
 
@@ -103,7 +105,8 @@ def convert_text(source: Source) -> Source | None:
 def _is_delimited(head: bytes) -> bool:
     """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
     lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"]
-    if 2 * sum(bool(re.match(_STAMP.encode(), line)) for line in lines) > len(lines):
+    rests = [line[match.end() :] for line in lines if (match := _LEADING_STAMP.match(line))]
+    if 2 * sum(rest[:1] not in (b",", b"\t", b";", b"|") for rest in rests) > len(lines):
         return False  # the comma before the milliseconds of a log
     counts = [Counter(line.count(sign) for line in lines) for sign in (b",", b"\t", b";", b"|")]
     return (
@@ -397,8 +400,7 @@ def _holds_pairs(line: str) -> bool:
 def _from_pairs(source: Source) -> Source | None:
     """A row for each line of ``name=value`` pairs; ``None`` for a text of other lines."""
     sample = [line for line in _text_lines(source.head) if line.strip()]
-    is_page = source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-    if is_page or len(sample) < 2 or sum(map(_holds_pairs, sample)) * 2 <= len(sample):
+    if len(sample) < 2 or sum(map(_holds_pairs, sample)) * 2 <= len(sample):
         return None
     lines = _short_lines(read_text(source))
     pairs = [_PAIR.findall(line) for line in lines]

@@ -42,6 +42,7 @@ FRACTION = re.compile(
 )
 """Passes of attempts: 3/4, 3 of 4, 3/4 (75%), 3 out of 4 passed."""
 N_CELL, PASSES_CELL = "passhat:n", "passhat:c"
+_SPREAD = re.compile(r"(?<=[\d%])\s*(?:±|\+/?-)\s*[\d.,]+\s*(?=%?$)")
 _COUNT_UNIT = re.compile(
     r"(?<=\d)\s*(?:runs?|attempts?|trials?|tries|samples?|x|×)$", re.IGNORECASE
 )
@@ -88,8 +89,8 @@ def list_unused(columns: ColumnMap, chunk: Chunk) -> list[str]:
 
 
 def parse_number(cell: object) -> float | None:
-    """A number as tables write it: 66.7%, 1,000 and 0,5 included."""
-    text = str(cell).strip()
+    """A number as tables write it: 66.7%, 1,000, 0,5 and 40.0 ± 5.5 included."""
+    text = _SPREAD.sub("", str(cell).strip())
     scale = 100 if text.endswith("%") else 1
     text = _COUNT_UNIT.sub("", text.removesuffix("%").strip())
     if _THOUSANDS.fullmatch(text):
@@ -306,8 +307,9 @@ def _holds_rewards(column: Sequence[object]) -> bool:
     words = RewardWords()
     cells = [reward_or_none(words, cell) for cell in column]
     numbers = [cell for cell in cells if cell is not None and cell == cell]
+    is_rate = any(str(cell).strip().endswith("%") for cell in distinct_cells(column))
     return (
-        bool(numbers)
+        (bool(numbers) and not is_rate)
         and all(0 <= number <= 1 for number in numbers)
         and 2 * cells.count(None) <= len(cells)
     )

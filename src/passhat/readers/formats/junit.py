@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from passhat.protocol import Protocol
@@ -24,23 +26,21 @@ _ROOT = re.compile(rb"^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*<testsuites?[\
 # pytest-repeat names its repeats test_name[3-10]: the third of ten.
 _REPEAT = re.compile(r"^(.*)\[(?:(.*)-)?(\d+)-(\d+)\]$")
 _EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError", "rerun")
+_STATED = ("tests", "failures", "errors", "skipped", "disabled")
 _ENDS = {"failure": "wrong_answer", "error": "exception"}
 
 
-@dataclass(slots=True)
-class _Counts:
-    tests: float = 0.0
-    bad: float = 0.0
-    skipped: float = 0.0
-    reruns: int = 0
-
-    def accuracy(self) -> dict[str, float]:
-        ran = self.tests - self.skipped
-        return {"accuracy": (ran - self.bad) / ran} if ran > 0 else {}
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    where: str
+    task: str
+    passed: bool | None
+    why: str
+    seconds: str | None = None
 
 
 class JUnitReader(Reader):
-    """``testsuite`` or ``testsuites``; a skipped test is not an attempt."""
+    """``testsuite`` or ``testsuites``; a skipped test is missing."""
 
     name = "junit"
 
@@ -49,54 +49,78 @@ class JUnitReader(Reader):
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "JUnit test report", options)
-        counts = _Counts()
-        number = 0
+        attempts: list[_Attempt] = []
+        suites: dict[str, list[_Attempt]] = {}
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        number = reruns = 0
         for path, element in elements(source, log):
             if element.tag == "testcase":
                 number += 1
                 with log.row(f"test case {number}"):
-                    counts.reruns += _take(log, element, f"test case {number}")
+                    attempts += _attempts_of(element, f"test case {number}")
+                reruns += sum(child.tag in _EARLIER for child in element)
                 element.clear()
             elif element.tag == "testsuite" and "testsuite" not in path[:-1]:
-                counts.tests += number_or_none(element.get("tests")) or 0.0
-                counts.bad += number_or_none(element.get("failures")) or 0.0
-                counts.bad += number_or_none(element.get("errors")) or 0.0
-                skips = element.get("skipped") or element.get("disabled")
-                counts.skipped += number_or_none(skips) or 0.0
-        facts = RunFacts(
-            source.stem,
-            Protocol(judge="JUnit"),
-            says=counts.accuracy(),
-            counts=("source counts a test that passed after a rerun as passed",)
-            if counts.reruns
-            else ("source counts test cases, passhat averages over tests",),
-            reading=("a test report does not name the agent: the run is named after the file",),
-            guessed=True,
-        )
+                name = element.get("name") or ""
+                for word in _STATED:
+                    counts[name][word] += int(number_or_none(element.get(word)) or 0)
+                suites.setdefault(name, []).extend(attempts)
+                attempts = []
+        if attempts:  # of a file that is cut off
+            suites.setdefault("", []).extend(attempts)
+        is_run = _are_runs(suites)
+        for name, rows in suites.items():
+            for row in rows:
+                with log.row(row.where):
+                    log.add(
+                        *(row.where, row.task, row.passed),
+                        run=name if is_run else "",
+                        why=row.why,
+                        seconds=row.seconds,
+                    )
+
+        def facts(run: str) -> RunFacts:
+            stated = counts[run] if is_run else sum(counts.values(), Counter[str]())
+            ran = stated["tests"] - stated["skipped"] - stated["disabled"]
+            bad = stated["failures"] + stated["errors"]
+            return RunFacts(
+                run or source.stem,
+                Protocol(judge="JUnit"),
+                says={"accuracy": (ran - bad) / ran} if ran > 0 else {},
+                counts=("source counts a test that passed after a rerun as passed",)
+                if reruns
+                else ("source counts test cases, passhat averages over tests",),
+                reading=("a test report does not name the agent: the run is named after the file",),
+                decisions=("suites with the same tests are a run each",) if is_run else (),
+                guessed=True,
+            )
+
         return log.runs(facts)
 
 
-def _take(log: LogBuilder, case: ET.Element, where: str) -> int:
-    """Add the attempts of one test case, earlier tries first; returns how many reruns it had."""
+def _are_runs(suites: Mapping[str, Sequence[_Attempt]]) -> bool:
+    """Whether suites of other names hold the same tests, as one for each agent does."""
+    tests = [{row.task for row in rows} for rows in suites.values() if rows]
+    return len(tests) > 1 and all(2 * len(tests[0] & other) > len(other) for other in tests)
+
+
+def _attempts_of(case: ET.Element, where: str) -> Iterator[_Attempt]:
+    """The attempts of one test case, earlier tries first."""
     name, _ = _repeat(case.get("name") or "")
     task = "::".join(part for part in (case.get("classname"), name) if part)
-    tags = [child.tag for child in case]
-    if "skipped" in tags:
-        log.skip("a skipped test")
-        return 0
     end = next((child for child in case if child.tag in _ENDS), None)
+    skipped = next((child for child in case if child.tag == "skipped"), None)
     earlier = [child for child in case if child.tag in _EARLIER]
-    if end is not None and any(child.tag.startswith("rerun") for child in earlier):
-        # Surefire writes the first failure as <failure> and the reruns after it.
-        tries = [end, *earlier] if end.tag in _ENDS else earlier
-        for number, child in enumerate(tries, 1):
-            log.add(f"{where}, try {number}", task, False, why=_why(child))
-        return len(earlier)
-    for number, child in enumerate(earlier, 1):
-        log.add(f"{where}, try {number}", task, False, why=_why(child))
-    why = "" if end is None else _why(end)
-    log.add(where, task, end is None, why=why, seconds=case.get("time"))
-    return len(earlier)
+    # Surefire writes the first failure as <failure> and the reruns after it.
+    is_last = end is None or not any(child.tag.startswith("rerun") for child in earlier)
+    tries = earlier if is_last or end is None else [end, *earlier]
+    for number, child in enumerate(tries, 1):
+        yield _Attempt(f"{where}, try {number}", task, False, _why(child))
+    if skipped is not None:
+        yield _Attempt(where, task, None, f"not_recorded: {skipped.get('message') or 'skipped'}")
+    elif is_last:
+        why = "" if end is None else _why(end)
+        yield _Attempt(where, task, end is None, why, case.get("time"))
 
 
 def _repeat(name: str) -> tuple[str, int | None]:

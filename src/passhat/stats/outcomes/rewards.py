@@ -48,7 +48,16 @@ _FAILED = frozenset(
         *("否", "错", "錯", "错误", "未通过", "失败", "いいえ", "不正解", "아니요", "nie"),
         *("hayır", "yanlış", "ei", "nem", "όχι", "불합격", "실패", "nej", "失敗", "不合格", "raté"),
         *("fallo", "fracaso", "falló", "fehlgeschlagen", "gescheitert", "fehlschlag", "провал"),
-        *("не пройден", "falhou", "falha", "reprovado", "incorreto", "fallito", "mislukt"),
+        *(
+            "неудача",
+            "не пройден",
+            "falhou",
+            "falha",
+            "reprovado",
+            "incorreto",
+            "fallito",
+            "mislukt",
+        ),
         *("gezakt", "underkänd", "niezaliczone", "başarısız", "no pasó", "errado"),
     }
 )
@@ -268,20 +277,7 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
             notes.append(f"-1 was read as missing ({counted(int(marks.sum()), 'attempt')})")
         rewards = np.where(marks, np.nan, rewards)
     elif pass_at is None and np.nanmax(rewards) > 1 + REWARD_TOLERANCE:
-        highest = f"{np.nanmax(rewards):g}"
-        # Two values of a usual scale are a pass and a failure.
-        is_binary_scale = (
-            highest in ("10", "100") and len(np.unique(rewards[~np.isnan(rewards)])) == 2
-        )
-        raise InvalidValue(
-            f"rewards go up to {highest}, so what counts as a pass must be stated.",
-            hint=Hint(
-                "State the reward from which an attempt passes and, to keep the scores, their "
-                "range: {pass_at} {score_range}",
-                pass_at=int(highest) if is_binary_scale else "SCORE",
-                score_range=f"0..{highest}" if is_binary_scale else "LOWEST..HIGHEST",
-            ),
-        )
+        raise _refuse_scale(rewards[~np.isnan(rewards)])
     threshold = 1.0 if pass_at is None else pass_at
     if not binary.all():
         notes.append(
@@ -291,6 +287,31 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
     verdicts = (rewards >= threshold - REWARD_TOLERANCE).astype(np.int8)
     verdicts[np.isnan(rewards)] = -1
     return Verdicts(verdicts, tuple(notes))
+
+
+_USUAL_TOPS = (5, 10, 100)
+
+
+def _refuse_scale(rewards: FloatArray) -> InvalidValue:
+    """The refusal of rewards above 1, with the passes that usual thresholds of their scale give."""
+    low, highest = float(rewards.min()), float(rewards.max())
+    top = next((top for top in _USUAL_TOPS if 4 <= highest <= top), highest)
+    low = min(low, 1.0 if low >= 1 and top <= 10 else 0.0)
+    # Two values of a usual scale are a pass and a failure.
+    is_binary_scale = highest in (10, 100) and len(np.unique(rewards)) == 2
+    limits = [top] if is_binary_scale else [top, 0.8 * top, 0.5 * top]
+    passes = [f"from {each:g} on {int((rewards >= each).sum())}" for each in limits]
+    limit = float(limits[len(limits) // 2])
+    return InvalidValue(
+        f"rewards go up to {highest:g}, so what counts as a pass must be stated.",
+        hint=Hint(
+            f"State the reward from which an attempt passes ({', '.join(passes)} of "
+            f"{len(rewards)} do) and, to keep the scores, their range, for example: {{pass_at}} "
+            "{score_range}",
+            pass_at=int(limit) if limit.is_integer() else limit,
+            score_range=f"{low:g}..{top:g}",
+        ),
+    )
 
 
 def grade(
