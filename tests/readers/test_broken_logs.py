@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,14 @@ def _check_counts(found: Reading) -> None:
         assert made >= 1
 
 
+_BEFORE_READINGS = re.compile(r"\s(?:Say how to read it|No field looks like a verdict)")
+
+
 def _read_or_refuse(path: Path) -> Reading | None:
     try:
         found = read_all(path)
     except PasshatError as error:
-        message = str(error).partition(" Say how to read it")[0]  # then a line for each reading
+        message = _BEFORE_READINGS.split(str(error))[0]  # then a line for each reading
         assert "\n" not in message
         assert len(str(error)) < 1500  # noqa: PT017
         return None
