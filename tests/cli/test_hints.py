@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from make_reader_fixtures import inspect_log
 from passhat.cli import main
 from passhat.cli.shared.exits import hint_text, word_flag
 from passhat.errors import Hint, InvalidValue
@@ -65,3 +69,17 @@ def test_a_hint_keeps_its_options_through_another_error_and_through_pickle() -> 
     assert isinstance(second, Hint)
     assert (second, second.reword(word_flag)) == ("Give most=4.", "Give --most 4.")
     assert hint_text(InvalidValue("no.")) == ""
+
+
+def test_the_first_of_the_listed_judges_makes_a_command_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    values = {"judge": {"value": {"All Correct": 1, "Steps": 4}}}
+    (tmp_path / "logs" / "log.json").write_text(json.dumps(inspect_log(scores=values)))
+    assert main(["report", "logs"]) == 2
+    (line,) = re.findall(r"Write: (.+)", capsys.readouterr().err)
+    for command in line.split(" && "):
+        assert main(shlex.split(command)[1:]) == 0
+    assert "4 passed" in capsys.readouterr().out

@@ -136,3 +136,10 @@ def test_a_search_without_evidence_says_so(tmp_path: Path) -> None:
     with pytest.raises(PasshatError) as refused:
         read(_write(tmp_path, {"analysis": rows, "other": rows}))
     assert "the likeliest first" not in str(refused.value.hint)
+
+
+def test_a_comma_behind_the_last_element_is_no_error(tmp_path: Path) -> None:
+    text = '{"no_generation": [], "generated": ["a", "b, ]", "c",], "resolved": ["b, ]",],\n}'
+    (run,) = read(_write(tmp_path, text))
+    assert _counts(run) == (3, 3, 1)
+    assert "b, ]" in run.outcomes.tasks

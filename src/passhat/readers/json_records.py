@@ -46,6 +46,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Python writes NaN and Infinity where JSON has no such numbers.
 _NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 _MARKS = (b"NaN", b"Infinity")
+_LAST_COMMA = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|,(?=\s*[\]}])', re.DOTALL)
 _TEXT_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 
 
@@ -72,14 +73,19 @@ def _decoder(kind: object) -> msgspec.json.Decoder[Any]:
 def decode(data: Bytes, kind: type[T], *, marks: bool = False) -> T:
     """Decode JSON, or Python's dialect of it with NaN, into a type.
 
-    NaN and Infinity become null, or with ``marks`` the text ``"NaN"``, which is no null.
+    A comma behind the last element, as editing by hand leaves it, is no error. NaN and Infinity
+    become null, or with ``marks`` the text ``"NaN"``, which is no null.
     """
     decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]
     try:
         return decoder.decode(data)
     except (msgspec.ValidationError, RecursionError):
         raise
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if "trailing comma" in str(error):
+            plain = _LAST_COMMA.sub(lambda m: m[0] if m[0][:1] == b'"' else b"", data)
+            if len(plain) < len(data):
+                return decode(plain, kind, marks=marks)
         if not any(mark in data for mark in _MARKS):
             raise
         word = b'"NaN"' if marks else b"null"

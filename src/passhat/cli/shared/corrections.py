@@ -35,7 +35,7 @@ _FLAG = re.compile(
     r"(?<![\w-])(--[a-z][a-z-]*)(?:[ =]('[^']*'|[^\s;,():'-](?:[^\s;,()']|,(?=[^\s,]))*))?"
 )
 """An option in a hint, and the word after it, which may be its value."""
-_PLACEHOLDER = re.compile(r"(^|\W)(PATTERN|COLUMN|FIELD|WORD)$")
+_PLACEHOLDER = re.compile(r"(^|\W)(PATTERN|COLUMN|FIELD|WORD)$|^TASK=")
 """A value that the user has to find: a command line with it does not run."""
 _EXAMPLE = re.compile(r"^For example (--.*?)(?:[.:] |[.:]?$)")
 """Options that a hint gives as an example, several after ", or "."""
@@ -138,14 +138,19 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
 
 
 def _option_groups(text: str) -> Iterator[dict[str, str]]:
-    """Options that a text names one right after the other, with the word that follows each."""
+    """Options that a text names one right after the other, with the word that follows each.
+
+    Of the values that a text lists behind a colon it is the first.
+    """
     group: dict[str, str] = {}
     end = None
     for match in _FLAG.finditer(text):
         if group and match.start() != end:
             yield group
             group = {}
-        group[match[1]] = (match[2] or "").strip("'").rstrip(".")
+        listed = text[match.end() + 1 :] if text[match.end() :].startswith(": ") else ""
+        value = (match[2] or "").strip("'") or re.split(r", |\.(?: |$)", listed)[0].strip()
+        group[match[1]] = value.rstrip(".")
         end = match.end() + 1
     if group:
         yield group

@@ -7,6 +7,7 @@ broke off before its summary was written.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -480,6 +481,6 @@ def choose_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, sour
             f"was scored by {len(names)} scorers, and only one can decide what passed.",
             source=source,
             hint=f"Choose with --scorer: {', '.join(names)}. For one task of several: --scorer "
-            f"TASK={next(iter(names))}",
+            f"{shlex.quote('TASK=' + next(iter(names)))}",
         )
     return next(iter(names), "")
