@@ -7,7 +7,11 @@ import random
 import select
 import signal
 import socket
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -21,8 +25,9 @@ from passhat.judging.inside import relay, server
 from passhat.judging.inside.confinement import Confinement
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import Sandbox, SandboxKind
-from passhat.judging.sandbox_kinds import ProgramLimits
-from passhat.judging.tasks import CodeTask
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
+from passhat.judging.tasks import Case, CodeTask
+from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
 
 TASK = CodeTask(
     "t",
@@ -100,8 +105,8 @@ def test_a_machine_that_stands_still_uses_up_no_time_of_the_program(
     reading, writing = os.pipe()
     pid = os.posix_spawnp("sleep", ["sleep", "600"], {})
     with near, far, server._Words(reading) as words:
-        limits = {"cpu": 60, "wall": 1, "idle": 60}
-        ended = server._watch(pid, limits, confinement, words, far, 0.0, [0])
+        limits = {"cpu": 60, "wall": 1}
+        ended = server._watch(pid, limits, confinement, words, far, 0.0)
     os.close(reading)
     os.close(writing)
     assert ended["why"] == "wall"
@@ -165,3 +170,74 @@ def _below(root: int) -> list[int]:
 def test_a_kernel_without_landlock_has_version_0(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walls, "_call", lambda *_: -1)
     assert walls._landlock_version() == 0
+
+
+WAITING = {
+    "sleeps in steps": "import time\ndef f(x):\n    while True: time.sleep(0.001)",
+    "sleeps at its import": "import time\ntime.sleep(3600)\ndef f(x): return x",
+    "reads what is meant for its judge": (
+        "import os\n"
+        "def f(x):\n"
+        "    for number in range(3, 64):\n"
+        "        try: os.read(number, 1)\n"
+        "        except OSError: pass"
+    ),
+}
+APART = replace(TASK, tests=f"class Held: pass\nHeld.x = 1\n{TASK.tests}")
+"""The tests have a process of their own."""
+
+
+@pytest.fixture(scope="module")
+def patient(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
+    """Its limit of the wall clock is one that no test could wait for."""
+    limits = ProgramLimits(cpu_seconds=0.5, wall=3600)
+    made = Examiner(best, interpreter, limits, JudgeRules("split"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("task", [TASK, APART], ids=["series", "apart"])
+@pytest.mark.parametrize("name", WAITING)
+def test_a_program_that_only_waits_is_ended(patient: Examiner, name: str, task: CodeTask) -> None:
+    assert patient.judge(task, WAITING[name]).why == FailureCategory.TIMEOUT
+
+
+@pytest.mark.parametrize("first", ["", "import os; os.close(1)", "print(1, flush=True)"])
+def test_a_script_that_only_waits_is_ended(patient: Examiner, first: str) -> None:
+    program = f"{first}\nimport time\nwhile True: time.sleep(.001)"
+    assert patient.judge(CodeTask("t", cases=(Case(b"", b"1"),)), program).why == "timeout"
+
+
+def test_one_process_that_only_waits_is_ended(best: SandboxKind, interpreter: Interpreter) -> None:
+    limits = ProgramLimits(cpu_seconds=0.5, wall=3600)
+    examiner = Examiner(best, interpreter, limits, JudgeRules("plain"))
+    try:
+        verdict = examiner.judge(TASK, WAITING["sleeps in steps"])
+    finally:
+        examiner.close()
+    assert verdict.why == FailureCategory.TIMEOUT
+
+
+def test_tests_that_only_wait_are_not_the_programs_fault(patient: Examiner) -> None:
+    task = replace(TASK, tests="import time\ndef check(f): time.sleep(3600)")
+    assert patient.judge(task, RIGHT).why == MissingReason.JUDGE_ERROR
+
+
+def test_time_in_which_it_works_or_would_is_not_waiting(patient: Examiner) -> None:
+    """Also that of processes that it starts, beside others that want the processor as well."""
+    work = "import time\nwhile time.process_time() < 1.2: pass"
+    program = (
+        "import subprocess, sys\n"
+        "def f(x):\n"
+        "    if x == 0:\n"
+        f"        for _ in range(3): subprocess.run([sys.executable, '-c', {work!r}], check=True)\n"
+        "    return x"
+    )
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        verdict = patient.judge(TASK, program)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert verdict.verdict is Verdict.PASSED, verdict

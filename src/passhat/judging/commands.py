@@ -102,7 +102,7 @@ def container_command(container: Container, limits: ProgramLimits, name: str) ->
     words += [f"--ulimit=nofile={_MOST_FILES}:{_MOST_FILES}", "--ulimit=nproc=4096:4096"]
     # An image's own entry point would run unwanted code.
     words += ["--entrypoint", container.python, container.image]
-    return [*words, "-I", "-B", "-c", _BOOT]
+    return [*words, "-I", "-B", "-c", _BOOT, name]  # by which its process is found
 
 
 @lru_cache(maxsize=1)

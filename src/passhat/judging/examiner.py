@@ -17,19 +17,19 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import Ended, Sandbox, SandboxFault
+from passhat.judging.sandbox import Ended, Patience, Sandbox, SandboxFault
 from passhat.judging.sandbox_kinds import Container, JudgeRules, ProgramLimits, SandboxSpec
 from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
@@ -230,7 +230,9 @@ class Examiner:
         near_end, far_end = socket.socketpair()  # a container's relay expects a stream, used or not
         with near_end, far_end:
             brief = _with_tests(task, program)
+            patience = self._patience()
             self.programs.submit("plain", brief, [far_end.fileno()], processes=self._processes)
+        patience.wait(self.programs, self.programs)
         program_end = self.programs.wait()
         judgement = _plain_verdict(program_end, self._limits)
         return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
@@ -244,12 +246,19 @@ class Examiner:
             self._series = _Series()
             self._series.begin(self.tests)
         near_end, far_end = self._series.channels.pop() if self._series else socket.socketpair()
+        patience = self._patience()
         with near_end, far_end:
             self.programs.submit("program", brief, [far_end.fileno()], processes=self._processes)
             if not is_series:
                 # Never with processes: one that runs what the program wrote would be beside them.
                 self.tests.submit("tests", tests_brief, [near_end.fileno()])
-        tests_end = self._series.judge(tests_brief) if self._series else self.tests.wait()
+        if self._series:
+            self._series.submit(tests_brief)
+            patience.wait(self._series, self.programs)  # such tests never wait by themselves
+            tests_end = self._series.judgement()
+        else:
+            patience.wait(self.tests, self.tests)
+            tests_end = self.tests.wait()
         if self._series is not None and not self._series.channels:
             is_first, ending = self._series.is_first, self._end_series()
             tests_end = tests_end or (ending if is_first else None)
@@ -259,6 +268,9 @@ class Examiner:
             return self._split(task, program)
         judgement = _split_verdict(tests_end, program_end, self._limits)
         return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
+
+    def _patience(self) -> Patience:
+        return Patience([self.programs, self.tests], self._limits)
 
     def _end_series(self) -> Ended | None:
         """End the process that judges in series, if there is one; how it ended."""
@@ -285,10 +297,12 @@ class Examiner:
         stdin = wire.memory_file(case.given)
         try:
             files = [stdin, writing]
+            patience = self._patience()
             self.programs.submit("script", _program(program), files, processes=self._processes)
             os.close(writing)
             writing = -1
-            output = self._collect(reading)
+            output = self._collect(reading, patience)
+            patience.wait(self.programs, self.programs)  # it may have closed its output
             ending = self.programs.wait()
         finally:
             for descriptor in (reading, writing, stdin):
@@ -296,15 +310,12 @@ class Examiner:
                     os.close(descriptor)
         return _script_verdict(case, output, ending, where, self._limits), ending
 
-    def _collect(self, reading: int) -> bytes:
+    def _collect(self, reading: int, patience: Patience) -> bytes:
         """The script's output, up to the limit; beyond it the script is stopped."""
         parts: list[bytes] = []
         size = 0
-        waiting = select.poll()
-        waiting.register(reading, select.POLLIN)
         while size <= self._limits.output:
-            if not waiting.poll(self._limits.wall_seconds * 1000 + 5_000):
-                raise SandboxFault("the script neither prints nor ends")
+            patience.wait(reading, self.programs)
             part = os.read(reading, 1 << 16)
             if not part:
                 return b"".join(parts)
@@ -328,11 +339,19 @@ class _Series:
             near_ends = [near.fileno() for near, _ in reversed(self.channels)]
             tests.submit("series", wire.frame(b"{}"), [far_end.fileno(), *near_ends])
 
-    def judge(self, brief: bytes) -> Ended | None:
-        """The judgement as the end of an execution; none if the process ended before it."""
+    def fileno(self) -> int:
+        """The descriptor on which a judgement comes."""
+        return self._control.fileno()
+
+    def submit(self, brief: bytes) -> None:
+        """Begin a judgement."""
         self.is_first = len(self.channels) == _MOST_IN_SERIES - 1
-        try:
+        with suppress(wire.Closed, OSError):  # it has ended, which shows in the judgement
             wire.write_all(self._control.fileno(), brief)
+
+    def judgement(self) -> Ended | None:
+        """The judgement as the end of an execution; none if the process ended before it."""
+        try:
             *outcome, is_clean = wire.receive(self._control.fileno())
         except (wire.Closed, wire.Malformed, OSError):
             outcome, is_clean = [], False

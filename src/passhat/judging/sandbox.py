@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
+import select
 import shutil
 import signal
 import socket
 import struct
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 from passhat.judging.bridge import Bridge
 from passhat.judging.commands import (
@@ -30,11 +35,16 @@ from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, SandboxSpec
 
-__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec"]
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
+
+__all__ = ["Ended", "Patience", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec"]
 
 _START_SECONDS = 120.0
 _PATIENCE = 60.0
 """Seconds beyond the wall clock limit after which a silent fork server is broken."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE, _SLACK = 0.05, 0.25, 5.0
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class SandboxFault(Exception):
@@ -77,6 +87,9 @@ class Sandbox:
         self._interpreter = interpreter
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self._root: int | None = None
+        self._submitted = 0.0
+        self._delays: dict[int, float] = {}
         self._control: socket.socket | None = None
         self._complaints: IO[bytes] | None = None
         self._folder: str | None = None
@@ -128,6 +141,7 @@ class Sandbox:
                 cwd="/",
                 start_new_session=True,
             )
+        self._root = self._process.pid
 
     def _launch_container(self, far_end: socket.socket) -> None:
         """Start the engine's command in our environment, which says where the engine is."""
@@ -172,6 +186,7 @@ class Sandbox:
         """
         self.start()
         assert self._control is not None
+        self._submitted, self._delays = time.clock_gettime(time.CLOCK_BOOTTIME), {}
         limits = self._limits
         tests = kind in ("tests", "series")
         job = {
@@ -179,7 +194,6 @@ class Sandbox:
             # The tests outlive the program they wait for, but not by much.
             "cpu": limits.cpu_seconds + (1 if tests else 0),
             "wall": limits.wall_seconds + (1 if tests else 0),
-            "idle": limits.idle_seconds + (1 if tests else 0),
             "memory": limits.memory,
             "processes": processes,
         }
@@ -193,14 +207,35 @@ class Sandbox:
             os.close(file)
         self._send(job)
 
-    def stop(self, *, ending: bool = False) -> None:
+    def stop(self, *, ending: bool = False, waited: bool = False) -> None:
         """Ask for the end of the present execution; too late is no harm.
 
-        One that is ``ending`` by itself gets a moment to do so.
+        One that is ``ending`` by itself gets a moment to do so; one that ``waited`` has reached
+        its limit of that.
         """
         if self._control is not None:
             with contextlib.suppress(OSError):
-                self._control.send(b"?" if ending else b"-")
+                self._control.send(b"?" if ending else b"w" if waited else b"-")
+
+    def fileno(self) -> int:
+        """The descriptor on which :meth:`wait` waits."""
+        if self._control is None:
+            raise SandboxFault("the sandbox has gone")
+        return self._control.fileno()
+
+    def busy_seconds(self) -> float:
+        """Time in which the present execution worked, or would have if it had been let.
+
+        Infinite where that cannot be seen, as with an engine on another machine.
+        """
+        if self._process is None:
+            return 0.0
+        if self._root is None and isinstance(self.kind, Container):
+            self._root = _find_container(self._name)
+        if self._root is None or not _keeps_records():
+            return math.inf
+        worked = _look(self._root, self._submitted, self._delays)
+        return worked + sum(self._delays.values())
 
     def wait(self) -> Ended:
         """How the execution ended."""
@@ -242,6 +277,7 @@ class Sandbox:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._process = self._control = self._complaints = self._folder = self._bridge = None
+        self._root = None
 
     # -- talking to the fork server ------------------------------------------------------------
 
@@ -295,6 +331,79 @@ class Sandbox:
         if self.kind is SandboxKind.BUBBLEWRAP:
             return bubblewrap_command(self._interpreter)
         return plain_command(self._interpreter)
+
+
+def _find_container(name: str) -> int | None:
+    """The first process of a container: its command ends in the name, as the engine's does."""
+    found: list[tuple[int, int]] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if words[-2:-1] == [name.encode()]:
+                found.append((len(words), int(path.parent.name)))
+    return min(found)[1] if found else None
+
+
+class Patience:
+    """How long an execution may only wait, made before it begins.
+
+    Time in which the program or its tests worked, or stood in the queue for a processor, was not
+    spent waiting, nor was time in which the whole machine stood still.
+    """
+
+    def __init__(self, sandboxes: Sequence[Sandbox], limits: ProgramLimits) -> None:
+        self._sandboxes, self._limits = sandboxes, limits
+        self._passed, self._pause = 0.0, limits.idle_seconds
+        self._is_over = False
+
+    def wait(self, awaited: Sandbox | HasFileno | int, ended: Sandbox) -> None:
+        """Wait until there is something to read; an execution that only waits is ended then."""
+        waiting = select.poll()
+        waiting.register(awaited, select.POLLIN)
+        while not self._is_over:
+            start = time.monotonic()
+            is_ready = bool(waiting.poll(self._pause * 1000))
+            self._passed += min(time.monotonic() - start, self._pause)
+            if is_ready:
+                return
+            worked = [sandbox.busy_seconds() for sandbox in self._sandboxes]
+            rest = self._limits.idle_seconds - (self._passed - sum(worked))
+            self._pause = min(max(rest, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+            if rest <= 0:
+                ended.stop(waited=True)
+            self._is_over = rest <= 0 or rest == math.inf
+        if not waiting.poll((self._limits.wall_seconds + _SLACK) * 1000):
+            raise SandboxFault("the execution neither answers nor ends")
+
+
+@cache
+def _keeps_records() -> bool:
+    """Whether the kernel says who a process's children are and how long it was kept waiting."""
+    folder = Path("/proc/self/task", str(os.getpid()))
+    try:
+        _, _, slices = (folder / "schedstat").read_text().split()
+    except (OSError, ValueError):
+        return False
+    return slices != "0" and (folder / "children").exists()
+
+
+def _look(pid: int, since: float, delays: dict[int, float]) -> float:
+    """Processor time of a process and its descendants; their time in the queue for it is kept.
+
+    Of those only that were started since then, in seconds from the start of the machine.
+    """
+    folder, worked = Path(f"/proc/{pid}"), 0.0
+    with contextlib.suppress(OSError):  # the processor time of what has ended is its parent's
+        fields = list(map(int, (folder / "stat").read_text().rpartition(")")[2].split()[2:20]))
+        is_counted = fields[17] >= int(since * _TICKS_PER_SECOND)
+        worked += is_counted * sum(fields[9:13]) / _TICKS_PER_SECOND
+        for task in (folder / "task").iterdir():
+            with contextlib.suppress(OSError):
+                delay = int((task / "schedstat").read_text().split()[1]) / 1e9
+                delays[int(task.name)] = is_counted * delay
+                children = (task / "children").read_text().split()
+                worked += sum(_look(int(child), since, delays) for child in children)
+    return worked
 
 
 def _set_timeout(connection: socket.socket, seconds: float) -> None:

@@ -23,7 +23,7 @@ _MOST_PRINTED = 4 << 20
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
-def serve(channel: int, brief: dict[str, Any], phase: Any, folder: str) -> None:
+def serve(channel: int, brief: dict[str, Any], folder: str) -> None:
     """Load the program and answer the tests until they are done."""
     program = _Program(channel, folder)
     run_trusted(brief["setup"], program.module)
@@ -38,12 +38,10 @@ def serve(channel: int, brief: dict[str, Any], phase: Any, folder: str) -> None:
         return
     wire.send(channel, {"a": "ready"})
     while True:
-        phase[0] = 1
         try:
             message, value = program.receive()
         except wire.Closed:
             return
-        phase[0] = 0
         program.serve(message, value)
 
 

@@ -21,13 +21,12 @@ from typing import Any
 from . import program, wire
 from .confinement import Confinement
 
-_STOP, _ENDING = b"-", b"?"
-"""Stop it; it should be ending by itself, so give it a moment first."""
+_STOP, _ENDING, _WAITED = b"-", b"?", b"w"
+"""Stop it; it should be ending by itself, so give it a moment first; it has waited too long."""
 _MOMENT_MS = 1000
 _TICK_MS = 50
 _LONGEST_TICK = 0.25
 """Seconds of a tick that count against the wall clock limit, however late the tick comes."""
-_WORKING_SHARE = 0.01
 _MOST_REPORT, _HALF = 64 * 1024, 32 * 1024
 # What is loaded makes every fork slower, threading most of all: it has work to do after every fork.
 _WARM = (
@@ -78,7 +77,7 @@ def _serve(control: socket.socket, confinement: Confinement) -> None:
         header, descriptors, _, _ = socket.recv_fds(control, 1, 32)
         if not header:
             return
-        if header in (_STOP, _ENDING):
+        if header in (_STOP, _ENDING, _WAITED):
             continue  # it crossed with the end of what it was meant for
         job = wire.receive(control.fileno())
         # A new page for every child: what one writes there, the next must not read.
@@ -125,7 +124,7 @@ def _run(
     for descriptor in (*descriptors, writing):
         os.close(descriptor)
     with _Words(reading) as words:
-        ending = _watch(pid, job, confinement, words, control, start, phase)
+        ending = _watch(pid, job, confinement, words, control, start)
         wire.send(control.fileno(), {**ending, "waiting": bool(phase[0])})
         words.pass_on(control.fileno())
     os.close(reading)
@@ -190,10 +189,9 @@ def _work(
     folder: str,
 ) -> None:
     if job["kind"] == "program":
-        # The program's process keeps no way to the server but a byte: whether it waits for the
-        # tests. One that lies about it only gains time until the limit of the wall clock.
-        os.close(report)
-        program.serve(others[0], brief, phase, folder)
+        os.close(report)  # the program's process keeps no way to the server
+        phase.close()
+        program.serve(others[0], brief, folder)
         return
     from . import examine
 
@@ -215,7 +213,6 @@ def _watch(
     words: _Words,
     control: socket.socket,
     start: float,
-    phase: Any,
 ) -> dict[str, Any]:
     """Wait for the child to end, a stop request or a limit; then remove everything of it."""
     handle = os.pidfd_open(pid)
@@ -223,7 +220,7 @@ def _watch(
     waiting.register(handle, select.POLLIN)
     waiting.register(control.fileno(), select.POLLIN)
     waiting.register(words.report, select.POLLIN)
-    why, clock = "", _Clock(pid, start, phase)
+    why, clock = "", _Clock(pid, start)
     try:
         while not why:
             ready = dict(waiting.poll(_TICK_MS))
@@ -260,7 +257,7 @@ def _after_word(control: socket.socket, handle: int) -> str:
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)
         return "ended" if waiting.poll(_MOMENT_MS) else "stopped"
-    return "stopped" if word == _STOP else "closed"
+    return {_STOP: "stopped", _WAITED: "wall"}.get(word, "closed")
 
 
 def _cpu_time(pid: int) -> float:
@@ -272,30 +269,23 @@ def _cpu_time(pid: int) -> float:
 
 
 class _Clock:
-    """Processor time of a child, its time on the wall clock, and how much of that it waited."""
+    """Processor time of a child, and its time on the wall clock."""
 
-    def __init__(self, pid: int, start: float, phase: Any) -> None:
-        self._pid, self._phase = pid, phase
-        self._last, self._cpu = start, 0.0
-        self._wall = self._idle = 0.0
+    def __init__(self, pid: int, start: float) -> None:
+        self._pid, self._last, self._wall = pid, start, 0.0
 
     def is_due(self) -> bool:
         return time.monotonic() - self._last > _TICK_MS / 1000
 
     def limit_reached(self, job: dict[str, Any]) -> str:
         """The limit that the child has reached; empty if none."""
-        now, cpu = time.monotonic(), _cpu_time(self._pid)
+        now = time.monotonic()
         # A tick that comes late says that the machine stood still, and the program with it.
-        elapsed = min(now - self._last, _LONGEST_TICK)
-        self._wall += elapsed
-        # One that works, or would if it were let, gets a little time in every tick. Who waits for
-        # the other side of a judgement says so.
-        if cpu - self._cpu < _WORKING_SHARE * elapsed and not self._phase[0]:
-            self._idle += min(elapsed, _TICK_MS / 1000)
-        self._last, self._cpu = now, cpu
-        if cpu > job["cpu"]:
+        self._wall += min(now - self._last, _LONGEST_TICK)
+        self._last = now
+        if _cpu_time(self._pid) > job["cpu"]:
             return "cpu"
-        return "wall" if self._wall > job["wall"] or self._idle > job["idle"] else ""
+        return "wall" if self._wall > job["wall"] else ""
 
 
 class _Words:
