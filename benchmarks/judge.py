@@ -17,8 +17,8 @@ from measuring import ROOT, in_throwaway_environment, machine, markdown
 from passhat.judging.bench import Work, judge_all
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
-from passhat.judging.sandbox_check import SandboxKind, examine_machine
-from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, ProgramLimits
+from passhat.judging.sandbox_check import examine_machine
+from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, ProgramLimits, SandboxKind
 from passhat.judging.tasks import CodeSuite
 from passhat.suites.code_files import read_code_suite
 

@@ -13,28 +13,6 @@ from html import escape
 from math import ceil, floor
 from typing import Any
 
-__all__ = [
-    "counted",
-    "csv_cell",
-    "csv_text",
-    "duration",
-    "duration_range",
-    "figure",
-    "html_table",
-    "html_text",
-    "interval_plot",
-    "money",
-    "money_range",
-    "number",
-    "percent",
-    "percent_digits",
-    "percent_interval",
-    "percent_range",
-    "shown",
-    "some",
-    "visible",
-]
-
 # C0 and C1 controls, line separators, and the marks that reverse the direction of text.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # What a spreadsheet takes for a formula, or the same after apostrophes.

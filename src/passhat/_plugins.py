@@ -16,8 +16,6 @@ from typing import ClassVar
 
 from passhat.errors import InvalidValue, RunStopped
 
-__all__ = ["Contract", "check_instance", "describe_error", "not_written", "shorten_detail"]
-
 _CLOSE = 0.75
 """Similarity (difflib) that counts as misspelt: a swap in a word of four letters has 0.75."""
 _PLACE = re.compile(r" \([^\s()]{1,100}:\d+\)$")

@@ -17,8 +17,6 @@ import msgspec
 
 from passhat._display import html_text
 
-__all__ = ["Plain", "Text", "as_json", "to_data"]
-
 
 class Text:
     """A value that is written as its text: a metric as ``pass^4``."""

@@ -12,8 +12,8 @@ import pytest
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter, find_interpreter
-from passhat.judging.sandbox_check import SandboxKind, examine_machine
-from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxSpec
+from passhat.judging.sandbox_check import examine_machine
+from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, SandboxSpec
 
 
 @pytest.fixture(scope="session")

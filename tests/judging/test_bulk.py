@@ -13,7 +13,7 @@ import pytest
 from passhat.errors import ReadError, SandboxUnavailable
 from passhat.judging import sandbox_check
 from passhat.judging.interpreters import Interpreter, find_interpreter
-from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox_kinds import SandboxKind
 from passhat.reporting.build import diversity_notes
 from passhat.suites.code_files import read_code_suite
 from passhat.suites.code_samples import normalize, read_samples

@@ -8,8 +8,7 @@ import pytest
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxKind
-from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxKind
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 

@@ -15,9 +15,8 @@ import pytest
 from passhat.judging.commands import DEVICES
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxKind
 from passhat.judging.sandbox_check import examine_machine
-from passhat.judging.sandbox_kinds import ProgramLimits, SandboxSpec
+from passhat.judging.sandbox_kinds import ProgramLimits, SandboxKind, SandboxSpec
 from passhat.judging.tasks import Case, CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 

@@ -9,7 +9,7 @@ import pytest
 
 from passhat.judging.bench import judge_all
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox_kinds import SandboxKind
 from passhat.suites.ordercode import ORDER_TASKS, OrderTask, demo_samples, ordercode
 
 IDS = [one.task.entry_point for one in ORDER_TASKS]

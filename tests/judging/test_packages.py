@@ -15,8 +15,8 @@ from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Granted, find_interpreter
-from passhat.judging.sandbox_check import SandboxKind, examine_machine
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_check import examine_machine
+from passhat.judging.sandbox_kinds import ProgramLimits, SandboxKind
 from passhat.judging.tasks import CodeSuite, CodeTask
 from passhat.stats.outcomes import Verdict
 

@@ -9,8 +9,7 @@ import pytest
 from passhat.judging.bench import JudgePool, judge_all
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxKind
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_kinds import ProgramLimits, SandboxKind
 from passhat.judging.tasks import CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import Verdict

@@ -24,8 +24,8 @@ from passhat.judging.inside import confinement as walls
 from passhat.judging.inside import relay, server
 from passhat.judging.inside.confinement import Confinement
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import Sandbox, SandboxKind
-from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
+from passhat.judging.sandbox import Sandbox
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxKind
 from passhat.judging.tasks import Case, CodeTask
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
 

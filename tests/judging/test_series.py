@@ -12,8 +12,7 @@ from passhat.judging import inside
 from passhat.judging.commands import plain_command
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxKind
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_kinds import ProgramLimits, SandboxKind
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import FailureCategory, Verdict
 

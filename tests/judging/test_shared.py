@@ -14,8 +14,7 @@ from passhat.judging.examiner import Examiner
 from passhat.judging.inside import wire
 from passhat.judging.inside.folder import Folder
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxKind
-from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxKind
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 

@@ -22,8 +22,6 @@ from passhat.cli.shared.outputs import Output, output_option, write_parts
 if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
 
-__all__ = ["EXPORT_FORMS", "write_attempts"]
-
 EXPORT_FORMS = ("jsonl", "csv", "parquet", "tau2", "eee")
 
 _MOST = 20

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Failures, Run
     from passhat.stats.terms import Terms
 
-__all__ = ["state_of", "watch_source"]
-
-
 _PATIENCE = 3
 """Looks in a row at which the source may stay as it is: unreadable, or without an end of its last
 line."""

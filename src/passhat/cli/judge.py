@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from passhat.store import Ended, Store, StoredJudgement
     from passhat.suites.code_samples import Sample
 
-__all__ = ["audit_run", "show_judged", "show_stored"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Shown:

@@ -22,9 +22,6 @@ from passhat.cli.shared.options import forget_standard_output
 from passhat.cli.shared.outputs import fit_screen
 from passhat.errors import PasshatError
 
-__all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
-
-
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Start": ("init", "demo", "doctor"),

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from passhat.store import Store
     from passhat.suites.base import Settings
 
-__all__ = ["command", "read_spec", "store_option"]
-
 _SPECS = "passhat.specs"
 """Where the command leaves its spec, in click's context, when it is only read."""
 

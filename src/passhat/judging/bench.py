@@ -29,9 +29,6 @@ from passhat.judging.verdict import CodeVerdict
 from passhat.protocol import Protocol
 from passhat.stats.outcomes.vocabulary import MissingReason
 
-__all__ = ["Bench", "JudgePool", "JudgingChoice", "judge_all"]
-
-
 Work = tuple[CodeTask, str]
 
 

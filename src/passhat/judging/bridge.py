@@ -14,8 +14,6 @@ import threading
 
 from passhat.judging.inside import relay, wire
 
-__all__ = ["Bridge"]
-
 _CHUNK = 1 << 16
 _TICK_MS = 100
 

@@ -35,8 +35,6 @@ from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason, Verdict
 
-__all__ = ["Examiner", "References"]
-
 _TRIES = 20
 _LONGEST_PAUSE = 0.2
 _MOST_IN_SERIES = 16  # programs that one process of simple tests judges before it is replaced

@@ -13,8 +13,6 @@ from typing import Any
 from passhat._display import some
 from passhat.errors import InvalidValue, SandboxUnavailable
 
-__all__ = ["Granted", "Interpreter", "find_interpreter", "grant"]
-
 
 @dataclass(frozen=True, slots=True)
 class Granted:

@@ -38,8 +38,6 @@ from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind,
 if TYPE_CHECKING:
     from _typeshed import HasFileno
 
-__all__ = ["Ended", "Patience", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec"]
-
 _START_SECONDS = 120.0
 _PATIENCE = 60.0
 """Seconds beyond the wall clock limit after which a silent fork server is broken."""

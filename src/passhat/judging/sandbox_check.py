@@ -25,21 +25,10 @@ from passhat.judging.sandbox_kinds import (
     Container,
     JudgeRules,
     ProgramLimits,
-    SandboxKind,
     SandboxSpec,
 )
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import FailureCategory, Verdict
-
-__all__ = [
-    "ATTACKS",
-    "CHANNELS",
-    "Finding",
-    "SandboxKind",
-    "breaches",
-    "choose_sandbox",
-    "examine_machine",
-]
 
 ATTACKS = {
     "read_file": "read a file of the host",

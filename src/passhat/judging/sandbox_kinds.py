@@ -118,21 +118,11 @@ JUDGES = ("both", "plain", "split")
 
 @dataclass(frozen=True, slots=True)
 class JudgeRules:
-    """Which judges decide, and in which sandbox.
+    """Which judges decide, and in which sandbox."""
 
-    Parameters
-    ----------
-    judges : str
-        ``both``, ``plain`` or ``split``.
-    strict : bool
-        Whether a pass by plain Python alone is a missing attempt like any other.
-    allow_weak : bool
-        Whether a sandbox that fails a part of the self-test may be used.
-    """
-
-    judges: str = "both"
-    strict: bool = False
-    allow_weak: bool = False
+    judges: str = "both"  # one of JUDGES
+    strict: bool = False  # a pass by plain Python alone is a missing attempt like any other
+    allow_weak: bool = False  # a sandbox that fails a part of the self-test may be used
 
     def __post_init__(self) -> None:
         if self.judges not in JUDGES:

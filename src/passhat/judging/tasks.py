@@ -17,8 +17,6 @@ from typing import NamedTuple
 from passhat.judging.inside.pytest_subset import FIXTURES
 from passhat.stats.outcomes.vocabulary import MissingReason
 
-__all__ = ["PROGRAM_MODULES", "Case", "CodeSuite", "CodeTask"]
-
 PROGRAM_MODULES = ("solution", "candidate")
 """Under these names tests may import the program."""
 
@@ -44,39 +42,17 @@ def _lines(content: bytes) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class CodeTask:
-    """A task whose answer is a program.
+    """A task whose answer is a program."""
 
-    Parameters
-    ----------
-    id : str
-        The id that samples use.
-    prompt : str
-        Code that a completion continues; empty when a completion is a whole program.
-    entry_point : str
-        The function or class that the tests are about; empty when tests name it themselves.
-    helpers : str
-        Trusted code that the tests may use: the prompt's imports and helper functions.
-    tests : str
-        Hidden tests: ``check(candidate)``, asserts, unittest or pytest style.
-    cases : tuple of Case
-        Inputs and outputs, for tasks whose answer is a script.
-    canonical : str
-        A solution known to be right, as a completion; empty when there is none.
-    text : str
-        The task in natural language, where the prompt does not contain it.
-    labels : tuple of (str, str)
-        Labels for the slices of a report.
-    """
-
-    id: str
-    prompt: str = ""
-    entry_point: str = ""
-    helpers: str = ""
-    tests: str = ""
-    cases: tuple[Case, ...] = ()
-    canonical: str = ""
-    text: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
+    id: str  # as samples name it
+    prompt: str = ""  # what a completion continues; empty when it is a whole program
+    entry_point: str = ""  # function or class that the tests are about; empty when they name it
+    helpers: str = ""  # trusted code for the tests: the prompt's imports and functions
+    tests: str = ""  # hidden: check(candidate), asserts, unittest or pytest style
+    cases: tuple[Case, ...] = ()  # inputs and outputs of a script
+    canonical: str = ""  # a solution known to be right, as a completion
+    text: str = ""  # in natural language, where the prompt does not have it
+    labels: tuple[tuple[str, str], ...] = ()  # for the slices of a report
 
     def program(self, completion: str) -> str:
         """The whole program for a completion."""

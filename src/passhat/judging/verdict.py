@@ -11,43 +11,22 @@ from passhat.stats.outcomes.vocabulary import (
     failure_category,
 )
 
-__all__ = ["CodeVerdict"]
-
 _VIOLATION = "PermissionError"
 """The exception that a program sees when the sandbox refuses something."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeVerdict:
-    """A verdict, its category or reason, and a detail.
+    """A verdict, its category or reason, and a detail."""
 
-    Attributes
-    ----------
-    verdict : Verdict
-        Passed, failed (the program's doing) or missing (ours).
-    why : str
-        A failure category or a missing reason; the name of an exception for a failure by one;
-        empty when it passed.
-    detail : str
-        One line for a person. For failures it may quote the program, so it is never trusted.
-    seconds, cpu_seconds : float
-        Wall clock and processor time of the program, in all its executions.
-    judges : tuple of (str, str)
-        Each judge's name and verdict, where more than one judged.
-    is_exact : bool
-        Whether split made it and nothing but exact data crossed, so that plain can add nothing.
-    objects : tuple of str
-        Where the program gave the tests objects in place of data, and what they were.
-    """
-
-    verdict: Verdict
-    why: str = ""
-    detail: str = ""
-    seconds: float = 0.0
+    verdict: Verdict  # failed is the program's doing, missing ours
+    why: str = ""  # failure category, name of an exception, or missing reason; empty when it passed
+    detail: str = ""  # a line for a person; it may quote the program, so it is never trusted
+    seconds: float = 0.0  # on the wall clock, of all executions of the program
     cpu_seconds: float = 0.0
-    judges: tuple[tuple[str, str], ...] = ()
-    is_exact: bool = False
-    objects: tuple[str, ...] = ()
+    judges: tuple[tuple[str, str], ...] = ()  # names and verdicts, where more than one judged
+    is_exact: bool = False  # by split, and only exact data crossed: plain can add nothing
+    objects: tuple[str, ...] = ()  # where the program gave no data, and what it gave
 
     @property
     def words(self) -> str:

@@ -14,8 +14,6 @@ import click
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.errors import PasshatError
 
-__all__ = ["make_attempts"]
-
 
 def make_attempts(words: list[str]) -> ExitCode:
     """Make the attempts; SIGINT lets those in flight finish, a second one stops at once."""

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from passhat.cli.shared.live import StepLines
     from passhat.store import Store
 
-__all__ = ["PLACE", "Bisector", "Question"]
-
 _ALPHA = 0.05
 _USUAL_BUDGET = 10
 """Attempts of a search at most, as a multiple of those at the good and the bad revision."""

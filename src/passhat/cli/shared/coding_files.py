@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CODING_FILES"]
-
 _PYTHON_TASK = '''instruction = """
 basket.py adds up a basket. The total is wrong for baskets with more than one of an item.
 Fix total(). Do not change how a basket is written.

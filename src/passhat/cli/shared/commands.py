@@ -15,18 +15,6 @@ from click.core import ParameterSource
 
 from passhat.cli.shared.corrections import correct_command, correct_extra_words, correct_option
 
-__all__ = [
-    "Command",
-    "Group",
-    "Setting",
-    "every_command",
-    "first_sentence",
-    "options_of",
-    "set_option",
-    "setting",
-    "settings_of",
-]
-
 _ASSIGNMENTS = "passhat.set"
 """Values of ``--set`` by key, in click's context."""
 

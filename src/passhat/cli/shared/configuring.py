@@ -26,20 +26,6 @@ from passhat.errors import InvalidValue, ReadError, shorten
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = [
-    "Configuration",
-    "Configured",
-    "Origin",
-    "name_unusual_store",
-    "origins",
-    "print_configuration",
-    "read_green_table",
-    "read_store_setting",
-    "store_option",
-    "store_words",
-    "unknown_settings",
-]
-
 _PREFIX = "PASSHAT_"
 _FILE_OPTION = "config"
 _NOT_SETTINGS = (_FILE_OPTION, "set", "show_config")

@@ -11,16 +11,6 @@ from typing import Any
 
 import click
 
-__all__ = [
-    "complete_hint",
-    "correct_command",
-    "correct_extra_words",
-    "correct_option",
-    "correct_second_command",
-    "join_command",
-    "with_option",
-]
-
 _REMOVED = {"config": "run --show-config"}
 """Commands of earlier versions, and what replaces them."""
 _SOURCES = ("sources", "source", "against")

@@ -10,8 +10,6 @@ from passhat.errors import Hint, PasshatError
 if TYPE_CHECKING:
     from passhat.stats.outcomes.run import Loss
 
-__all__ = ["ExitCode", "hint_text", "word_flag"]
-
 
 class ExitCode(IntEnum):
     """How a command ended."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.store import Store
 
-__all__ = ["Again", "confirm_run", "offer_search", "settle_run"]
-
 _FIRST_ROUND = 8
 """Fresh attempts per task in the first round of settling; each round doubles them."""
 _OPTIONS = {"temperature": "--temperature", "attempt_seconds": "--timeout"}

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.store.labels import StoredLabel
 
-__all__ = [
-    "CORRECTIONS",
-    "LabelRow",
-    "corrected_option",
-    "labels_option",
-    "read_label_table",
-    "refuse_contradictions",
-    "refuse_strangers",
-    "with_labels",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 CORRECTIONS = {"whole-tasks": "whole tasks", "errors": "errors"}
 

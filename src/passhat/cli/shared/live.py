@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.store import AttemptRecord, Store, StoredRun
 
-__all__ = ["Display", "StepLines", "attempt_line", "name_failure", "print_preview"]
-
 _CLEAR = "\r\x1b[K"
 
 

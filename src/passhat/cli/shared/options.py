@@ -25,29 +25,6 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import OptionName
 
-__all__ = [
-    "KList",
-    "ReadingOptions",
-    "all_source_options",
-    "choose_runs",
-    "column_map",
-    "exit_code",
-    "forget_standard_output",
-    "full_option",
-    "look_at_attempts",
-    "needs_of_page",
-    "runs_called",
-    "source_options",
-    "sources_argument",
-    "sources_or_latest",
-    "sources_or_latest_argument",
-    "sources_or_store",
-    "suite_settings",
-    "term_options",
-    "this_command",
-    "transcripts_option",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_LOSSES = 20

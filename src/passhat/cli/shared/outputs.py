@@ -13,16 +13,6 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = [
-    "Output",
-    "fit_screen",
-    "output_option",
-    "prints_to_screen",
-    "write_outputs",
-    "write_parts",
-    "write_text",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 _ENDINGS = {
     "html": "html",

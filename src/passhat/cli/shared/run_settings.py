@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from passhat.runner.spending import Spending
     from passhat.stats.plan import Allocation
 
-__all__ = ["AttemptsParam", "JudgingOptions", "Money", "judging_options", "money_options"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MONEY = (
