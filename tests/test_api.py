@@ -509,3 +509,23 @@ def test_a_row_alone_is_answered_with_how_to_write_it(data: Any) -> None:
 def test_counts_in_place_of_verdicts_are_answered_with_their_constructor() -> None:
     with pytest.raises(InvalidValue, match="from_counts"):
         passhat.estimate([(4, 2), (4, 3)], "pass^1")
+
+
+def test_print_shows_the_screen_of_the_command_without_its_options() -> None:
+    careful, hasty = passhat.read("example:helpdesk")
+    lift = passhat.compare(careful, hasty)
+    assert str(lift).startswith("pass^1 dropped by 5 to 24 points on these 24 tasks, from 76%")
+    ruled = passhat.gate(careful, ["pass^4 >= 0.5"])
+    assert str(ruled).startswith("careful  Not settled: pass^4 >= 0.5.\n")
+    planned = passhat.plan_tasks(careful, detect=0.05)
+    assert "Ways to reach it" in str(planned)
+    for result in (lift, ruled, planned):
+        assert max(map(len, str(result).splitlines())) <= 80
+        assert "--" not in str(result)
+
+
+def test_two_runs_in_one_source_are_compared_by_the_printed_hint() -> None:
+    with pytest.raises(InvalidValue) as caught:
+        passhat.compare("example:helpdesk", "example:helpdesk")
+    hint = str(caught.value.hint).removeprefix("Compare them: ")
+    assert eval(hint).title == "hasty against careful: 24 paired tasks"

@@ -1,4 +1,4 @@
-"""Results as plain data: ``to_data``, ``as_json``, and the base class ``Plain``.
+"""Results as plain data: ``to_data``, ``as_json``, and the base classes ``Plain`` and ``Screen``.
 
 A result is a dataclass, and its fields are written. A class that writes anything else
 derives from ``Plain`` and lists it in ``WRITTEN``, or, where values differ from the fields, in
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from types import EllipsisType
 from typing import Any, ClassVar
 
@@ -65,6 +66,25 @@ class Plain:
                 key, name = (entry, entry) if isinstance(entry, str) else entry
                 data[key] = getattr(self, name)
         return data
+
+
+class Screen(Plain):
+    """A result that ``print`` shows as its command does, without colors and command lines."""
+
+    __slots__ = ()
+
+    @property
+    def title(self) -> str:
+        """What it is, in a line."""
+        return ""
+
+    def __str__(self) -> str:
+        # By name: what draws a screen lies layers above the results.
+        screen: str = import_module("passhat.reporting.public").screen(self)
+        return screen
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}>"
 
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})

@@ -106,9 +106,12 @@ def _load(parameter: str, value: Any) -> Any:
     runs = _reading.read(value)
     if parameter == "runs" or len(runs) == 1:
         return runs if parameter == "runs" else runs[0]
+    sides = parameter == "a" and len(runs) == 2
     raise InvalidValue(
         f"{value} holds {len(runs)} runs ({some([run.name for run in runs])}); one is needed.",
-        hint=f"Choose one of them: passhat.read({str(value)!r})[0]",
+        hint=f"Compare them: passhat.compare(*passhat.read({str(value)!r}))"
+        if sides
+        else f"Choose one of them: passhat.read({str(value)!r})[0]",
     )
 
 

@@ -54,7 +54,7 @@ CASES = {
     # options that only passhat read has
     "report signed.csv --metric mean": "signed.csv --score-range LOWEST..HIGHEST -o runs.jsonl && "
     "passhat report runs.jsonl --metric mean",
-    "report judges.csv": "passhat read judges.csv --scorer NAME -o runs.jsonl && passhat report",
+    "report judges.csv": "passhat read judges.csv --scorer x -o runs.jsonl && passhat report",
     **{
         line: "passhat read stars.csv --pass-at 4 --score-range 1..5 -o runs.jsonl "
         f"&& passhat {line.replace('stars.csv', 'runs.jsonl')}"

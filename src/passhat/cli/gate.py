@@ -103,7 +103,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.command(
     "gate",
     cls=Command,
-    renamed={"--md": "-o", "--junit": "-o", "--interval": "--watch"},
+    renamed={"--md": "-o", "--junit": "-o", "--interval": "--watch", "--rule": "{}"},
     examples=(
         "passhat gate latest 'pass^1 >= 0.5'",
         "passhat gate latest 'pass^1 >= base - 0.2' --against latest~1 --allow",

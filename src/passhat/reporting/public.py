@@ -16,6 +16,9 @@ from passhat.stats.outcomes.run import Run
 if TYPE_CHECKING:
     from passhat.reporting import view
     from passhat.reporting.document import Document, Level
+    from passhat.stats.compare import Comparison, Comparisons
+    from passhat.stats.gate import GateResult
+    from passhat.stats.plan import Plan
     from passhat.stats.why import Why
 
 
@@ -94,6 +97,23 @@ class Report:
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
+
+
+def screen(result: Comparison | Comparisons | GateResult | Plan) -> str:
+    """A result as its command shows it."""
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.forecast import plan_document
+    from passhat.reporting.documents.verdicts import comparison_document, gate_document
+    from passhat.stats.gate import GateResult
+    from passhat.stats.plan import Plan
+
+    if isinstance(result, GateResult):
+        document = gate_document(result)
+    elif isinstance(result, Plan):
+        document = plan_document(result)
+    else:
+        document = comparison_document(result)
+    return _screen(document, Level.SHORT)
 
 
 def _screen(document: Document, level: Level) -> str:

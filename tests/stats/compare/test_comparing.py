@@ -175,7 +175,9 @@ def test_what_is_used_up_stands_apart_from_the_evidence() -> None:
     assert value.a.per_attempt == pytest.approx(0.1)
     assert value.a.per_solved == pytest.approx(0.15)
     assert value.b.per_solved is None
-    assert "cost per attempt 0.1 against 0.4, per solved task 0.15 against –" in str(found)
+    assert found.deployment_text.startswith(
+        "cost per attempt 0.1 against 0.4, per solved task 0.15 against –"
+    )
     assert "cost" not in found.results[0].sentence
     assert found.to_dict()["deployment"] == to_data([value])
 

@@ -32,7 +32,7 @@ def test_allowed_differences_stand_beside_the_result() -> None:
     found = compare(a, b, allow=True)
     assert [str(entry) for entry in found.agreement.differences] == ["suite: s1 against s2"]
     assert "which differ in suite" in found.results[0].sentence
-    assert "differs: suite: s1 against s2" in str(found)
+    assert "The protocols differ: suite: s1 against s2." in str(found)
 
 
 def test_unknown_fields_are_listed_and_not_refused() -> None:
@@ -47,7 +47,7 @@ def test_unequal_attempts_are_no_unfairness_to_metrics_of_counts() -> None:
     other = Outcomes.from_counts([3, 5, 9], [1, 2, 3])
     for word in ("pass^1", "pass@2", "pass^2", "rate", "gpass@2:0.5"):
         result = compare(COUNTS, other, word)
-        assert "attempts per task differ (4 against 3 to 9)" in str(result)
+        assert result.agreement.attempts_text == "attempts per task differ (4 against 3 to 9)"
         assert result.agreement.differences == ()
         assert result.results[0].p_value is None
     recorded = (_run("a", Protocol(attempts=4)), _run("b", Protocol(allocation="by task"), other))

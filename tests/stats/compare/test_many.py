@@ -112,7 +112,8 @@ def test_plain_data_and_text() -> None:
     assert len(data["comparisons"]) == 3
     assert data["comparisons"][0]["schema"] == "passhat.comparison/1"
     assert data["ranks"][0]["ranks"] == [1]
-    assert "3 runs, 3 pairs" in str(found)
+    assert found.title == "3 runs, 3 pairs: 60 tasks shared by all 3 runs"
+    assert str(found).startswith("3 runs on 60 shared tasks\n")
     assert "<table>" in found._repr_html_()
 
 

@@ -80,8 +80,8 @@ def test_a_lift_of_zero_is_level_whatever_its_sum_rounds_to(changes: list[int]) 
 def test_a_gate_does_not_read_rounding_as_a_drop() -> None:
     a, b = Outcomes.from_counts(10, [1, 2, 0]), Outcomes.from_counts(10, [0, 0, 3])
     rule, default = gate(b, "pass^1 >= base - 0.1", a), gate(b, (), a)
-    assert "lift over base 0.000, at least" in str(rule)
-    assert "No change of pass^1 is shown on these 3 tasks, from 10% (base) to 10%" in str(default)
+    assert "lift over base 0.000, at least" in rule.results[0].sentence
+    assert "No change of pass^1 is shown on these 3 tasks, from 10% (base) to 10%" in default.title
     assert rule.results[0].value == default.results[0].value == 0
 
 

@@ -38,7 +38,7 @@ def test_the_lift_is_the_difference_of_the_means() -> None:
     assert 0 < result.low < result.lift < result.high
     assert result.p_value is None
     assert found.these_tasks == ()
-    assert "50 tasks of A and 70 of B, not paired" in str(found)
+    assert "50 tasks of A and 70 of B, not paired" in found.title
     assert "50 and 70 tasks, not paired" in result.sentence
     assert "times narrower" in found.notes[0]
 

@@ -346,7 +346,7 @@ def test_the_public_function_and_its_forms() -> None:
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert data["schema"] == "passhat.gate/1"
     assert [rule["verdict"] for rule in data["rules"]] == ["shown", "shown"]
-    assert str(result).startswith("outcomes: Shown: 2 shown.")
+    assert str(result).startswith("outcomes against base  Shown: 2 shown.\n")
     assert "<table>" in result._repr_html_()
     assert ExitCode(result.exit_code) is ExitCode.OK
 

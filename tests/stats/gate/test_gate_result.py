@@ -176,7 +176,7 @@ def test_the_gate_without_a_rule_says_what_compare_says(
     assert whole.headline.startswith(start)
     assert result.pair is not None
     assert result.evidence == result.pair.sentence
-    assert str(whole).startswith(f"outcomes: {whole.headline}\n  {result.verdict.sign} ")
+    assert f"\n  {result.verdict.sign} {result.outcome}  " in str(whole)
     (verdict,) = compare(Run("base", "", base), Run("outcomes", "", run)).verdicts
     assert verdict.sentence == result.evidence
     assert result.to_dict()["verdict_sentence"] == result.evidence
@@ -205,9 +205,10 @@ def test_text_and_data_hold_every_rule_with_its_notes() -> None:
         order_seed="r1",
     )
     lines = str(whole).splitlines()
-    assert lines[1].startswith("  ✓ shown: pass^4 >= 0.6")
-    assert lines[2].startswith("  ? not settled: pass@2 >= 0.9")
-    assert lines[3:] == ["      2 attempts missing", "  a note of the gate"]
+    assert "  ✓ shown  pass^4 >= 0.6" in lines
+    assert "  ? not settled  pass@2 >= 0.9" in lines
+    assert "      2 attempts missing" in lines
+    assert lines[-1] == "a note of the gate"
     data = json.loads(as_json(whole))
     assert data["schema"] == "passhat.gate/1"
     assert [rule["verdict"] for rule in data["rules"]] == ["shown", "not settled"]

@@ -57,7 +57,7 @@ def test_a_lossy_run_is_never_green(
     result = gate(run, rules, BASE, unsettled=unsettled)
     assert result.exit_code == 4
     assert result.headline == says
-    assert str(result).splitlines()[0] == f"new: {says}"
+    assert result.title == f"new: {says}"
 
 
 def test_few_missing_attempts_are_within_the_limit() -> None:

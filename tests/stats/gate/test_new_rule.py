@@ -77,7 +77,7 @@ def test_a_registered_rule_is_parsed_judged_worded_and_written() -> None:
     outcomes = Outcomes.from_counts(4, [4, 2, 0, 1])
     result = gate(outcomes, ["flaky <= 40%", "pass^1 >= 0.01"])
     assert result.exit_code == 1
-    assert "refuted: flaky <= 0.4; flaky is 50% (this run as it was)" in str(result)
+    assert "refuted  flaky <= 0.4\n      flaky is 50% (this run as it was)\n" in str(result)
     data = json.loads(as_json(result))["rules"][0]
     assert (data["rule"], data["flaky_tasks"]) == ("flaky <= 0.4", 2)
     with pytest.raises(RuleError, match="flaky lies between 0 and 1"):

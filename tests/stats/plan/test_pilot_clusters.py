@@ -59,8 +59,9 @@ def test_all_passed_in_few_clusters_asks_for_more_tasks_than_without() -> None:
     )
     assert by_repo.fewest_tasks > 4 * plain.fewest_tasks
     assert by_repo.tasks_range is None
-    assert "5 clusters of repo cannot say how uncertain it is" in str(by_repo)
-    assert "redraws" not in str(by_repo)
+    text = " ".join(by_repo.remarks())
+    assert "5 clusters of repo cannot say how uncertain it is" in text
+    assert "redraws" not in text
 
 
 def test_a_short_task_does_not_switch_clusters_and_caution_off() -> None:

@@ -94,13 +94,16 @@ def test_columns_that_were_not_recorded_are_left_out() -> None:
 
 
 def test_ranges_and_the_pilots_own_size_are_told() -> None:
-    text = str(_made(tasks_range=(80, 1_300), power_range=(0.61, 0.934), pilot_reaches=0.0714))
+    remarks = _made(
+        tasks_range=(80, 1_300), power_range=(0.61, 0.934), pilot_reaches=0.0714
+    ).remarks()
+    text = "\n".join(remarks)
     assert "80 to 1,300 tasks, power 61% to 93% (from 1 to 9 redraws in 10)" in text
     assert "a run of the pilot's size gives a half-width of 0.071" in text
-    assert "power" not in str(_made(tasks_range=(80, 1_300)))
+    assert "power" not in " ".join(_made(tasks_range=(80, 1_300)).remarks())
     lift = str(_made(goal="detect", power=0.8, pilot_reaches=0.0714))
     assert "a run of the pilot's size gives a lift of 0.071" in lift
-    assert lift.endswith("- difficulty as in the pilot")
+    assert lift.endswith("· difficulty as in the pilot")
 
 
 def test_a_half_width_is_normal_theory_with_guenthers_term() -> None:

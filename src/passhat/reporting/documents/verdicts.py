@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from passhat._display import counted, figure, percent, percent_interval
+from passhat._display import counted, figure, percent, percent_interval, some
 from passhat.protocol import Question
 from passhat.reporting.document import (
     Block,
@@ -262,10 +262,9 @@ def _next_steps(comparison: Comparison, runs: Sequence[Run]) -> Iterator[Block]:
     if step:
         yield NextStep(f"{step}.")
     yield from _middle_advice(comparison)
-    differences = len(comparison.agreement.differences)
-    if differences:
-        text = f"The protocols differ in {counted(differences, 'field')}; --full lists them."
-        yield Sentence(text, level=Level.SHORT)
+    if differences := comparison.agreement.differences:
+        listing = some([str(entry) for entry in differences], 3)
+        yield Sentence(f"The protocols differ: {listing}.", level=Level.SHORT)
     yield OptionsNote("More: --full, -o FILE.html, --json", level=Level.SHORT)
 
 
@@ -477,7 +476,8 @@ def _ranking_screen(
         yield Sentence(f"and {more}", level=Level.SHORT)
     if not clear:
         yield Sentence("No pair shows a clear difference.", level=Level.SHORT)
-    yield Note("Intervals hold for all pairs at once. More: --full, --json", level=Level.SHORT)
+    yield Note("Intervals hold for all pairs at once.", level=Level.SHORT)
+    yield OptionsNote("More: --full, --json", level=Level.SHORT)
 
 
 def _ranking_tables(comparisons: Comparisons) -> Iterator[Block]:

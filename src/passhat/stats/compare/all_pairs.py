@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from passhat._display import counted, html_table, number
-from passhat._serialize import Plain
+from passhat._serialize import Plain, Screen
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import AdjustedFor
@@ -61,7 +61,7 @@ class RankSet(Plain):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparisons(Plain):
+class Comparisons(Screen):
     """All pairs of three or more runs, on the tasks that all of them share."""
 
     SCHEMA = SCHEMA
@@ -84,14 +84,9 @@ class Comparisons(Plain):
         ]
         return "; ".join([text, *parts])
 
-    def __str__(self) -> str:
-        lines = [f"{len(self.names)} runs, {len(self.pairs)} pairs: {self.pairing_text}"]
-        lines += [
-            f"  {entry.metric} rank {entry}: {entry.name} ({number(entry.value)})"
-            for entry in self.ranks
-        ]
-        lines += [f"  {result.sentence}" for entry in self.pairs for result in entry.results]
-        return "\n".join(lines)
+    @property
+    def title(self) -> str:
+        return f"{len(self.names)} runs, {len(self.pairs)} pairs: {self.pairing_text}"
 
     def _repr_html_(self) -> str:
         rows = [(str(e.metric), str(e), e.name, number(e.value)) for e in self.ranks]

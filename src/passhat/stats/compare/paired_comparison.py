@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from passhat._display import counted, figure, html_table, interval_plot, number, some
-from passhat._serialize import Plain
+from passhat._serialize import Screen
 from passhat.errors import Hint, InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.clusters import TaskClusters
@@ -122,7 +122,7 @@ Words = str | Metric | Sequence[str | Metric]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(Plain):
+class Comparison(Screen):
     """B against A on the tasks they share.
 
     Attributes
@@ -216,16 +216,9 @@ class Comparison(Plain):
     def deployment_text(self) -> str:
         return deployment_line(self.deployment)
 
-    def __str__(self) -> str:
-        lines = [f"{self.b} against {self.a}: {self.pairing_text}"]
-        lines += [f"  {result.sentence}" for result in (*self.results, *self.differing)]
-        lines += [f"  differs: {entry}" for entry in self.agreement.differences]
-        if self.agreement.attempts_text is not None:
-            lines.append(f"  {self.agreement.attempts_text}; no p-value is given")
-        lines += [f"  {flip}" for flip in self.flips]
-        lines += [f"  {part}" for part in self.slices]
-        lines += [f"  {note}" for note in self.notes]
-        return "\n".join([*lines, f"  Deployment value: {self.deployment_text}."])
+    @property
+    def title(self) -> str:
+        return f"{self.b} against {self.a}: {self.pairing_text}"
 
     def plot(self) -> Any:
         """The lifts with their intervals: an Altair chart where Altair is installed, else SVG."""
@@ -248,7 +241,7 @@ class Comparison(Plain):
             for result in self.results
         ]
         header = ("metric", "A", "B", "lift", "interval", "p", "won/lost/tied", "claim")
-        note = " ".join(result.sentence for result in self.results)
+        note = " ".join(verdict.sentence for verdict in self.verdicts)
         return html_table(f"B = {self.b} against A = {self.a}", header, rows, note)
 
     def _as_dict(self) -> dict[str, object]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from passhat._display import counted, html_table, number
-from passhat._serialize import Plain
+from passhat._serialize import Plain, Screen
 from passhat.stats.compare.claims import PairVerdict
 from passhat.stats.compare.prospects import Prospect
 from passhat.stats.compare.task_changes import TaskChange
@@ -277,7 +277,7 @@ class RuleResult(Plain):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GateResult(Plain):
+class GateResult(Screen):
     """All rules of a gate.
 
     Attributes
@@ -437,12 +437,9 @@ class GateResult(Plain):
         broken = [result for result in self.results if result.rule.marks_incomplete]
         return "; ".join(f"{result.evidence}, {result.rule} is asked" for result in broken)
 
-    def __str__(self) -> str:
-        lines = [f"{self.name}: {self.headline}"]
-        for result in self.results:
-            lines.append(f"  {result.verdict.sign} {result.sentence}")
-            lines += [f"      {note}" for note in result.notes]
-        return "\n".join([*lines, *(f"  {note}" for note in (*self.remarks, *self.notes))])
+    @property
+    def title(self) -> str:
+        return f"{self.name}: {self.headline}"
 
     def _repr_html_(self) -> str:
         rows = [

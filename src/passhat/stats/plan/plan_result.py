@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from passhat._display import counted, percent
-from passhat._serialize import Plain
+from passhat._serialize import Screen
 from passhat.stats.arrays import special
 from passhat.stats.compare.lift import expected_bound
 from passhat.stats.plan.allocation import Allocation
@@ -131,7 +131,7 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan(Plain):
+class Plan(Screen):
     """Tasks and attempts needed.
 
     Attributes
@@ -283,5 +283,6 @@ class Plan(Plain):
             yield f"a run of the pilot's size gives {what} {self.pilot_reaches:.3f}"
         yield from self.assumptions
 
-    def __str__(self) -> str:
-        return "\n".join((self.sentence, *(f"- {remark}" for remark in self.remarks())))
+    @property
+    def title(self) -> str:
+        return self.sentence
