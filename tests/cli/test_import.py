@@ -107,3 +107,16 @@ def test_an_import_makes_no_order_out_of_nothing(passhat: Passhat, here: Path) -
     passhat("import", "n.csv")
     assert passhat("report", "latest", "--metric", "first@2").code == 0
     assert passhat("runs").code == 0
+
+
+def test_imported_runs_keep_their_names_and_the_next_step_can_be_typed(
+    passhat: Passhat, here: Path
+) -> None:
+    ended = passhat("import", "example:helpdesk")
+    listed = json.loads(passhat("runs", "--json").out)["runs"]
+    assert [run["name"] for run in listed] == ["careful", "hasty"]
+    step = ended.err.partition("Next: passhat ")[2].split()
+    assert passhat(*step).out.count("(careful)") == 1
+    assert passhat("report", "hasty").out.startswith("hasty: 24 tasks")
+    elsewhere = passhat("import", "example:helpdesk", "--store", str(here / "other.db")).err
+    assert passhat(*elsewhere.partition("Next: passhat ")[2].split()).code == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.commands import Command
-from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.configuring import store_option, store_words
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
     ReadingOptions,
@@ -115,7 +115,7 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
     from passhat.store import open_store
 
     runs = how.read(sources, needs=Needs(details=True, conversations=True))
-    ids: set[str] = set()
+    ids: dict[str, None] = {}
     with open_store(store_path) as store:
         for run in runs:
             if run.attempts is None:
@@ -124,10 +124,15 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
                 )
                 continue
             run_id, new_attempts = import_run(store, run, ids)
-            ids.add(run_id)
+            ids[run_id] = None
             click.echo(
                 visible(f"{run_id} {run.name}: {counted(new_attempts, 'attempt')} added"), err=True
             )
+    if ids:
+        elsewhere = store_words(store_path)
+        verb = {1: "report", 2: "compare"}.get(len(ids)) if not elsewhere else None
+        step = f"{verb} {' '.join(ids)}" if verb else f"runs{elsewhere}"
+        click.echo(f"Next: passhat {step}", err=True)
     return exit_code(runs)
 
 

@@ -481,9 +481,9 @@ _NO_ORDER = {"order": "unknown"}
 def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str, int]:
     """Write a run's attempts; returns its id in the store and how many attempts were new.
 
-    The id follows from agent, protocol and source, so importing the same file again adds nothing.
-    Where another run of the file has that id (``taken``), the run's name counts as well, and where
-    the file had a run that began at another time, as an artifact of last night, this time.
+    The id follows from agent, protocol, name and source, so importing the same file again adds
+    nothing. Where another run of the file has that id (``taken``) it gets the next, and where
+    the file had a run that began at another time, as an artifact of last night, this time counts.
     """
     labels = run.outcomes.labels
     tasks = [
@@ -491,12 +491,13 @@ def import_run(store: Store, run: Run, taken: Collection[str] = ()) -> tuple[str
         for i, name in enumerate(run.outcomes.tasks)
     ]
     record = RunRecord(
-        *(run.agent, replace(run.protocol, attempts=None), tasks, run.source),
+        *(run.agent, replace(run.protocol, attempts=None), tasks, run.name),
+        selection=run.source,
         revision=run.about.get("revision", ""),
         started=run.started,
     )
-    if record.id in taken:
-        record = replace(record, selection=run.name)
+    while record.id in taken:
+        record = replace(record, selection=f"{record.selection} again")
     earlier = store.read("SELECT started FROM runs WHERE id = ?", (record.id,))
     if run.started and earlier and earlier[0][0] != run.started:
         record = replace(record, selection=f"{record.selection} {run.started}")
