@@ -16,7 +16,7 @@ import click
 from passhat._display import visible
 from passhat._version import __version__
 from passhat.cli.shared.commands import Group
-from passhat.cli.shared.corrections import complete_hint, correct_second_command
+from passhat.cli.shared.corrections import complete_hint, correct_word
 from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import forget_standard_output
 from passhat.cli.shared.outputs import fit_screen
@@ -176,7 +176,7 @@ def _run_command(words: tuple[str, ...]) -> int:
         return ExitCode.USAGE
     except PasshatError as error:
         click.echo(f"passhat: {visible(error.message)}", err=True)
-        hint = correct_second_command(cli, words) or hint_text(error)
+        hint = correct_word(cli, words, error.message) or hint_text(error)
         for line in filter(None, (*hint.splitlines(), *complete_hint(cli, words, hint))):
             click.echo(f"  {visible(line)}", err=True)
         return ExitCode.USAGE

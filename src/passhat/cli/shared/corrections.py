@@ -6,13 +6,17 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
-_REMOVED = {"config": "run --show-config"}
-"""Commands of earlier versions, and what replaces them."""
+_OTHER_WORDS = {
+    "config": "run --show-config",
+    **dict.fromkeys(("diagnose", "estimate", "flaky"), "report"),
+}
+"""Commands of earlier versions and functions of Python, and the commands that do the same."""
 _SOURCES = ("sources", "source", "against")
 _COLUMN_FLAGS = ("--map", "--pass-at", "--scorer")
 """Options about the columns of the source, which what `read` writes no longer has."""
@@ -29,7 +33,9 @@ _PLACEHOLDER = re.compile(r"(^|\W)(PATTERN|COLUMN|FIELD|WORD)$|^TASK=")
 """A value that the user has to find: a command line with it does not run."""
 _EXAMPLE = re.compile(r"^For example (--.*?)(?:[.:] |[.:]?$)")
 """Options that a hint gives as an example, several after ", or "."""
-_METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^]")
+_FORECAST = re.compile(r"\bor forecast (\S+)\.$")
+"""Advice to forecast what was not observed."""
+_METRIC = re.compile(r"(pass|gpass|first|window|delta)[@^](\d+|k)(:\d?\.\d+)?$")
 
 
 def correct_command(group: click.Group, ctx: click.Context, words: list[str]) -> click.UsageError:
@@ -40,8 +46,8 @@ def correct_command(group: click.Group, ctx: click.Context, words: list[str]) ->
     problem = f"There is no command {first!r}."
     if first.startswith("-"):
         problem = f"{first} comes after a command."
-    if first in _REMOVED and path == "passhat":
-        return _usage(ctx, problem, [path, *_REMOVED[first].split(), *words[1:]])
+    if first in _OTHER_WORDS and path == "passhat":
+        return _usage(ctx, problem, [path, *_OTHER_WORDS[first].split(), *words[1:]])
     # The options of a command, or its source, before its name.
     place = next((i for i, word in enumerate(words) if i and word in names), None)
     if place is not None:
@@ -69,13 +75,21 @@ def _commands_below(group: click.Group, ctx: click.Context, name: str) -> Sequen
     return command.list_commands(ctx) if isinstance(command, click.Group) else ()
 
 
-def correct_second_command(root: click.Group, words: Sequence[str]) -> str:
-    """A hint when the second word of a command line is a command too: ``passhat report run``."""
-    if len(words) < 2 or Path(words[1]).exists():
+def correct_word(root: click.Group, words: Sequence[str], problem: str) -> str:
+    """A hint when a word of a command line is no source but a command or a metric.
+
+    As in ``passhat report run`` and ``passhat report latest pass@2``.
+    """
+    if len(words) < 2:
         return ""
-    names = root.list_commands(click.Context(root))
+    ctx = click.Context(root)
+    names = root.list_commands(ctx)
     first, second, *rest = words
-    if first not in names or second not in names:
+    file, is_missing, _ = problem.partition(": there is no such file")
+    if is_missing and _METRIC.match(file) and (command := root.get_command(ctx, first)):
+        corrected = _with_metrics(command, f"passhat {first}", words[1:])
+        return f"Write: {join_command(corrected)}" if corrected else ""
+    if first not in names or second not in names or Path(second).exists():
         return ""
     line = join_command(["passhat", second, *rest])
     latest = join_command(["passhat", first, "latest", *rest])
@@ -88,6 +102,9 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
 
     Most commands have few options for reading; ``passhat read`` has all of them.
     """
+    if (beyond := _FORECAST.search(hint)) and len(words) > 1 and _SOURCE.match(words[1]):
+        line = ["passhat forecast", words[1], "--metric", beyond[1]]
+        return [f"As in: {join_command(line)}"]
     if "--" not in hint:
         return []
     ctx = click.Context(root, info_name="passhat")
@@ -127,6 +144,19 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
     return lines
 
 
+def _with_metrics(command: click.Command, path: str, words: Sequence[str]) -> list[str]:
+    """The command line with the metrics among its words as options; empty where there are none."""
+    metrics = [
+        word
+        for before, word in pairwise(["", *words])
+        if _METRIC.match(word) and before != "--metric"
+    ]
+    if not metrics or "--metric" not in _all_flags(command):
+        return []
+    rest = [word for word in words if word not in metrics]
+    return [path, *rest, *(part for metric in metrics for part in ("--metric", metric))]
+
+
 def _option_groups(text: str) -> Iterator[dict[str, str]]:
     """Options that a text names one right after the other, with the word that follows each.
 
@@ -160,7 +190,11 @@ def correct_extra_words(
     """The answer to words that a command has no place for; other errors stay as they are."""
     options: tuple[str, ...] = getattr(command, "words", ())
     extra = [word for word in words if not word.startswith("-")]
-    if type(error) is not click.UsageError or not words or words[0] not in extra:
+    if type(error) is not click.UsageError or not words:
+        return error
+    if line := _with_metrics(command, ctx.command_path, words):
+        return _usage(ctx, f"{error.message}.", line)
+    if words[0] not in extra:
         return error
     if not options:
         # A file after a command about the store: its runs are shown there once they are in it.
@@ -181,7 +215,7 @@ def correct_extra_words(
         return error
     flags = [part for pair in zip(options, plain, strict=False) for part in pair]
     line = [ctx.command_path, *flags, *words[len(plain) :]]
-    return _usage(ctx, error.message, line)
+    return _usage(ctx, f"{error.message}.", line)
 
 
 def correct_option(
@@ -196,10 +230,11 @@ def correct_option(
     lead, before, (value, after) = [ctx.command_path], words[:place], _value(words, place)
     new_names: dict[str, str] = getattr(command, "renamed", {})
     if option in new_names:
-        new = [part.replace("{}", value or "") for part in new_names[option].split()]
-        if "{}" not in new_names[option] and value is not None:
-            new.append(_target(option, value))
+        new = _new_words(new_names[option], option, value, str(ctx.info_name))
         return _usage(ctx, problem, [*lead, *before, *new, *after])
+    flags = _all_flags(command)
+    if "--metric" in flags and _METRIC.match(option[2:]):
+        return _usage(ctx, problem, [*lead, *before, *_metric_words(option, value, words[place:])])
     key = option.lstrip("-").replace("-", "_")
     keys = {p.opts[0]: p for p in command.params if p.param_type_name == "setting"}
     positive_key = key.removeprefix("no_")
@@ -214,7 +249,6 @@ def correct_option(
     owners = [name for name, one in _all_commands(ctx) if option in _all_flags(one)]
     # An option of another command is meant as it is, unless it is all but one of this command.
     cutoff = 0.85 if owners else 0.6
-    flags = _all_flags(command)
     is_short = option[1:] in flags  # --n for -n
     near = [option[1:]] if is_short else difflib.get_close_matches(option, flags, 1, cutoff)
     if near:
@@ -228,6 +262,23 @@ def correct_option(
         commands = ", ".join(f"passhat {name}" for name in owners)
         return click.UsageError(f"{problem} It is an option of {commands}.", ctx)
     return error
+
+
+def _new_words(template: str, option: str, value: str | None, command: str) -> list[str]:
+    """The words for an option of an earlier version and its value."""
+    new = [part.replace("{}", value or "") for part in template.split()]
+    if "{}" not in template and value is not None:
+        new.append(_target(option, value))
+    elif new == ["-o"]:
+        new.append(f"{command}.{option.lstrip('-')}")
+    return new
+
+
+def _metric_words(option: str, value: str | None, words: list[str]) -> list[str]:
+    """A metric that was written as an option, and the words after it: --pass@3, --pass@k 3."""
+    if value is None or not option.endswith("k"):
+        return ["--metric", option[2:], *words[1:]]
+    return ["--metric", option[2:-1] + value, *_value(words, 0)[1]]
 
 
 def _value(words: list[str], place: int) -> tuple[str | None, list[str]]:
