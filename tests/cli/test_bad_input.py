@@ -51,16 +51,6 @@ CASES = {
     "judge nothere.jsonl -s code:ordercode": "cannot be read: No such file",
     "judge t.csv -s code:ordercode": "line 1: is not JSON",
     "tasks jsonl:nothere.jsonl": "cannot be read: No such file",
-    # a metric where it does not stand, and words that people try
-    "report t.csv pass@2": "Write: passhat report t.csv --metric pass@2",
-    "report t.csv --pass@k 3 --full": "passhat report t.csv --metric pass@3 --full",
-    "report t.csv --pass@3 --full": "passhat report t.csv --metric pass@3 --full",
-    "forecast t.csv pass@10": "passhat forecast t.csv --metric pass@10",
-    "report t.csv -k 50": "As in: passhat forecast t.csv --metric pass^50",
-    "report t.csv --html": "passhat report t.csv -o report.html",
-    "report nothere@2.csv": "Check the path or the glob.",
-    "estimate t.csv": "Write: passhat report t.csv",
-    "gate t.csv --rule 'pass^1 >= 0.5'": "passhat gate t.csv 'pass^1 >= 0.5'",
     # options that only passhat read has
     "report signed.csv --metric mean": "signed.csv --score-range LOWEST..HIGHEST -o runs.jsonl && "
     "passhat report runs.jsonl --metric mean",
