@@ -143,3 +143,58 @@ def test_a_comma_behind_the_last_element_is_no_error(tmp_path: Path) -> None:
     (run,) = read(_write(tmp_path, text))
     assert _counts(run) == (3, 3, 1)
     assert "b, ]" in run.outcomes.tasks
+
+
+def test_events_of_go_test_are_attempts_at_their_end(tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = []
+    for test, ends in {"TestPay": ("pass", "fail"), "TestShip": ("pass", "pass")}.items():
+        for end in ends:
+            about = {"Time": "2026-01-01T00:00:00Z", "Package": "shop", "Test": test}
+            actions = ("run", "output", end)
+            events += [{**about, "Action": action, "Elapsed": 0.1} for action in actions]
+    events.append({"Time": "2026-01-01T00:00:01Z", "Action": "fail", "Package": "shop"})
+    assert [_counts(run) for run in read(_write(tmp_path, events, "mine.jsonl"))] == [(2, 4, 3)]
+
+
+def test_the_verdict_among_events_is_proposed(tmp_path: Path) -> None:
+    ends = [("a", "passed"), ("a", "failed"), ("b", "passed")]
+    kinds = [{"kind": kind, "name": name} for name, end in ends for kind in ("begun", "log", end)]
+    readings = _hints(_write(tmp_path, kinds, "mine.jsonl"))
+    assert [_counts(run) for run in read(tmp_path / "mine.jsonl", **readings[0])] == [(2, 3, 2)]
+
+
+def test_headings_below_each_model_may_be_words_for_verdicts(tmp_path: Path) -> None:
+    table = "task,alpha,alpha,beta,beta\n,passed,tokens,passed,tokens\nt1,1,90,0,80\nt2,1,70,1,60\n"
+    path = _write(tmp_path, table, "mine.csv")
+    runs = read(path, **_hints(path)[0])
+    assert {run.name: run.outcomes.passes for run in runs} == {"alpha passed": 2, "beta passed": 1}
+
+
+def test_a_column_for_each_model_comes_first(tmp_path: Path) -> None:
+    path = _write(tmp_path, "route,north,south\nr1,2 of 3,1 of 3\nr2,3 of 3,0 of 3\n", "mine.csv")
+    assert {run.name: _counts(run) for run in read(path, **_hints(path)[0])} == {
+        "north": (2, 6, 5),
+        "south": (2, 6, 1),
+    }
+
+
+def test_signs_in_headings_and_suites_with_counts(tmp_path: Path) -> None:
+    rows = (
+        "| Suite | Passed \u2705 | Failed \u274c |",
+        "|--|--|--|",
+        "| a | 8 | 2 |",
+        "| b | 3 | 0 |",
+    )
+    table = "".join(f"{row}\n" for row in rows)
+    path = _write(tmp_path, table, "mine.md")
+    assert [_counts(run) for run in read(path, **_hints(path)[0])] == [(2, 13, 11)]
+
+
+def test_lines_that_differ_in_a_number_alone_are_tasks(tmp_path: Path) -> None:
+    path = _write(tmp_path, "1..3\nok 1 - case 0\nnot ok 2 - case 1\nok 3 - case 2\n", "mine.tap")
+    assert [_counts(run) for run in read(path)] == [(3, 3, 2)]
+
+
+def test_documents_of_yaml_are_records(tmp_path: Path) -> None:
+    documents = "".join(f"---\ntask: t{i}\npassed: {i < 2}\n" for i in range(3))
+    assert [_counts(run) for run in read(_write(tmp_path, documents, "mine.yaml"))] == [(3, 3, 2)]

@@ -351,10 +351,12 @@ def _from_yaml(source: Source, is_named: bool) -> Source | None:
     if len(text) > _MOST_YAML:
         raise ReadError("is a YAML file of more than 64 MB: write it as JSON.", source=source.name)
     try:
-        data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        documents = list(yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
-    if not isinstance(data, dict | list):
+    documents = [document for document in documents if document is not None]
+    data = documents[0] if len(documents) == 1 else documents
+    if not documents or not isinstance(data, dict | list):
         return None
     limit = limit_unpacked(len(text), source.max_unpacked)
     if _count_nodes(data, {}) > limit:

@@ -553,7 +553,11 @@ def _are_alike(objects: Sequence[Mapping[str, Any]]) -> bool:
 
 def _table(path: str, records: Iterable[Record]) -> SampleTable:
     rows = [_fields_of(record, is_table=not path) for record in records]
-    rows = [row for row in rows if not (row and is_total(next(iter(row.values()))))]
+    words = RewardWords()
+    firsts = [next(iter(row.values()), "") for row in rows]
+    # "passed" may name a total, or be the verdict in the first column.
+    totals = [is_total(cell) and reward_or_none(words, cell) is None for cell in firsts]
+    rows = [row for row, is_sum in zip(rows, totals, strict=True) if not is_sum]
     names = list(dict.fromkeys(name for row in rows for name in row))[:_MOST_COLUMNS]
     columns = {name: Column(name, [row.get(name) for row in rows]) for name in names}
     odd = any(_NOT_RECORDS.fullmatch(fold_name(step)) for step in re.split(r"[.\[\]*]+", path))

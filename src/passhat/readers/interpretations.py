@@ -50,6 +50,7 @@ _TRIAL = re.compile(
     r"(.*_)?(trial|attempt|epoch|run|seed|repeat|repetition|rep|iteration|iter|try|round|rollout|"
     r"sample|replicate|versuch|durchlauf|lauf|essai|intento|tentativa)(_.*)?"
 )
+_COUNT = re.compile(r"(^|_)(total|count|num|sum|max|min|passed|failed|score)(_|$)")
 _NUMBERED = re.compile(r"(?:[a-z]+[\s_#-]*)?#?\d+", re.IGNORECASE)
 _MODEL = re.compile(
     r"(.*_)?(sheet|model|agent|assistant|system|llm|bot|engine|solver|player|checkpoint|ckpt|runner|"
@@ -166,22 +167,38 @@ def _selections(table: SampleTable) -> Iterator[SampleTable]:
     verdicts = [c for c in table.columns.values() if c.has_empty and _may_decide(c)]
     verdicts = sorted(verdicts, key=lambda c: -verdict_likeness(c))[:3]
     kinds = [c for c in table.columns.values() if 1 < len(c.words) <= MOST_WORDS]
+    for kind in kinds:
+        pairs = zip(kind.words, kind.rewards, strict=True)
+        ends = [word for word, reward in pairs if reward in (0, 1)]
+        if set(kind.rewards) >= {0.0, 1.0, None} and not kind.numbers:
+            where = f"{kind.name} in {'|'.join(ends)}"
+            yield _select(table, [text in ends for text in kind.texts], where)
     for verdict in verdicts:
         filled = np.array([text != "" for text in verdict.texts])
         for kind in kinds:
             words = {text for text, full in zip(kind.texts, filled, strict=True) if full}
             (word,) = words if len(words) == 1 else ("",)
-            places = [row for row, text in enumerate(kind.texts) if text == word]
-            others = table.size - len(places)
-            if word and kind is not verdict and len(places) == filled.sum() <= 3 * others:
-                columns = {
-                    name: Column(name, [c.cells[row] for row in places])
-                    for name, c in table.columns.items()
-                }
-                where = f"{kind.name} == {word}"
-                yield replace(
-                    table, columns=columns, size=len(places), where=where, weight=table.weight + 1.5
-                )
+            chosen = [text == word for text in kind.texts]
+            count = sum(chosen)
+            if word and kind is not verdict and count == filled.sum() <= 3 * (table.size - count):
+                is_end = _END.search(word) is not None
+                yield _select(table, chosen, f"{kind.name} == {word}", 1.5 + is_end)
+
+
+_END = re.compile(r"end|finish|complete|final|result|summary|done|score|eval|grade", re.IGNORECASE)
+"""In the name of an event: one that closes an attempt, and no step of it."""
+
+
+def _select(
+    table: SampleTable, chosen: Sequence[bool], where: str, weight: float = 1.5
+) -> SampleTable:
+    """Some rows of a table, which a rule names."""
+    places = [row for row, is_chosen in enumerate(chosen) if is_chosen]
+    columns = {
+        name: Column(name, [c.cells[row] for row in places]) for name, c in table.columns.items()
+    }
+    weight += table.weight
+    return replace(table, columns=columns, size=len(places), where=where, weight=weight)
 
 
 def _may_decide(column: Column) -> bool:
@@ -287,9 +304,14 @@ def _weigh_task(column: Column, size: int, first: str) -> float:
     if column.name.endswith("@key"):
         weight = 1.5 - 0.3 * column.name.count("^")
     weight -= 0.5 * column.name.startswith("^")
-    if column.named("model", "trial", "success", "n", "c", "suite"):
+    is_key = distinct == size and not column.numbers
+    if column.named("model", "trial", "success", "n", "c", "fails", "missing") or (
+        column.named("suite") and not is_key
+    ):
         weight -= 2.5
-    weight -= 1.0 if column.fold in TASK_PARTS else 1.5 if column.fold in RUN_PARTS else 0.0
+    is_part = column.fold in TASK_PARTS and not is_key
+    weight -= 1.0 if is_part else 1.5 if column.fold in RUN_PARTS else 0.0
+    weight -= 2.0 * (column.is_whole and _COUNT.search(column.fold) is not None)
     weight += 0.4 if column.name == first else 0.0
     weight += float(np.log(distinct) / np.log(size)) if size > 1 else 0.0
     if distinct < 2:

@@ -28,6 +28,7 @@ from passhat.readers.record_map import (
     RecordMap,
     compile_path,
     parse_rule,
+    parse_rules,
     parse_stated_metric,
     scorer_names,
     value_of,
@@ -159,7 +160,7 @@ class _MappedFile:
             for word, paths in mapping.fields.items()
         }
         self._passes = parse_rule(mapping.passes, scorer) if mapping.passes else None
-        self._where = parse_rule(mapping.where, scorer) if mapping.where else None
+        self._where = parse_rules(mapping.where, scorer)
         self._several_scores = 0
         self._judge = scorer or next(iter(mapping.constants.get("judge", ())), "")
         slices = [
@@ -324,7 +325,7 @@ class _MappedFile:
                 record.where, f"{task} looks like a total of other rows, not like a task"
             )
             return True
-        if self._where is not None and self._where.holds(record, self._file.root) is not True:
+        if any(rule.holds(record, self._file.root) is not True for rule in self._where):
             self._log.skip("a record that the mapping leaves aside")
             return True
         return False

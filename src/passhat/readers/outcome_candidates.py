@@ -97,8 +97,10 @@ _NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
 _FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
 _DATED = re.compile(
     r"(solved|passed|completed?|finished|done|fixed|resolved|succe\w+|captured|flag|merged)"
-    r"_?(at|on|time|date|ts)?"
+    r"_?(at|on|time|date|ts)?|first_(success|pass|solve|correct)\w*|"
+    r"(solved|passed|success)_(at|on|in)_(attempt|try|run)"
 )
+"""A time, or the number of an attempt, that is there where it passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +118,20 @@ def find_outcomes(table: SampleTable) -> Iterator[Outcome]:
     """Everything that may say which rows passed, with its weight."""
     columns = [c for c in table.columns.values() if c.words]
     verdicts = [c for c in columns if c.is_verdict and not is_negative(c.name)]
-    plain = [c for c in verdicts if verdict_likeness(c) <= 0]
+    rivals = [*verdicts, *(c for c in columns if c.is_fraction)]
+    plain = [c for c in rivals if verdict_likeness(c) <= 0]
     folds = [set(re.split(r"[_\W]+", c.fold)) for c in verdicts]
     for column in columns:
         bonus = 0.0
         if column in verdicts:
             bonus += 3.0 * _is_conjunction(column, verdicts)
             mine = folds[verdicts.index(column)]
-            bonus -= 1.0 * (
-                (column in plain and len(plain) > 1) or sum(bool(mine & f) for f in folds) > 1
-            )
+            bonus -= 1.0 * (sum(bool(mine & f) for f in folds) > 1)
+        # Of several columns without a name for verdicts each may be a model or an attempt.
+        is_one_of_several = column in plain and len(plain) > 1
         for outcome in _single_outcomes(column, table.size):
-            yield replace(outcome, weight=outcome.weight + bonus)
+            weight = outcome.weight + bonus - is_one_of_several
+            yield replace(outcome, weight=min(weight, 1.0) if is_one_of_several else weight)
     yield from _equal_pairs([c for c in columns if not c.is_inner])
     yield from _counts([c for c in columns if c.numbers])
     yield from _pivots(columns)
@@ -156,7 +160,7 @@ def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
         yield Outcome({"success": name}, 2.5 + likeness, used)
     elif column.is_verdict:
         yield from _verdict_outcomes(column, likeness)
-    elif not column.is_inner:
+    elif not column.is_inner and not _DATED.fullmatch(column.fold):
         if set(column.words) <= {"1", "-1", "1.0", "-1.0"}:
             yield Outcome({"success": f"{name} == 1"}, 0.8 + likeness, used, column.codes)
         elif column.numbers:
@@ -275,6 +279,7 @@ def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
     for cut, loss in ((top, 0.5), (top / 2, 1.0)):
         rule = f"{column.name} >= {cut:g}"
         values = (numbers >= cut).astype(np.int64)
+        loss += 1.0 * (values.min() == values.max())
         yield Outcome({"success": rule}, weight - loss, frozenset({column.name}), values)
 
 
@@ -424,7 +429,8 @@ def _passes_and_failures(c: Column, fails: Column) -> Iterator[Outcome]:
     sums = {(a or 0) + (b or 0) for a, b in pairs}
     if names == 2 or (len(sums) == 1 and max(sums) > 1):
         used = frozenset({c.name, fails.name})
-        yield Outcome({"c": c.name, "fails": fails.name}, 1.0 + names + (len(sums) == 1), used)
+        weight = 1.0 + 1.5 * names + (len(sums) == 1)
+        yield Outcome({"c": c.name, "fails": fails.name}, weight, used)
 
 
 def _text_pairs(first: Column, second: Column) -> list[tuple[str, str]]:

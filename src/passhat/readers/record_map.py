@@ -45,6 +45,7 @@ __all__ = [
     "likely_pass",
     "map_option",
     "parse_rule",
+    "parse_rules",
     "parse_stated_metric",
     "rule_option",
     "scorer_names",
@@ -102,7 +103,9 @@ _WORDS = (
 SCORER = "{scorer}"
 """Stands for the name of a judge in a path or a rule."""
 # A sign between brackets is part of a name: "OK (grade <= 2)".
-_RULE = re.compile(r"\s*((?>\([^()]*\)|.)+?)\s*(>=|<=|==|!=|>|<|\sends with\s)\s*(.+?)\s*")
+_RULE = re.compile(
+    r"\s*((?>\([^()]*\)|.)+?)\s*(>=|<=|==|!=|>|<|\s(?:ends with|in(?=\s+[^<>=|]+\|))\s)\s*(.+?)\s*"
+)
 
 FieldPath = tuple[str, tuple[Any, ...]]
 """Where a path starts (``record``, ``root``, ``^``, ``@key``, ...), and its steps."""
@@ -155,6 +158,8 @@ class Rule:
             return True if self.sign == "!=" else None
         if self.sign == "ends with":
             return _ends_with(str(value), f"{self.value}")
+        if self.sign == "in":  # Action in pass|fail
+            return str(value).strip() in str(self.value).split("|")
         if isinstance(self.value, bool | int | float):
             word = REWARD_WORDS[value] if isinstance(value, str | bool | int | float) else None
             left, right = number_or_none(word), float(self.value)
@@ -358,9 +363,9 @@ class RecordMap:
                     compile_path(path)
         except ValueError as error:
             raise InvalidValue(f"{name}: {error}.") from None
-        for text in (self.passes, self.where):
-            if text:
-                parse_rule(text, "x")
+        if self.passes:
+            parse_rule(self.passes, "x")
+        parse_rules(self.where, "x")
         if self.score_range:
             ScoreRange.parse(self.score_range)
         _check_expressions(name, self.lines, self.starts)
@@ -480,6 +485,12 @@ def parse_rule(text: str, scorer: str) -> Rule:
         raise InvalidValue(f"{text!r} is not a rule: {error}.") from None
 
 
+def parse_rules(text: str, scorer: str) -> list[Rule]:
+    """The rules that ``and`` joins; none in an empty text."""
+    rules = re.split(r"\s+and\s+(?=\S+\s*(?:[<>=!]=|[<>]|in\s))", text) if text else []
+    return [parse_rule(rule, scorer) for rule in rules]
+
+
 def parse_stated_metric(root: object, paths: tuple[str, ...]) -> float | None:
     """A number that a file prints, or the first of several as a share of their sum."""
     numbers = [number_or_none(value_at(root, steps_of(path.lstrip("/")))) for path in paths]
@@ -491,7 +502,7 @@ def parse_stated_metric(root: object, paths: tuple[str, ...]) -> float | None:
     return stated_numbers[0] / sum(stated_numbers) if sum(stated_numbers) else None
 
 
-_STATED_RULE = re.compile(r"\S\s+(>=|<=|==|!=|>|<|ends with)\s+\S")
+_STATED_RULE = re.compile(r"\S\s+(>=|<=|==|!=|>|<|ends with|in(?=\s+[^|]+\|))\s+\S")
 
 
 def is_code(name: str) -> bool:

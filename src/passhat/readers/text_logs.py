@@ -274,7 +274,10 @@ def _name_fields(lines: Sequence[_Line]) -> list[dict[str, object]] | None:
             columns[name] = cells
         elif name in ("model", "agent"):
             columns.setdefault(name, cells)
+    numbers = [cells for cells in columns.values() if all(map(str.isdigit, cells))]
     columns = _without_repeats(columns)
+    if not columns and any(len(set(cells)) == len(cells) for cells in numbers):
+        columns = {"task": [" ".join(line.segments) for line in lines]}  # "parses case 7"
     columns = _with_roles(columns, len(lines))
     if not columns or len(columns) > 3 * _MOST_NAMES:
         return None

@@ -20,7 +20,7 @@ from typing import IO
 
 from passhat.errors import ReadError
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
-from passhat.readers.wide_tables import reward_or_none
+from passhat.readers.wide_tables import parse_number, reward_or_none
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
@@ -181,13 +181,21 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
         if is_numbered:
             row = [row[0], *(f"{row[0]} {text}" if text else "" for text in row[1:])]
             rows = [*rows[: count - 1], row, *rows[count:]]
-        if not twice or any(map(is_value, row[twice[0] : twice[-1] + 1])):
+        groups: dict[str, list[str]] = {}
+        for place in twice:
+            groups.setdefault(rows[0][place], []).append(row[place])
+        texts = [text for group in groups.values() for text in group]
+        # "passed, cost" below each of two models are headings, though passed is a verdict.
+        is_heading = len(groups) > 1 and len(set(map(tuple, groups.values()))) == 1
+        if not twice or (any if not is_heading else all)(map(is_value, texts)):
             return None
         header = [_join_column(texts) for texts in zip(*rows[:count], strict=False)]
         # The first column holds names of the rows of headings; the lowest is that of its cells.
         header[0] = next((row[0] for row in reversed(rows[:count]) if row[0]), "")
         below = [rows[count][place] for place in twice]
-        has_values = any(below) and all(is_value(text) or not text for text in below)
+        has_values = any(map(is_value, below)) and all(
+            is_value(text) or not text or parse_number(text) is not None for text in below
+        )
         if has_values and "" not in header and len(set(header)) == len(header):
             return count, header
     return None

@@ -117,6 +117,8 @@ _UNIT = re.compile(
 )
 """A remark on the cells behind the name of a column: "Pass rate (%)", "Solved (y/n)"."""
 
+_MARKS = re.compile(r"^[^\w\s!-~]+\s*|\s*[^\w\s!-~]+$")
+
 _LABELS_WITHOUT_ORDER = ("seed",)
 """A seed tells attempts apart, but a larger seed did not come later."""
 
@@ -234,6 +236,7 @@ def fold_name(name: str) -> str:
     if len(name) > _LONGEST_NAME:
         return name
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _UNIT.sub("", name))
+    words = _MARKS.sub("", words) or words  # "Passed ✅"
     return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
 
 
