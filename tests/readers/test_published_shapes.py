@@ -198,3 +198,35 @@ def test_lines_that_differ_in_a_number_alone_are_tasks(tmp_path: Path) -> None:
 def test_documents_of_yaml_are_records(tmp_path: Path) -> None:
     documents = "".join(f"---\ntask: t{i}\npassed: {i < 2}\n" for i in range(3))
     assert [_counts(run) for run in read(_write(tmp_path, documents, "mine.yaml"))] == [(3, 3, 2)]
+
+
+def test_a_list_of_failures_alone_is_not_the_results(tmp_path: Path) -> None:
+    failures = [{"task": f"t{i}", "status": "failed"} for i in range(3)]
+    data = {"summary": {"total": 20, "passed": 17}, "failures": failures}
+    with pytest.raises(PasshatError):
+        read(_write(tmp_path, data))
+
+
+def test_a_summary_that_says_otherwise_is_kept(tmp_path: Path) -> None:
+    rows = [{"task": f"t{i}", "passed": i < 1} for i in range(4)]
+    (run,) = read(_write(tmp_path, {"summary": {"total": 4, "passed": 3}, "results": rows}))
+    assert run.source_says == {"pass^1": 0.75}
+
+
+def test_reports_of_jest_and_mocha(tmp_path: Path) -> None:
+    tests = [
+        {"fullName": f"cart {i}", "status": ("passed", "failed", "pending")[i]} for i in (0, 1, 2)
+    ]
+    jest = {"numTotalTests": 3, "numPassedTests": 1, "numFailedTests": 1, "testResults": [
+        {"name": "/a.test.js", "status": "failed", "assertionResults": tests}
+    ]}  # fmt: skip
+    (run,) = read(_write(tmp_path, jest))
+    assert (_counts(run), run.outcomes.total_missing) == ((3, 3, 1), 1)
+    tests = [{"fullTitle": f"t{i}", "file": "a.js", "duration": 2, "err": {}} for i in range(3)]
+    tests[1]["err"] = {"message": "expected 1"}
+    del tests[2]["duration"]  # pending
+    lists = {"pending": tests[2:], "failures": tests[1:2], "passes": tests[:1]}
+    (run,) = read(
+        _write(tmp_path, {"stats": {"passes": 1, "failures": 1}, "tests": tests, **lists})
+    )
+    assert _counts(run) == (2, 2, 1)

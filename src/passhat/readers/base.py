@@ -27,23 +27,6 @@ from passhat.stats.outcomes import Loss, Outcomes, Run, ScoreRange, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Gathered
 
-__all__ = [
-    "COUNTS_ONLY",
-    "FEW_ATTEMPTS",
-    "GROUP",
-    "MOST_ATTEMPTS",
-    "PAGE_ATTEMPTS",
-    "LogBuilder",
-    "Needs",
-    "NotResults",
-    "ReadOptions",
-    "Reader",
-    "RunFacts",
-    "is_counted",
-    "load_readers",
-    "note_counted",
-]
-
 GROUP = "passhat.readers"
 """The entry-point group; passhat's own readers are registered in it, too."""
 

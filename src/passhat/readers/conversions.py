@@ -35,9 +35,6 @@ from passhat.stats.outcomes.columns import SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords
 from passhat.store.schema import APPLICATION_ID
 
-__all__ = ["convert", "is_dataset", "is_path_pattern", "read_paths", "suggest_pattern"]
-
-
 _PART = re.compile(r"\\{([\w:]+)\\}")
 _WORDS = ("model", "suite", "task", "trial", "seed", "success")
 _LONGEST = 256

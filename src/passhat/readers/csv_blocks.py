@@ -20,16 +20,6 @@ from passhat.readers.zip_members import is_value, join_headers, name_without_hea
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes.cells import CellCodes
 
-__all__ = [
-    "CsvBlock",
-    "cut_block",
-    "find_header",
-    "find_second_table",
-    "first_cells",
-    "join_header_lines",
-    "names_without_header",
-]
-
 _Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 _NEWLINE = 10

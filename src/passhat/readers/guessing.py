@@ -15,6 +15,7 @@ import numpy as np
 from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
+from passhat.readers.nested_records import ONE_SIDED
 from passhat.readers.parsing import is_verdict_list, number_or_none, outline
 from passhat.readers.record_map import (
     RecordMap,
@@ -43,13 +44,6 @@ from passhat.stats.outcomes.columns import (
     fold_name,
 )
 from passhat.stats.outcomes.rewards import RewardWords
-
-__all__ = [
-    "describe_structure",
-    "find_facts",
-    "guess_mapping",
-    "unknown_format",
-]
 
 _SAMPLE_ROWS = 200
 _MOST_CONTAINERS = 12
@@ -157,7 +151,8 @@ def _json_containers(data: object) -> list[str]:
     for path, value in _find_containers(data, ""):
         rows = list(value.values()) if isinstance(value, dict) else value
         objects = sum(isinstance(row, dict) for row in rows)
-        if rows and objects * 2 > len(rows):
+        is_one_sided = ONE_SIDED.fullmatch(fold_name(path.rpartition(".")[2])) is not None
+        if rows and objects * 2 > len(rows) and not is_one_sided:
             sign = "[*]" if isinstance(value, list) else ".*"
             candidates.append((objects, path + sign))
     # The shallow ones first, then the long ones.
@@ -175,16 +170,33 @@ def _json_containers(data: object) -> list[str]:
 
 def find_facts(source: Source) -> tuple[str | None, float | None]:
     """The model and the share of passes that a JSON document states at its top."""
-    names = {*ALIASES["model"], *ALIASES["rate"]}
+    names = {*ALIASES["model"], *ALIASES["rate"], *_TOTALS, *_SUMMARIES}
     if not any(fold_name(key) in names for key in source.outline.keys):
         return None, None
     whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
     data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
     top = {fold_name(str(key)): value for key, value in data.items()}
     model = next((top[a] for a in ALIASES["model"] if isinstance(top.get(a), str) and top[a]), None)
-    rates = (number_or_none(top.get(alias)) for alias in ALIASES["rate"])
-    rate = next((number for number in rates if number is not None and 0 <= number <= 100), None)
-    return model, rate if rate is None or rate <= 1 else rate / 100
+    inner = [top[name] for name in _SUMMARIES if isinstance(top.get(name), dict)]
+    tables = [top, *({fold_name(str(key)): cell for key, cell in t.items()} for t in inner)]
+    return model, next((rate for rate in map(_stated_rate, tables) if rate is not None), None)
+
+
+_SUMMARIES = ("summary", "stats", "statistics", "totals", "overall", "aggregate", "metrics")
+_TOTALS = ("total", "total_tasks", "num_tasks", "total_tests", "tests", *ALIASES["n"])
+_PASSES = ("passed", "resolved", "solved", "correct", "passes", *ALIASES["c"])
+
+
+def _stated_rate(fields: Mapping[str, object]) -> float | None:
+    """The share of passes among some fields, or the passes by the total."""
+    rate, passes, total = (
+        next((x for name in names if (x := number_or_none(fields.get(name))) is not None), None)
+        for names in (ALIASES["rate"], _PASSES, _TOTALS)
+    )
+    if rate is not None and 0 <= rate <= 100:
+        return rate if rate <= 1 else rate / 100
+    is_share = passes is not None and total is not None and 0 <= passes <= total and total > 1
+    return passes / total if is_share else None  # type: ignore[operator]
 
 
 _THRESHOLDS = re.compile(
@@ -522,6 +534,8 @@ def _find_places(nodes: Sequence[Any], path: str, depth: int) -> Iterator[str]:
         if {0.0, 1.0} <= {reward_or_none(words, n) for n in names if not str(n).isdigit()}:
             yield f"{path}.*[*]" if path else "*[*]"  # {"passed": ["a"], "failed": ["b"]}
         for name in islice(names, _NODES):
+            if ONE_SIDED.fullmatch(fold_name(str(name))):
+                continue
             values = [node[name] for node in objects if name in node]
             if any(isinstance(value, dict | list) for value in values):
                 step = _step(name)

@@ -27,8 +27,6 @@ from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally, Verdict
 from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.gathering import columns_of
 
-__all__ = ["count_once", "from_name", "join_group", "join_runs", "without_retries"]
-
 _DIGITS = re.compile(r"\d+")
 _REPEAT_LETTER = re.compile(
     r"(?<=seed|.run|tria|empt|.try|.rep|peat|poch|iter|ound)[_-]?[a-z](?=[/\\._-]|$)", re.IGNORECASE

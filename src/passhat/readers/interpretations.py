@@ -33,8 +33,6 @@ from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN
 
-__all__ = ["Interpretation", "interpret", "suggest_commands"]
-
 _MOST_TRIED = 9
 _LARGE = 4 << 20
 """Of a file of so many bytes only as many readings are tried as are shown."""

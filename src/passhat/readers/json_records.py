@@ -20,21 +20,6 @@ from passhat.protocol import Protocol as RunProtocol
 from passhat.readers.parsing import Bytes, container_end, find_container, parts
 from passhat.readers.sources import Source, UnpackedTooLarge
 
-__all__ = [
-    "BROKEN",
-    "BYTE_ORDER_MARK",
-    "Document",
-    "LossLog",
-    "decode",
-    "decode_protocol",
-    "json_lines",
-    "open_document",
-    "open_list",
-    "read_bytes",
-    "read_sibling",
-    "short_lines",
-]
-
 W = TypeVar("W")
 T = TypeVar("T")
 

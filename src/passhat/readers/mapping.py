@@ -50,8 +50,6 @@ from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS
 
-__all__ = ["MappedReader", "mapped_readers", "read_mapped"]
-
 _SAMPLE_ROWS = 200
 """Records at the start of a file that are looked at for names."""
 _RUN_WORDS = ("model", "experiment", "suite", "temperature", "protocol", "run_name", *ABOUT_WORDS)

@@ -23,8 +23,6 @@ from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["find_verdict", "gather_documents", "guess_nested", "read_object"]
-
 _WEAK_TASKS = ("id", "name", "question", "prompt", "nodeid")
 _NODES_LOOKED_AT = 30
 _DEEPEST = 5
@@ -51,6 +49,11 @@ _NOT_ATTEMPTS = frozenset(
         *("exact", "exact_match", "em", "f1", "bleu", "rouge", "precision", "recall", "auc"),
     }
 )
+ONE_SIDED = re.compile(
+    r"(failures?|failed|errors?|wrong|incorrect|mistakes|unresolved|unsolved|misses|passes|passed|"
+    r"successes|skipped|pending)(_(tests?|tasks?|cases?|examples?|items?|runs?|attempts?))?"
+)
+"""Lists of some attempts by how they ended: the others are elsewhere, or not in the file."""
 _MODELS = frozenset({"models", "agents", "systems", "llms", "candidates"})
 _YES_NO = frozenset({"yes", "no", "true", "false", "y", "n", "0", "1"})
 _PARTS = re.compile(
@@ -143,6 +146,7 @@ def _walk(
         if (
             fold in _NOT_ATTEMPTS
             or _PARTS.fullmatch(fold)
+            or ONE_SIDED.fullmatch(fold)
             or not any(isinstance(value, list | dict) for value in values)
         ):
             continue

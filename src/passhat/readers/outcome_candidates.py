@@ -38,17 +38,6 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = [
-    "MOST_WORDS",
-    "Outcome",
-    "UnknownWords",
-    "find_outcomes",
-    "is_odd_ending",
-    "refuse_other_words",
-    "verdict_likeness",
-    "with_odd_endings",
-]
-
 MOST_WORDS = 8
 _MOST_CODES = 4
 _MOST_ATTEMPTS = 51

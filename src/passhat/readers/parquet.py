@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-__all__ = ["CountedParquet"]
-
 _MEMORY = "120MB"
 _BLOCK = 5_000
 _MOST_REWARDS = 1_000

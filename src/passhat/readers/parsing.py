@@ -25,35 +25,6 @@ from passhat.stats.outcomes.rewards import RewardWords
 from passhat.suites.base import EXPECTED, GOT
 from passhat.suites.tool_calls import TOOL_ERROR, Unreadable, read_call, write_call
 
-__all__ = [
-    "LONGEST_DETAIL",
-    "Bytes",
-    "Outline",
-    "Part",
-    "action_entries",
-    "are_bits",
-    "as_dict",
-    "container_end",
-    "conversation_text",
-    "error_message",
-    "find_container",
-    "is_verdict_list",
-    "message_text",
-    "number_or_none",
-    "numbers_in",
-    "outline",
-    "parts",
-    "read_conversation",
-    "scalars",
-    "seconds_between",
-    "split_list",
-    "sum_numbers",
-    "transcript_entries",
-    "why_missing",
-    "with_answers",
-]
-
-
 _ROLES = {"assistant": "agent", "user": "user", "system": "system", "tool": "tool"}
 _ERRORS = (TOOL_ERROR, "Error:", "Error ")
 """How results of tools begin that did nothing; the second form is tau-bench's."""

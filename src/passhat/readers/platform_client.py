@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from passhat._display import some
 from passhat.errors import MissingExtra, ReadError, shorten
 
-__all__ = ["Json", "Platform", "PlatformClient", "offset_pages", "pages", "pick", "rows_in"]
-
 _SECONDS = 60.0
 _LONGEST_WAIT = 60.0
 """Seconds that a server may ask to wait before the user is asked to come back later."""

@@ -31,8 +31,6 @@ from passhat.readers.platform_client import (
     rows_in,
 )
 
-__all__ = ["PLATFORMS", "download", "platform_of"]
-
 _PAGE = 100
 _MLFLOW_PREVIEW = 1000
 """Characters that MLflow keeps of a request in the list of traces."""

@@ -39,8 +39,6 @@ from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.rewards import check_threshold
 from passhat.store import DEFAULT_PATH, is_same_place
 
-__all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
-
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _FILES_INTERPRETED = 3  # of a folder that nothing is read from
 JOIN_BY = ("agent", "folder", "column")

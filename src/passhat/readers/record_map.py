@@ -33,26 +33,6 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords, ScoreRange
 
-__all__ = [
-    "ABOUT_WORDS",
-    "EXTRA_WORDS",
-    "REWARD_WORDS",
-    "SCORER",
-    "RecordMap",
-    "Rule",
-    "compile_path",
-    "is_code",
-    "likely_pass",
-    "map_option",
-    "parse_rule",
-    "parse_rules",
-    "parse_stated_metric",
-    "rule_option",
-    "scorer_names",
-    "split_map",
-    "value_of",
-]
-
 
 def scorer_names(record: Record, before: str, after: str) -> Iterator[str]:
     """The names that fit {scorer} in a record, between two parts of a path."""

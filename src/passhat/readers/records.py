@@ -34,22 +34,6 @@ from passhat.readers.zip_members import is_zip, read_sheets
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 
-__all__ = [
-    "SHEET_COLUMN",
-    "Record",
-    "RecordFile",
-    "RecordRows",
-    "Step",
-    "content_kind",
-    "elements",
-    "is_frame",
-    "plain_log",
-    "records_below",
-    "steps_of",
-    "text_records",
-    "value_at",
-]
-
 
 def text_records(source: Source, lines: str, starts: str = "") -> Iterator[Record]:
     """A record for every line that fits ``lines``, with its named groups as fields.

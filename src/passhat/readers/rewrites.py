@@ -30,8 +30,6 @@ from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fol
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["Rewrites"]
-
 _Rewrite = Callable[[Chunk, Sequence[int]], tuple[Chunk, Sequence[int]]]
 _LOOKED_AT = 500
 _LONGEST_NAME = 200

@@ -37,20 +37,6 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
-__all__ = [
-    "RUN_PARTS",
-    "TASK_PARTS",
-    "Regrouping",
-    "RivalVerdicts",
-    "RowGroups",
-    "ScorerChoice",
-    "ScorerFilter",
-    "is_scorer_name",
-    "join_columns",
-    "name_columns",
-    "named_parts",
-]
-
 TASK_PARTS = frozenset(
     {
         *("subject", "category", "domain", "topic", "section", "chapter", "split", "subset"),

@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "CsvRows",
-    "JsonLinesRows",
-    "Losses",
-    "MarkdownRows",
-    "ParquetRows",
-    "Rows",
-    "is_markdown",
-]
-
 CHUNK_ROWS = 2_000
 """Small enough for a chunk to stay in the processor's cache: twice as fast as 20,000."""
 _BLOCK = 1 << 18

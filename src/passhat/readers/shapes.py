@@ -42,8 +42,6 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = ["count_rates", "find_shape"]
-
 _COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"
 _FINAL = re.compile(

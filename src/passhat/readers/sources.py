@@ -34,19 +34,6 @@ from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "EXAMPLE_PREFIX",
-    "STANDARD_INPUT",
-    "Source",
-    "UnpackedTooLarge",
-    "examples",
-    "expand",
-    "files_inside",
-    "limit_unpacked",
-    "make_folder",
-    "unknown_file",
-]
-
 EXAMPLE_PREFIX = "example:"
 STANDARD_INPUT = "-"
 _HEAD_BYTES = 64 * 1024

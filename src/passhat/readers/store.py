@@ -61,15 +61,6 @@ from passhat.suites.base import DIFF, EXPECTED, GOT, RUBRIC_BY, Judgement, Task
 if TYPE_CHECKING:
     from passhat.runner.redaction import Redactor
 
-__all__ = [
-    "StoreReader",
-    "attempt_record",
-    "has_no_answer",
-    "import_run",
-    "run_from_counts",
-    "run_from_store",
-]
-
 _MAGIC = b"SQLite format 3\x00"
 _COLUMNS = (
     *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "seed"),

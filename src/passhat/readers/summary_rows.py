@@ -26,22 +26,6 @@ from passhat.stats.outcomes.gathering import (
 )
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = [
-    "MODEL_HINT",
-    "REPEATED_HEADER",
-    "Sections",
-    "SummaryRow",
-    "TableFilter",
-    "TableRows",
-    "equals_totals",
-    "is_header",
-    "is_note",
-    "is_plausible_task",
-    "is_total",
-    "no_rows",
-]
-
-
 Gatherer = AttemptGatherer | CountGatherer
 
 

@@ -48,8 +48,6 @@ from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN, 
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 from passhat.stats.outcomes.rewards import REWARD_NAMES
 
-__all__ = ["TableReader"]
-
 _PARQUET_MAGIC = b"PAR1"
 _PROSE_ENDINGS = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
 """Files that hold anything: in a folder one of them is a table by certain names only."""

@@ -20,8 +20,6 @@ from passhat.readers.wide_tables import is_model_name
 from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 
-__all__ = ["convert_text", "find_last_verdict", "read_attempt_log", "read_text"]
-
 _MOST_TEXT = 64 << 20
 _LONGEST_LINE = 300
 _STAMP = (

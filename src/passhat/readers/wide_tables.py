@@ -15,26 +15,6 @@ from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_neg
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = [
-    "FRACTION",
-    "MEASURES",
-    "N_CELL",
-    "PASSES_CELL",
-    "SUMMARIES",
-    "Shape",
-    "distinct_cells",
-    "find_answers",
-    "find_wide",
-    "is_judge_name",
-    "is_model_name",
-    "list_unused",
-    "parse_number",
-    "reward_or_none",
-    "unpivot_all",
-    "verdict_columns",
-]
-
-
 FRACTION = re.compile(
     r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?"
     r"(?:(?:runs|attempts|trials|tries)?\s*(?:pass(?:ed|es)?|ok|solved|succeeded|correct)\s*)?",

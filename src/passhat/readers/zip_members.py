@@ -24,23 +24,6 @@ from passhat.readers.wide_tables import parse_number, reward_or_none
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
-__all__ = [
-    "NO_HEADER",
-    "BrokenMember",
-    "Members",
-    "Sheet",
-    "is_excel",
-    "is_value",
-    "is_zip",
-    "join_headers",
-    "name_first_column",
-    "name_without_header",
-    "read_sheets",
-    "unpack",
-    "write_lines",
-]
-
-
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _LETTERS = re.compile(r"[A-Z]{1,3}(?![A-Z])")
 """The column of a cell: a sheet has 16,384 of them, up to XFD."""

@@ -18,8 +18,6 @@ from passhat.readers.parsing import Bytes, number_or_none
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["AgentBeatsReader"]
-
 # Every evaluator writes its own results; these are the names they use.
 _TASK = ("task_id", "task", "task_name", "instance_id", "id")
 _VERDICT = ("passed", "success", "resolved", "is_resolved", "correct", "reward", "score")

@@ -18,8 +18,6 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["BfclReader"]
-
 _HEADER = {"accuracy", "correct_count", "total_count"}
 _MOST = 10_000_000
 

@@ -14,8 +14,6 @@ from passhat.readers.parsing import numbers_in
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["CruxEvalReader"]
-
 _PREFIX = "pass_at_"
 
 

@@ -15,8 +15,6 @@ from passhat.readers.sources import Source
 from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import Run
 
-__all__ = ["EvalPlusReader"]
-
 _BASE, _PLUS = "base", "plus"
 _PASSED = ("pass", "success")
 

@@ -27,14 +27,6 @@ from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 from passhat.store.labels import labels_from_attempts
 
-__all__ = [
-    "EXPORT_COLUMNS",
-    "OUTCOMES_SCHEMA",
-    "ExportReader",
-    "outcome_problems",
-    "outcomes_json_schema",
-]
-
 EXPORT_COLUMNS = (
     *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail", "score"),
     *("steps", "seconds", "tokens", "cost", "retries", "seed", "answer", "expected"),

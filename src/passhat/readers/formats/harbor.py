@@ -15,8 +15,6 @@ from passhat.readers.parsing import number_or_none, seconds_between, sum_numbers
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["HarborReader"]
-
 _RESULT = "result.json"
 
 # The first words of an exception's name show whose fault it was.

@@ -18,8 +18,6 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["HelmReader"]
-
 _STATS, _SPEC, _SUMMARY = "per_instance_stats.json", "run_spec.json", "stats.json"
 _PREFERRED = (
     *("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"),

@@ -14,8 +14,6 @@ from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["HumanEvalReader"]
-
 # The parser's messages carry no name of an exception, only the place in the generated text.
 _SYNTAX = re.compile(r"\(<string>, line \d+\)|invalid syntax|unexpected (indent|EOF|character)")
 _NAMED = re.compile(r"(\w+(?:Error|Exception|Exit|Interrupt))\b")

@@ -31,8 +31,6 @@ from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 from passhat.stats.outcomes import Run
 
-__all__ = ["NO_DECODING", "InspectReader", "choose_scorer", "score_of", "value_of"]
-
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 _JOURNAL, _SAMPLES = "_journal/summaries/", "samples/"
 NO_DECODING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache")

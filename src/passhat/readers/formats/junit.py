@@ -20,8 +20,6 @@ from passhat.readers.records import elements
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["JUnitReader"]
-
 _ROOT = re.compile(rb"^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*<testsuites?[\s/>]", re.DOTALL)
 # pytest-repeat names its repeats test_name[3-10]: the third of ten.
 _REPEAT = re.compile(r"^(.*)\[(?:(.*)-)?(\d+)-(\d+)\]$")

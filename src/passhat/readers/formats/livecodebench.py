@@ -14,8 +14,6 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["LiveCodeBenchReader"]
-
 # LiveCodeBench's own error codes.
 _CODES = {-1: "syntax_error", -2: "wrong_answer", -3: "timeout", -4: "exception"}
 

@@ -19,8 +19,6 @@ from passhat.readers.parsing import as_dict, numbers_in
 from passhat.readers.sources import STANDARD_INPUT, Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["LmEvalReader"]
-
 _NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT[\d\-.]+?)\.jsonl")
 _NOT_METRICS = ("doc_id",)
 _Line = dict[str, msgspec.Raw]

@@ -13,8 +13,6 @@ from passhat.readers.parsing import numbers_in, scalars, why_missing
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["OpenAiEvalsReader"]
-
 _OTHER = "an event that is not a verdict"
 
 

@@ -17,8 +17,6 @@ from passhat.readers.rows import CsvRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["PromptfooReader"]
-
 _ERROR = 2
 """promptfoo's failureReason: 0 none, 1 an assertion, 2 an error."""
 _CODE = ("javascript", "python", "ruby", "webhook")

@@ -16,8 +16,6 @@ from passhat.readers.parsing import number_or_none, outline
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["SweBenchReader", "is_summary", "read_summary"]
-
 _FIRST_ENTRY = re.compile(rb'^\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*(?=\{)')
 _OF_AN_INSTANCE = {"cost", "api_calls", "patch_exists", "patch_is_None", "tests_status"}
 _DETAILS = "per_instance_details"

@@ -19,8 +19,6 @@ from passhat.readers.parsing import action_entries, as_dict, scalars, transcript
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["FAILED", "MISSING", "Tau2BenchReader", "failed_check"]
-
 
 class _Reward(msgspec.Struct):
     reward: Any = None

@@ -15,8 +15,6 @@ from passhat.readers.parsing import action_entries, as_dict, transcript_entries,
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["TauBenchReader"]
-
 
 class _Info(msgspec.Struct):
     user_cost: Any = None

@@ -20,8 +20,6 @@ from passhat.readers.parsing import (
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["TerminalBenchReader"]
-
 _LONG_ID = 16
 """Trials have a UUID; what is shorter is a counter."""
 _TRIAL = re.compile(r"\.(\d+)-of-\d+\b")

@@ -49,6 +49,7 @@ from passhat.reporting.documents.judge import (
 )
 from passhat.reporting.documents.next_steps import full_report_note, join_words, next_step
 from passhat.reporting.measures import ScoreFacts
+from passhat.reporting.source_checks import check_source
 from passhat.reporting.view import (
     Report,
     RunReport,
@@ -186,9 +187,16 @@ def _question(run: RunReport) -> Iterator[Block]:
 
 def _decisions(run: RunReport) -> Iterator[Block]:
     """Choices of the reader that change the numbers: a few on the short screen, all in full."""
-    yield from _decision_lines(run.run.decisions)
+    yield from _decision_lines(_reading_lines(run.run))
     if run.run.decisions:
         yield Facts(tuple(("Decided", line) for line in run.run.decisions), level=Level.FULL)
+
+
+def _reading_lines(run: Run) -> list[str]:
+    """Pass rates that the source states otherwise, and the decisions of the reader."""
+    checks = [check for check in check_source(run) if check.metric != "stderr"]
+    others = [check for check in checks if not check.agrees and check.computed is not None]
+    return [*(f"the source says {check}" for check in others), *run.decisions]
 
 
 def _decision_lines(decisions: Sequence[str]) -> Iterator[Block]:
@@ -201,12 +209,13 @@ def _decision_lines(decisions: Sequence[str]) -> Iterator[Block]:
 
 def _label_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     """The decisions of all runs: once where all share it, else with the run it is about."""
-    lines = dict.fromkeys(line for run in runs for line in run.decisions)
-    shared = [line for line in lines if all(line in run.decisions for run in runs)]
+    lines_of = list(map(_reading_lines, runs))
+    every = dict.fromkeys(line for lines in lines_of for line in lines)
+    shared = [line for line in every if all(line in lines for lines in lines_of)]
     return shared + [
         f"{label}: {line}"
-        for label, run in zip(labels, runs, strict=True)
-        for line in run.decisions
+        for label, lines in zip(labels, lines_of, strict=True)
+        for line in lines
         if line not in shared
     ]
 
