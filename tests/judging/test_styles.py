@@ -106,6 +106,15 @@ def test_failures_have_their_word(program: str, why: str, contained: Examiner) -
          "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)"),
         ("from collections import namedtuple\nassert f(namedtuple('P', 'x y')(1, [2])) == (1, 2)",
          "def f(p): return p.x, p.y.pop()"),
+        # With and without an import, after which this side has a module of the program's name.
+        *((f"{line}assert f() == 2 and f().name == 'HIGH' and C.LOW in [*C]",
+           "from enum import IntEnum\nclass C(IntEnum):\n    LOW = 1\n    HIGH = 2\n"
+           "def f(): return max(C)") for line in ("", "import math\n", "from solution import *\n")),
+        ("import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
+         "        self.assertIs(f().color, Color.RED)\n        self.assertTrue(f().color.warm)",
+         "from enum import Enum\nclass Color(Enum):\n    RED = 'r'\n    @property\n"
+         "    def warm(self): return self is Color.RED\n"
+         "class f:\n    def __init__(self): self.color = Color.RED"),
     ],
 )  # fmt: skip
 def test_what_crosses_the_border(tests: str, program: str, contained: Examiner) -> None:
@@ -343,6 +352,47 @@ def test_marked_tests_are_skipped_and_the_others_count(contained: Examiner) -> N
     assert contained.judge(task(SKIPPED), skips).verdict is Verdict.FAILED
     nothing = SKIPPED.replace("def test_two", "@unittest.skip('')\n    def test_two")
     assert contained.judge(task(nothing), "def f(x): return x").why == "judge_error"
+
+
+FIXTURES = """
+import unittest
+VALUES = []
+def setUpModule(): VALUES.append(4)
+def tearDownModule(): VALUES.clear()
+class TestF(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.extra = 3
+        cls.addClassCleanup(VALUES.append, 1)
+    def test_one(self): self.assertEqual(f(VALUES[0]) + self.extra, 11)
+    @unittest.expectedFailure
+    def test_two(self): self.assertEqual(f(2), 5)
+    def test_three(self):
+        for x in (1, 5):
+            with self.subTest(x=x): self.assertEqual(f(x), 2 * x)
+@unittest.expectedFailure
+class TestWhole(unittest.TestCase):
+    def test_four(self): self.assertEqual(f(2), 5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("def f(x): return 2 * x", None),
+        ("def f(x): return 5 if x == 2 else 2 * x", "wrong_answer"),
+        ("def f(x): return 2 * x + (x == 1)", "wrong_answer"),
+        (
+            "import unittest\ndef f(x):\n    if x == 2: raise unittest.SkipTest\n    return 2 * x",
+            "exception",
+        ),
+    ],
+)
+def test_fixtures_of_a_module_and_expected_failures(
+    program: str, why: str | None, contained: Examiner
+) -> None:
+    judged = contained.judge(task(FIXTURES), program)
+    assert (judged.why or None) == why, judged
 
 
 def test_an_answer_in_many_steps_is_no_failure(best: SandboxKind, interpreter: Interpreter) -> None:

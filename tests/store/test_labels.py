@@ -101,6 +101,9 @@ def test_counts_take_the_majority_against_the_verdict_that_counts_now(tmp_path: 
         counts = load_label_counts(store._queries, store._key(run))
         assert counts is not None
         assert (counts.right_failed_total, counts.skipped_attempts, counts.people) == (1, 1, 3)
+        assert {why: one.right_failed_total for why, one in counts.categories.items()} == {
+            "wrong_answer": 1
+        }
         assert counts.draws == ("sample 2 of 5, seed 1",)
         assert counts.agreement is not None
         assert counts.agreement < 0.5

@@ -242,28 +242,14 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class JudgingChoice:
-    """Sandbox, interpreter, packages, limits and judges for generated programs.
+    """Sandbox, interpreter, packages, limits and judges for generated programs."""
 
-    Parameters
-    ----------
-    sandbox : str
-        ``auto``, ``bubblewrap``, ``landlock``, ``docker:IMAGE`` or ``podman:IMAGE``.
-    python : str, optional
-        The interpreter; in a container, its path there.
-    packages : tuple of str
-        Installed packages that programs may import.
-    unsafe : bool
-        No sandbox at all.
-    jobs : int, optional
-        Workers; one per processor unless given.
-    """
-
-    sandbox: str = "auto"
-    python: str | None = None
-    packages: tuple[str, ...] = ()
-    unsafe: bool = False
+    sandbox: str = "auto"  # or bubblewrap, landlock, docker:IMAGE, podman:IMAGE
+    python: str | None = None  # the interpreter; in a container, its path there
+    packages: tuple[str, ...] = ()  # installed ones that programs may import
+    unsafe: bool = False  # no sandbox at all
     limits: ProgramLimits = field(default_factory=ProgramLimits)
-    jobs: int | None = None
+    jobs: int | None = None  # workers; one per processor unless given
     rules: JudgeRules = field(default_factory=JudgeRules)
 
     def bench(self, suite: CodeSuite) -> Bench:

@@ -21,14 +21,8 @@ _TICK_MS = 100
 class Bridge:
     """Threads that take the part of a fork server on ``control`` until either side has gone.
 
-    Parameters
-    ----------
-    control : socket
-        The end that a fork server would have. Taken over.
-    writing, reading : int
-        The pipes to and from the container. Taken over.
-    first : bytes
-        The first bytes that the container is sent.
+    It takes over ``control``, the end that a fork server would have, and the pipes to and from
+    the container, which is sent the bytes ``first`` before all others.
     """
 
     def __init__(self, control: socket.socket, writing: int, reading: int, first: bytes) -> None:

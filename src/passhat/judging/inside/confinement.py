@@ -85,11 +85,8 @@ def map_user(user: int, group: int) -> None:
 class Confinement:
     """Confinement of programs from inside: prepared once, applied to every child.
 
-    Parameters
-    ----------
-    setup : dict
-        What the judge wants: ``landlock``, ``container`` or ``bubblewrap`` by ``kind``, the
-        folders to show, the size of the scratch folder, and ``weak`` where that is allowed.
+    ``setup`` is what the judge wants: ``landlock``, ``container`` or ``bubblewrap`` by ``kind``,
+    the folders to show, the size of the scratch folder, and ``weak`` where that is allowed.
     """
 
     def __init__(self, setup: dict[str, Any]) -> None:

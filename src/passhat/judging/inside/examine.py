@@ -320,16 +320,24 @@ def _run_tests(
     if entry and inspect.isfunction(check):
         check(names[entry] if candidate is None else candidate)
         return
-    for value in list(definitions.values()):
-        case = isinstance(value, type) and issubclass(value, unittest.TestCase)
-        if case and value.__module__ == "tests":
-            _run_case(value)
+    classes = [value for value in definitions.values() if isinstance(value, type)]
+    cases = [kind for kind in classes if issubclass(kind, unittest.TestCase)]
+    cases = [case for case in cases if case.__module__ == "tests"]
+    fixtures = [definitions.get(name) if cases else None for name in _MODULE_FIXTURES]
+    for step in (fixtures[0], *cases, fixtures[1]):
+        if inspect.isfunction(step):
+            step()
+        elif step in cases:
+            _run_case(step)
     functions: list[Callable[..., Any]] = [
         value
         for key, value in definitions.items()
         if key.startswith("test") and inspect.isfunction(value)
     ]
     run_functions(functions, definitions)
+
+
+_MODULE_FIXTURES = ("setUpModule", "tearDownModule")
 
 
 def _run_case(case: type[unittest.TestCase]) -> None:
@@ -342,6 +350,16 @@ def _run_case(case: type[unittest.TestCase]) -> None:
     # By their mark alone: a program could raise what skips a test.
     marks = [hasattr(getattr(test, test._testMethodName), "__unittest_skip__") for test in tests]
     for test, is_skipped in zip(tests, marks):  # noqa: B905 - Python 3.9
-        if not is_skipped or all(marks):
+        if is_skipped and not all(marks):
+            continue
+        mark = "__unittest_expecting_failure__"
+        fails = getattr(case, mark, getattr(getattr(test, test._testMethodName), mark, False))
+        try:
             test.debug()
+        except Exception as error:
+            if not fails or isinstance(error, unittest.SkipTest):
+                raise
+        else:
+            assert not fails, "a test that is to fail passes"
     case.tearDownClass()
+    case.doClassCleanups()

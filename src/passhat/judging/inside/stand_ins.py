@@ -217,7 +217,9 @@ def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
     name = str(facts["name"])
     body: dict[str, Any] = {"__module__": "solution", "_passhat_class": number}
     if "enum" in facts:
-        namesake = getattr(sys.modules.get(str(facts.get("module"))), name, None)
+        home = str(facts.get("module"))
+        # The module ``solution`` of this side would ask the other one for this very class.
+        namesake = None if home in OWN_MODULES else getattr(sys.modules.get(home), name, None)
         if isinstance(namesake, enum.EnumMeta) and namesake.__module__ not in OWN_MODULES:
             return namesake  # of the library, which both sides have
         members = [(key, peer.decode(value)) for key, value in facts["members"]]

@@ -169,12 +169,8 @@ class Codec:
     when they are new or have changed since, so that a list that is changed in place, returned
     again or shared between two results is one list here as it is there.
 
-    Parameters
-    ----------
-    first : int
-        0 on one side and 1 on the other: the numbers of their containers never collide.
-    export, adopt : callable
-        Write what is not plain data, and read what this codec has no tag for.
+    ``first`` is 0 on one side and 1 on the other: the numbers of their containers never collide.
+    ``export`` writes what is not plain data, ``adopt`` reads what this codec has no tag for.
     """
 
     def __init__(
