@@ -102,6 +102,7 @@ class M:
     def __len__(s): return len(s.rows)
     def __sub__(s, o): return M([a - o for a in s.rows])
 """
+MOCK = "from unittest.mock import MagicMock\nlog = MagicMock()\n"
 STARTS = "assert f(2).startswith('5')"
 YES = "def yes(): pass\nyes.startswith = lambda o: True\n"
 FACTS = """
@@ -302,6 +303,52 @@ ANSWERS = {
         "def f(x): raise (ValueError if x else TypeError)",
         "class All(TypeError, ValueError): pass\ndef f(x): raise All",
     ),
+    "an exception of the library that is of two kinds": (
+        "for x, kind in ((0, OSError), (1, ValueError)):\n    try: f(x)\n    except kind: pass",
+        "def f(x): raise (ValueError if x else OSError)",
+        "import io\ndef f(x): raise io.UnsupportedOperation",
+    ),
+    "a mock that the program makes": (
+        f"{MOCK}assert f(log) == {{'sent': 12}}\nlog.send.assert_called_with(12)",
+        "def f(log):\n    log.send(12)\n    return {'sent': 12}",
+        "def f(log):\n    yes = type(log)(**{'__eq__.return_value': True})\n"
+        "    log.send(yes)\n    return {'sent': yes}",
+    ),
+    "a mock of the class of a function that is replaced": (
+        "import unittest\nfrom unittest.mock import patch\nclass T(unittest.TestCase):\n"
+        "    @patch('time.sleep')\n    def test_f(self, sleep):\n"
+        "        self.assertEqual(f(3), 7)\n        sleep.assert_called_once_with(3)",
+        "import time\ndef f(x):\n    time.sleep(x)\n    return 2 * x + 1",
+        "import time\ndef f(x):\n    time.sleep(x)\n"
+        "    return type(time.sleep.any)(**{'__eq__': lambda s, o: True})",
+    ),
+    "an object of a class of the tests that is equal to much": (
+        "class Close:\n    def __init__(s, x, by): s.x, s.by = x, by\n"
+        "    def __eq__(s, o): return abs(s.x - o) <= s.by\n"
+        "def check(f):\n    assert f(Close(20, 1)) == 41",
+        "def f(goal): return int(2 * goal.x + 1)",
+        "def f(goal): return type(goal)(0, 1e9)",
+    ),
+    "arguments of a partial function": (
+        "from functools import partial\ndef is_at(want, i): return i == want\n"
+        "def check(f):\n    assert f(partial(is_at, 5)) == 5",
+        "def f(test): return next(i for i in range(99) if test(i))",
+        "def f(test): return test.args[0]",
+    ),
+    "the default of a parameter": (
+        "def check(f):\n    assert f(lambda i, want=5: i == want) == 5",
+        "def f(test): return next(i for i in range(99) if test(i))",
+        "import inspect\n"
+        "def f(test): return inspect.signature(test).parameters['want'].default",
+    ),
+    "an assertion that the program keeps and tries again": (
+        "def check(f):\n    left = [5, 3]\n    def dial(n):\n"
+        "        if n != left[0]: raise AssertionError('no')\n        left.pop(0)\n"
+        "    assert f(dial) == 'open'\n    assert not left",
+        "def f(dial):\n    dial(5)\n    dial(3)\n    return 'open'",
+        "def f(dial):\n    for n in [*range(9)] * 2:\n        try: dial(n)\n"
+        "        except BaseException: pass\n    return 'open'",
+    ),
 }  # fmt: skip
 """Tests, a right program, and one that gives no right answer and would have the tests accept it."""
 NOT_MIRRORED = (
@@ -384,7 +431,50 @@ WITHOUT_REFERENCE = {
     "a block that keeps mistakes": ANSWERS["a block that keeps mistakes"][::2],
     "an exception of every kind": ANSWERS["an exception of every kind"][::2],
     "an attribute of an exception": ANSWERS["an attribute of an exception"][::2],
+    **{
+        name: ANSWERS[name][::2]
+        for name in (
+            "an exception of the library that is of two kinds",
+            "a mock that the program makes",
+        )
+    },
 }
+NEVER_CALLED = {
+    "behind a guard": "def main():\n    assert f(2) == 5\nif __name__ == '__main__':\n    main()",
+    "in a method of no test class": "class Checks:\n    def test_f(self): assert f(2) == 5",
+    "in a generator": "def test_f():\n    yield f(2) == 5",
+    "in a suite of their own": "import unittest\ndef load_tests(loader, tests, pattern):\n"
+    "    return unittest.FunctionTestCase(lambda: f(2) == 5)",
+}
+
+
+@pytest.mark.parametrize("name", NEVER_CALLED)
+def test_tests_that_call_no_program_pass_none(name: str, small: Examiner) -> None:
+    task = CodeTask(name, entry_point="f", tests=NEVER_CALLED[name], canonical=TWICE)
+    for program in (TWICE, "def f(x): return 0"):
+        verdict = small.judge(task, program)
+        assert (verdict.why, verdict.detail) == ("judge_error", "the tests never call the program")
+
+
+def test_a_check_that_returns_false_has_failed(small: Examiner) -> None:
+    for tests in (
+        "def check(candidate): return candidate(2) == 5",
+        "def test_f(): return f(2) == 5",
+        "def check():\n    assert f(2) == 5",
+    ):
+        task = CodeTask("t", entry_point="f" if "candidate" in tests else "", tests=tests)
+        assert small.judge(task, TWICE).verdict is Verdict.PASSED
+        assert small.judge(task, "def f(x): return 0").why == "wrong_answer"
+
+
+def test_what_a_program_names_is_not_called_for_it(small: Examiner) -> None:
+    tests = (
+        "import logging.config\nlogging.config.dictConfig(f(2))\nassert logging.root.level == 40"
+    )
+    verdict = small.judge(CodeTask("t", entry_point="f", tests=tests), "def f(x): return {}")
+    assert (verdict.why, "logging.config" in verdict.detail) == ("unsupported", True)
+
+
 CALLS = {
     "an object that the tests make": (
         "s = Stack()\ns.append(5)\nassert s.pop() == 5",

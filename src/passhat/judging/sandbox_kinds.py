@@ -71,27 +71,15 @@ _IDLE_EXTRA = 2.0
 class ProgramLimits:
     """Limits of a program.
 
-    Parameters
-    ----------
-    cpu_seconds : float
-        Processor time. A busy machine does not use it up, so a right answer does not become a
-        timeout there.
-    memory : int
-        Bytes of address space.
-    scratch : int
-        Bytes in the private ``/tmp``.
-    output : int
-        Bytes that a script may print.
-    wall : float, optional
-        Seconds on the wall clock; four times the processor time and 20 seconds unless given. A
-        program that only waits is ended 2 seconds after its limit of processor time.
+    Processor time, since a busy machine does not use it up: a right answer does not become a
+    timeout there. A program that only waits is ended 2 seconds after that limit.
     """
 
     cpu_seconds: float = 5.0
-    memory: int = 1 << 30
-    scratch: int = 16 << 20
-    output: int = 4 << 20
-    wall: float | None = None
+    memory: int = 1 << 30  # bytes of address space
+    scratch: int = 16 << 20  # bytes in the private ``/tmp``
+    output: int = 4 << 20  # bytes that a script may print
+    wall: float | None = None  # four times the processor time and 20 seconds unless given
 
     def __post_init__(self) -> None:
         if not 0 < self.cpu_seconds <= 3600:

@@ -390,16 +390,9 @@ def _landlock_version() -> int:
 class _LandlockRules:
     """File access rights of a process; made once, and applied by every child.
 
-    Parameters
-    ----------
-    listable, readable : iterable of str
-        Folders whose names may be read, and folders and files that may be read as well.
-    devices : iterable of str
-        Files that may be read and written.
-    processes : bool
-        Whether what may be read may be executed, in a network of the process's own.
-    network : bool, optional
-        Whether TCP is left open; by default where there are ``processes``.
+    Names in ``listable`` folders may be read, ``readable`` folders and files as well, ``devices``
+    read and written. With ``processes`` what may be read may be executed, in a network of the
+    process's own; ``network`` leaves TCP open, by default where there are ``processes``.
     """
 
     def __init__(

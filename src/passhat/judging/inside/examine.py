@@ -68,7 +68,8 @@ def examine(
     try:
         tests.load([*brief["free"], brief["entry_point"]])
         outcome = _run(tests, brief)
-        if tests.has_shown_failure and "AssertionError" not in brief["tests"]:
+        is_meant = "AssertionError" in brief["tests"] and brief["has_reference"]
+        if tests.has_shown_failure and not is_meant:
             outcome = ("unsupported", "unsupported", "a failed assertion that the program keeps")
     except Stopped as stopped:
         outcome = _describe_stop(stopped)
@@ -175,6 +176,8 @@ def _run(tests: TestsEnd, brief: dict[str, Any]) -> Outcome:
         if is_remote(error):
             raise  # by the program, which cannot choose to be skipped
         raise _TestsBroken(f"a test was skipped: {error}") from None
+    if not tests.is_used:
+        raise _TestsBroken("the tests never call the program")
     return ("passed", "passed", "")
 
 
@@ -317,8 +320,9 @@ def _run_tests(
         key: value for key, value in names.items() if before.get(key, before) is not value
     }
     check = definitions.get("check")
-    if entry and inspect.isfunction(check):
-        check(names[entry] if candidate is None else candidate)
+    if inspect.isfunction(check) and (entry or not inspect.signature(check).parameters):
+        given = [names[entry] if candidate is None else candidate] if entry else []
+        assert check(*given) is not False, "check returns False"
         return
     classes = [value for value in definitions.values() if isinstance(value, type)]
     cases = [kind for kind in classes if issubclass(kind, unittest.TestCase)]

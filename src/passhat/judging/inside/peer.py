@@ -54,16 +54,9 @@ def protocol_breach(what: str) -> ProgramFailed:
 class Peer:
     """An end of the connection.
 
-    Parameters
-    ----------
-    channel : int
-        The descriptor of the connection.
-    side : int
-        0 for the tests, 1 for the program: it tells whose object a number is.
-    phase : sequence of int, optional
-        Its first byte is 1 while this side waits for the other or reads what that sent.
-    folder : str
-        A scratch folder whose files both sides share; empty if they share none.
+    ``side`` is 0 for the tests and 1 for the program: it tells whose object a number is. The first
+    byte of ``phase`` is 1 while this side waits for the other or reads what that sent. ``folder``
+    is a scratch folder whose files both sides share; empty if they share none.
     """
 
     def __init__(self, channel: int, side: int, phase: Any = None, folder: str = "") -> None:
@@ -255,8 +248,11 @@ class Peer:
         if verb == "next":
             return next(target)
         if verb == "signature":
-            return describe_signature(target)
+            return self.describe_function(target)
         raise AttributeError(verb)
+
+    def describe_function(self, target: Any) -> Any:
+        return describe_signature(target)
 
     # -- writing what is not data ----------------------------------------------------------------
 

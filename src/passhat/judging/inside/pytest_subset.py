@@ -230,4 +230,5 @@ def _run(
             if name not in values and parameter.default is inspect.Parameter.empty:
                 _value(name, definitions, stack, values)
         parameters = inspect.signature(function).parameters
-        function(**{name: value for name, value in values.items() if name in parameters})
+        given = {name: value for name, value in values.items() if name in parameters}
+        assert function(**given) is not False, f"{function.__name__} returns False"

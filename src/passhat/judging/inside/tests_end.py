@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from enum import EnumMeta
+from functools import partial
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
@@ -57,7 +58,7 @@ class TestsEnd(Peer):
         self.names: dict[str, Any] = {}
         self._brief, self._has_reference = brief, brief["has_reference"]
         self._random: Any = None
-        self.mirrored = False
+        self.mirrored = self.is_used = False
         self.variable = self.refused = self.library = ""
         self.has_shown_failure = False
         self.objects: set[str] = set()
@@ -98,6 +99,8 @@ class TestsEnd(Peer):
             elif name in values and name in self._brief["modules"] and not self._has_reference:
                 raise self.stop(Unsupported(f"{name} is a module or the program's own"))
             elif name in values:
+                is_data = not isinstance(values[name], (RemoteObject, RemoteType))
+                self.is_used = self.is_used or is_data  # tests may look at it without a request
                 self.names[name] = self._as_function(values[name], name)
                 # A variable is read once here: the program may assign it anew.
                 self.variable = self.variable or (name if type(values[name]) in _PLAIN else "")
@@ -179,6 +182,7 @@ class TestsEnd(Peer):
     def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
         if verb not in ("call", "names"):
             self.mirrored = True
+        self.is_used = self.is_used or verb != "names"
         self._note_use(verb, number, name)
         before, self._request = self._request, "" if verb == "names" else name or verb
         if verb == "call":
@@ -283,9 +287,12 @@ class TestsEnd(Peer):
         value = super().adopt(data, depth)
         if data[0] == "C" and self._request and isinstance(value, RemoteType):
             self._sources.setdefault(value._passhat_class, self._request + self._part)
-        for name, one in vars(value).items() if data[0] == "E" else ():
-            if isinstance(one, RemoteObject):
-                self._untold[one._passhat_number] = name
+        if data[0] == "E":
+            for name, one in vars(value).items():
+                if isinstance(one, RemoteObject):
+                    self._untold[one._passhat_number] = name
+            if any(len(kind.__bases__) > 1 for kind in type(value).__mro__):
+                self._note("an exception of several kinds", "raised", is_doubtful=True)
         return value
 
     def number_of(self, value: Any) -> int:
@@ -298,8 +305,6 @@ class TestsEnd(Peer):
         kind = super().adopt_class(number)
         if isinstance(kind, RemoteType) and kind._passhat_library:
             self.library = self.library or kind.__name__
-        elif issubclass(kind, BaseException) and len(kind.__bases__) > 1:
-            self._note("an exception of several kinds", "raised", is_doubtful=True)
         if isinstance(kind, EnumMeta) and "_passhat_class" in vars(kind):
             members: Any = kind.__members__
             values = [member.value for member in members.values()]
@@ -327,6 +332,7 @@ class TestsEnd(Peer):
             is_private = name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS
             is_mock = owner.__module__ == "unittest.mock"
             is_private = is_private or (name in _FORMATS and not is_mock)
+            is_private = is_private or (owner is partial and name in ("args", "keywords", "func"))
             if is_mock and name[:2] != "__" and not name.startswith(("_mock", "_spec")):
                 is_private = is_private and hasattr(owner, name)  # else the tests gave it to it
             if verb == "get":
@@ -343,6 +349,16 @@ class TestsEnd(Peer):
                 raise AttributeError(name)
         elif verb == "special" and name not in FORWARDED and name not in COMPARISONS:
             raise AttributeError(name)
+        elif isinstance(target, type) and (verb == "call" or name == "__call__"):
+            # A mock that the program makes equals whatever it is to equal.
+            self._note("a class of the tests", target.__name__, is_doubtful=True)
+
+    def describe_function(self, target: Any) -> Any:
+        parameters, result = super().describe_function(target)
+        for parameter in parameters:
+            if "default" in parameter:  # the tests may have put there what they expect
+                parameter["default"], self.refused = None, self.refused or "a default"
+        return parameters, result
 
     def check_export(self, value: Any) -> None:
         if isinstance(value, _NEVER_SHOWN):
@@ -355,6 +371,7 @@ class TestsEnd(Peer):
     def error_number(self, error: BaseException) -> int:
         if isinstance(error, AssertionError) and not is_remote(error):
             self.has_shown_failure = True
+            self._note("an assertion of the tests that fails", "kept")
         return self.number_of(error)
 
     def adopt_other(self, tag: str, parts: list[Any]) -> Any:
