@@ -11,6 +11,7 @@ import atexit
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -119,9 +120,13 @@ def _answer(asked: socket.socket) -> None:
         os._exit(code)
     for stream in streams:
         os.close(stream)
+    ended = os.pidfd_open(child)
+    if ended not in select.select([ended, asked.fileno()], [], [])[0]:  # who asked was killed
+        os.kill(child, signal.SIGTERM)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    asked.sendall(bytes([code if code >= 0 else 128 - code]))
+    with suppress(OSError):
+        asked.sendall(bytes([code if code >= 0 else 128 - code]))
     os._exit(0)
 
 

@@ -214,7 +214,7 @@ def test_a_summary_that_says_otherwise_is_kept(tmp_path: Path) -> None:
 
 
 def test_reports_of_jest_and_mocha(tmp_path: Path) -> None:
-    tests = [
+    tests: list[dict[str, object]] = [
         {"fullName": f"cart {i}", "status": ("passed", "failed", "pending")[i]} for i in (0, 1, 2)
     ]
     jest = {"numTotalTests": 3, "numPassedTests": 1, "numFailedTests": 1, "testResults": [
