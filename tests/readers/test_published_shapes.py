@@ -222,11 +222,13 @@ def test_reports_of_jest_and_mocha(tmp_path: Path) -> None:
     ]}  # fmt: skip
     (run,) = read(_write(tmp_path, jest))
     assert (_counts(run), run.outcomes.total_missing) == ((3, 3, 1), 1)
-    tests = [{"fullTitle": f"t{i}", "file": "a.js", "duration": 2, "err": {}} for i in range(3)]
-    tests[1]["err"] = {"message": "expected 1"}
-    del tests[2]["duration"]  # pending
-    lists = {"pending": tests[2:], "failures": tests[1:2], "passes": tests[:1]}
+    cases: list[dict[str, Any]] = [
+        {"fullTitle": f"t{i}", "file": "a.js", "duration": 2, "err": {}} for i in range(3)
+    ]
+    cases[1]["err"] = {"message": "expected 1"}
+    del cases[2]["duration"]  # pending
+    lists = {"pending": cases[2:], "failures": cases[1:2], "passes": cases[:1]}
     (run,) = read(
-        _write(tmp_path, {"stats": {"passes": 1, "failures": 1}, "tests": tests, **lists})
+        _write(tmp_path, {"stats": {"passes": 1, "failures": 1}, "tests": cases, **lists})
     )
     assert _counts(run) == (2, 2, 1)
