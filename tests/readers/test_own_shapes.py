@@ -134,7 +134,7 @@ def test_the_refusal_names_what_reads_it(
 @pytest.mark.parametrize(
     ("data", "hint"),
     [
-        (b'{\n "task": "a"\n}\n{\n "task": "b"\n}\n', "jq -c ."),
+        (b'{\n "task": "a"\n}\n{\n "task": "b"\n', "jq -c ."),
         (b"1,1\n1,0\n", "must name the columns"),
         (json.dumps({"task": ["a", "b"], "success": [1]}).encode(), "2 tasks and 1 verdicts"),
     ],

@@ -232,3 +232,37 @@ def test_reports_of_jest_and_mocha(tmp_path: Path) -> None:
         _write(tmp_path, {"stats": {"passes": 1, "failures": 1}, "tests": cases, **lists})
     )
     assert _counts(run) == (2, 2, 1)
+
+
+def test_objects_over_several_lines_are_records(tmp_path: Path) -> None:
+    rows = [{"task": f"t{i}", "passed": i < 2, "about": {"n": i}} for i in range(3)]
+    text = "\n".join(json.dumps(row, indent=2) for row in rows)
+    assert [_counts(run) for run in read(_write(tmp_path, text))] == [(3, 3, 2)]
+    with pytest.raises(PasshatError):
+        read(_write(tmp_path, text[:-4]))
+
+
+def test_counters_beside_a_verdict_are_no_attempts(tmp_path: Path) -> None:
+    states = [
+        {"success": i < 1, "calls": {"search": i % 2, "mail": 0, "code": 1}} for i in range(3)
+    ]
+    rows = [{"state": state, "task": {"task_id": i}} for i, state in enumerate(states)]
+    (first, *_) = _hints(_write(tmp_path, rows, "mine.jsonl"))
+    assert [_counts(run) for run in read(tmp_path / "mine.jsonl", **first)] == [(3, 3, 1)]
+
+
+def test_lists_of_nulls_are_no_verdicts(tmp_path: Path) -> None:
+    rows = [{"idx": i, "question": f"q{i}?", "gt": str(i), "pred": [str(i % 2)], "report": [None]}
+            for i in range(4)]  # fmt: skip
+    (first, *_) = _hints(_write(tmp_path, rows, "mine.jsonl"))
+    assert [_counts(run) for run in read(tmp_path / "mine.jsonl", **first)] == [(4, 4, 2)]
+
+
+def test_a_question_that_is_there_twice_is_no_second_attempt(tmp_path: Path) -> None:
+    rows = {
+        str(i): {"question": f"q{max(i, 1)}", "prediction": f"a{i % 4}", "answer": f"a{i % 3}"}
+        for i in range(12)
+    }
+    (first, *_) = _hints(_write(tmp_path, rows))
+    (run,) = read(tmp_path / "mine.json", **first)
+    assert len(run.outcomes) == 12

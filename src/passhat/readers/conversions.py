@@ -245,6 +245,8 @@ def convert(source: Source) -> Source | None:
     if b"\0" in head:
         return None
     literal = _from_literals(source) if _LITERAL.match(head) else None
+    if literal is None and _OBJECTS.search(head):
+        return _from_objects(source)
     if literal is not None or (source.outline.opens and not _BRACKETS.match(head)):
         return literal or (_from_sections(source) if _SECTION.match(head) else None)
     is_named = source.path.suffix.lower() in _YAML_ENDINGS
@@ -259,6 +261,25 @@ def convert(source: Source) -> Source | None:
 _LITERAL = re.compile(rb"\s*(?:[\[(]\s*)*\{\s*(?:'|\"[^\"]*\"\s*:\s*(?:True|False|None)\b)")
 """What Python prints of a dictionary, which JSON is not."""
 _SECTION = re.compile(rb"\s*(?:[;#][^\n]*\n\s*)*\[[^\[\]\n]+\]\s*\n\s*[^\[\]\n=:]+[=:]")
+
+
+_OBJECTS = re.compile(rb"(?m)^\}[ \t]*\r?\n\s*\{")
+"""An object over several lines ends, and another begins."""
+
+
+def _from_objects(source: Source) -> Source | None:
+    """Objects over several lines, one after the other, as JSON lines; ``None`` when one breaks."""
+    text, decoder, at = read_text(source).strip(), json.JSONDecoder(), 0
+    path = make_folder() / f"{source.stem}.jsonl"
+    with path.open("w", encoding="utf-8") as lines:
+        while at < len(text):
+            try:
+                row, at = decoder.raw_decode(text, at)
+            except (ValueError, RecursionError):
+                return None
+            lines.write(json.dumps(row) + "\n")
+            at += len(text[at : at + 100]) - len(text[at : at + 100].lstrip())
+    return Source(source.name, path, found=source.found)
 
 
 def _from_literals(source: Source) -> Source | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ _MOST_TRIED = 9
 _LARGE = 4 << 20
 """Of a file of so many bytes only as many readings are tried as are shown."""
 _SHOWN = 4
+_MOST_ALIKE = 3
+"""Readings that differ in the task alone: other rules for a pass are to be seen, too."""
 _MOST_OUTCOMES = 14
 _LEAST = -0.9
 """A weaker outcome is not worth a line."""
@@ -90,6 +93,12 @@ class Interpretation:
         return f"passhat report {shlex.quote(source)} {map_option(','.join(pairs))}"
 
     @property
+    def rule(self) -> str:
+        """What passes, whatever the task."""
+        words = ("where", "n", "c", "fails", "success")
+        return repr([self.columns.get(word) for word in words])
+
+    @property
     def attempts(self) -> int:
         """The number of attempts in all runs."""
         return sum(run.outcomes.attempts for run in self.runs)
@@ -119,6 +128,7 @@ def interpret(
             candidates += _weigh_table(table)
     ranked = sorted(candidates, key=lambda one: -one.weight)
     results: list[Interpretation] = []
+    rules = Counter[str]()
     tried: set[str] = set()
     is_large = source.path.is_file() and source.path.stat().st_size > _LARGE
     most = _SHOWN if is_large else _MOST_TRIED
@@ -128,12 +138,16 @@ def interpret(
             continue  # a command of several lines
         if key in tried or len(tried) >= most or len(results) > _SHOWN:
             continue
+        rule = candidate.rule
+        if rules[rule] == _MOST_ALIKE:
+            continue
         tried.add(key)
         with suppress(PasshatError):
             runs = read(source, candidate.options(options))
             one = replace(candidate, runs=tuple(runs))
             if runs and all(one.signature != other.signature for other in results):
                 results.append(one)
+                rules[rule] += 1
     return results
 
 
@@ -356,7 +370,9 @@ def _weigh_groups(task: IntArray, model: _Choice, trial: _Choice, *, is_count: b
     if is_count:
         return weight + (1.5 if groups == size else -3.0)
     if not trial.name:
-        return weight + (1.5 if groups == size else 0.0)
+        # Few rows of the same task are no further attempts: question texts that are there twice.
+        is_odd = 0.8 * size < groups < size
+        return weight + (1.5 if groups == size else -1.5 * is_odd)
     if _count(_combine(rows, trial.codes)) < size:
         return weight - 4.0
     largest = int(np.bincount(rows).max())

@@ -140,6 +140,8 @@ def _walk(
         yield from _walk(inner, star, (*levels, level), depth + 1)
         return
     names = dict.fromkeys(key for node in objects for key in node)
+    if len(objects) > 1 and _has_verdict(objects):  # what is inside are its parts
+        names = {name: None for name in names if fold_name(str(name)) in _ATTEMPTS}
     for name in names:
         fold = fold_name(str(name))
         values = [node[name] for node in objects if name in node]
@@ -152,6 +154,15 @@ def _walk(
             continue
         step = name if re.fullmatch(r"[^.\[\]\"*]+", str(name)) else f'"{name}"'
         yield from _walk(values, f"{path}.{step}" if path else step, levels, depth + 1)
+
+
+def _has_verdict(objects: Sequence[dict[str, Any]]) -> bool:
+    """Whether all objects have a verdict under a name for it."""
+    names = [name for name in objects[0] if fold_name(str(name)) in ALIASES["success"]]
+    return any(
+        all(name in node and node[name] is not None and _is_verdict(node[name]) for node in objects)
+        for name in names
+    )
 
 
 def _sections(data: dict[str, Any]) -> dict[str, Any]:

@@ -277,6 +277,8 @@ def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
     texts = [c for c in columns if not c.is_measure and not c.is_time][:25]
     answers: dict[str, list[str]] = {}
     for first, second in combinations(texts, 2):
+        if any(_VERDICT.fullmatch(c.fold) and c.is_verdict for c in (first, second)):
+            continue  # two verdicts: answer_correct and format_correct
         if first.is_verdict and second.is_verdict:
             named = {(_is_key(c), _is_answer(c)) for c in (first, second)}
             if not any(key for key, _ in named) or not any(answer for _, answer in named):
@@ -302,7 +304,8 @@ def _equal_outcomes(answer: Column, key: Column) -> Iterator[Outcome]:
         return  # two labels
     if not names and (shared < 3 or answer.numbers or key.numbers):
         return  # two models' words or two counts may agree as well
-    rules = [("==", 1.5 * overlap + names - (0 if 0 < hits.mean() < 1 else 1.5), hits)]
+    is_rare = not 0.01 < hits.mean() < 1
+    rules = [("==", 1.5 * overlap + names - 1.5 * is_rare, hits)]
     if names > 2 and overlap < 1:
         ends = np.array([_ends_with(a, b) for a, b in _text_pairs(answer, key)])
         rules.append(("ends with", names + (0.5 if ends.sum() > 1.2 * hits.sum() else -1), ends))

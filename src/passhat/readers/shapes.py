@@ -18,6 +18,7 @@ from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
 from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.wide_tables import (
+    ANSWER_NAMES,
     FRACTION,
     N_CELL,
     PASSES_CELL,
@@ -31,6 +32,7 @@ from passhat.readers.wide_tables import (
     unpivot_all,
     verdict_columns,
 )
+from passhat.stats.outcomes.cells import is_empty
 from passhat.stats.outcomes.columns import (
     ALIASES,
     EVERY_COLUMN,
@@ -129,8 +131,9 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
     lists = [
         name
         for name in names
-        if (cells := distinct_cells(chunk[name]))
-        and (are_bits(cells) or all(map(is_verdict_list, cells)))
+        if fold_name(name) not in ANSWER_NAMES
+        and (cells := distinct_cells(chunk[name]))
+        and (are_bits(cells) or (all(map(is_verdict_list, cells)) and not _are_empty(cells)))
     ]
     verdicts = list(dict.fromkeys((*verdict_columns(columns, chunk, fractions=True), *lists)))
     if any(map(is_judge_name, verdicts)):
@@ -145,6 +148,11 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
     meaning = MappingProxyType({**columns.meaning, "success": name})
     shape = _attempt_shape(replace(columns, meaning=meaning), chunk)
     return replace(shape, decisions=(f"column {name!r} holds the verdicts", *shape.decisions))
+
+
+def _are_empty(cells: Sequence[object]) -> bool:
+    """Whether lists hold no verdict at all, but nulls."""
+    return all(is_empty(part) for cell in cells for part in split_list(cell) or ())
 
 
 def _run_names(columns: ColumnMap, chunk: Chunk) -> Shape:

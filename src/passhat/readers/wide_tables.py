@@ -251,7 +251,7 @@ def verdict_columns(columns: ColumnMap, chunk: Chunk, *, fractions: bool = False
     other number one of scores or times. ``fractions`` are cells such as 3/4.
     """
     names = [name for name in list_unused(columns, chunk) if not is_negative(name)]
-    names = [name for name in names if fold_name(name) not in _ANSWERS and not _is_id(name)]
+    names = [name for name in names if fold_name(name) not in ANSWER_NAMES and not _is_id(name)]
     return [
         name
         for name in names
@@ -416,7 +416,7 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     return models if len(models) > 1 or (len(models) == 1 and len(columns.meaning) == 1) else []
 
 
-_ANSWERS = frozenset(
+ANSWER_NAMES = frozenset(
     {
         *("expected", "gold", "target", "answer", "response", "output", "pred", "prediction"),
         *("predicted", "label", "reference", "ground_truth", "correct_answer", "actual"),
