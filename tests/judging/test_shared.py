@@ -108,9 +108,9 @@ RIGHT = {
         "import signal\ndef f(n): return signal.Signals(n)\ndef g(one): return one.value",
     ),
     "the code of a function": (
-        "def g(x, y=2, *, z=int) -> str: pass\nassert f(g) == (['x', 'y'], (2,), True, False)",
+        "def g(x, y=2, *, z=int) -> str: pass\nassert f(g) == (['x', 'y'], True, False)",
         "import inspect, types\ndef f(g):\n    spec = inspect.getfullargspec(g)\n"
-        "    return (spec.args, spec.defaults, isinstance(g, types.LambdaType),\n"
+        "    return (spec.args, isinstance(g, types.LambdaType),\n"
         "        inspect.iscoroutinefunction(g))",
     ),
     "data in a pickle": (
@@ -229,6 +229,14 @@ def split(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
     examiner = Examiner(best, interpreter, ProgramLimits(), JudgeRules("split"))
     yield examiner
     examiner.close()
+
+
+def test_defaults_are_shown_where_the_reference_reads_them(contained: Examiner) -> None:
+    tests = "def g(x, y=2): pass\nassert f(g) == (2,)"
+    program = "import inspect\ndef f(g): return inspect.getfullargspec(g).defaults"
+    for canonical, why in ((program, ""), ("", "unconfirmed"), ("def f(g): return (2,)", None)):
+        verdict = contained.judge(CodeTask("shared", tests=tests, canonical=canonical), program)
+        assert verdict.why == (why if why is not None else "judges_disagree"), verdict
 
 
 @pytest.mark.parametrize("name", RIGHT)
