@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
@@ -16,7 +16,7 @@ from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.nested_records import ONE_SIDED
-from passhat.readers.parsing import is_verdict_list, number_or_none, outline
+from passhat.readers.parsing import is_verdict_list, outline
 from passhat.readers.record_map import (
     RecordMap,
 )
@@ -166,61 +166,6 @@ def _json_containers(data: object) -> list[str]:
             ) == len(data):
                 return [f"*{sign}", *paths]
     return paths or [""]
-
-
-def find_facts(source: Source) -> tuple[str | None, float | None]:
-    """The model and the share of passes that a JSON document states at its top."""
-    names = {*ALIASES["model"], *ALIASES["rate"], *_TOTALS, *_SUMMARIES}
-    if not any(fold_name(key) in names for key in source.outline.keys):
-        return None, None
-    whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
-    data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
-    top = {fold_name(str(key)): value for key, value in data.items()}
-    model = next((top[a] for a in ALIASES["model"] if isinstance(top.get(a), str) and top[a]), None)
-    inner = [top[name] for name in _SUMMARIES if isinstance(top.get(name), dict)]
-    tables = [top, *({fold_name(str(key)): cell for key, cell in t.items()} for t in inner)]
-    return model, next((rate for rate in map(_stated_rate, tables) if rate is not None), None)
-
-
-_SUMMARIES = ("summary", "stats", "statistics", "totals", "overall", "aggregate", "metrics")
-_TOTALS = ("total", "total_tasks", "num_tasks", "total_tests", "tests", *ALIASES["n"])
-_PASSES = ("passed", "resolved", "solved", "correct", "passes", *ALIASES["c"])
-
-
-def _stated_rate(fields: Mapping[str, object]) -> float | None:
-    """The share of passes among some fields, or the passes by the total."""
-    rate, passes, total = (
-        next((x for name in names if (x := number_or_none(fields.get(name))) is not None), None)
-        for names in (ALIASES["rate"], _PASSES, _TOTALS)
-    )
-    if rate is not None and 0 <= rate <= 100:
-        return rate if rate <= 1 else rate / 100
-    is_share = passes is not None and total is not None and 0 <= passes <= total and total > 1
-    return passes / total if is_share else None  # type: ignore[operator]
-
-
-_THRESHOLDS = re.compile(
-    r"(pass(ing)?|success|solved?|reward|score)_(threshold|mark|at|limit|cutoff|cut_off)|"
-    r"(min(imum)?|threshold)_(passing_|pass_)?(score|reward|grade)|passing_(score|grade|reward)"
-)
-
-
-def find_threshold(source: Source) -> tuple[str, float] | None:
-    """The reward from which an attempt passes, as a JSON document states it at its top."""
-    if not any(map(_is_threshold, source.outline.keys)):
-        return None
-    whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
-    data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
-    found = [
-        (str(key), float(value))
-        for key, value in data.items()
-        if _is_threshold(str(key)) and type(value) in (int, float) and value > 0
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def _is_threshold(key: str) -> bool:
-    return _THRESHOLDS.fullmatch(fold_name(key[:60])) is not None
 
 
 def _holds_records(data: object) -> bool:
@@ -505,11 +450,20 @@ def sample_tables(source: Source) -> Iterator[SampleTable]:
     roots = list(islice(RecordFile(source, log).records(), _ROWS_LOOKED_AT))
     if kind == "JSON lines":
         yield _table("", roots)
-    paths = _find_places([root.data for root in roots], "", 0)
-    for path in islice(dict.fromkeys(paths), _MOST_PLACES):
+    found = _find_places([root.data for root in roots], "", 0)
+    paths = list(islice(dict.fromkeys(found), _MOST_PLACES))
+    for path in paths:
         steps = steps_of(path)
         records = chain.from_iterable(records_below(root, steps) for root in roots)
-        yield _table(path, islice(records, _ROWS_LOOKED_AT))
+        table = _table(path, islice(records, _ROWS_LOOKED_AT))
+        is_part = any(_covers(other, path) for other in paths if other != path)
+        yield replace(table, weight=table.weight - 0.7 * is_part)
+
+
+def _covers(path: str, part: str) -> bool:
+    """Whether one path leads to all that another leads to: ``*.*[*]`` and ``gpt.*[*]``."""
+    pattern = re.escape(path).replace(r"\[\*\]", "\0").replace(r"\*", r"[^.\[\]]+")
+    return re.fullmatch(pattern.replace("\0", r"\[\*\]"), part) is not None
 
 
 def _find_places(nodes: Sequence[Any], path: str, depth: int) -> Iterator[str]:

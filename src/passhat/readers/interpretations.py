@@ -145,7 +145,9 @@ def interpret(
         with suppress(PasshatError):
             runs = read(source, candidate.options(options))
             one = replace(candidate, runs=tuple(runs))
-            if runs and all(one.signature != other.signature for other in results):
+            if any(run.outcomes.scored for run in runs) and all(
+                one.signature != other.signature for other in results
+            ):
                 results.append(one)
                 rules[rule] += 1
     return results

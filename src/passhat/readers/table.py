@@ -13,12 +13,7 @@ from passhat.errors import Hint, InvalidValue, NoRows, PasshatError, ReadError, 
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
-from passhat.readers.guessing import (
-    find_facts,
-    find_threshold,
-    guess_mapping,
-    unknown_format,
-)
+from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
@@ -39,6 +34,7 @@ from passhat.readers.row_groups import (
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source
+from passhat.readers.stated_facts import find_facts, find_threshold
 from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally

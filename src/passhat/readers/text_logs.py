@@ -237,7 +237,7 @@ def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:
     if field is not None and fold_name(field[1]) in _NAMED:
         named[fold_name(field[1])] = field[2].strip()
     for match in re.finditer(
-        r"\b(?i:(task|problem|scenario|model|agent))\s*[:#]?\s+[\"'`]?([\w./:-]*[\d_-][\w./:-]*)",
+        r"\b(?i:(task|problem|scenario|model|agent))(?:\s+\d+\s*/\s*\d+)?\s*[:#]?\s+[\"'`]?([\w./:-]*[\d_-][\w./:-]*)",
         text,
     ):
         named.setdefault(match[1].lower(), match[2].rstrip(".:,"))
@@ -368,9 +368,17 @@ _RESULT = re.compile(
 )
 
 
+_EXIT_CODE = re.compile(
+    r"(?i)(?:.*\b)?exit(?:ed)?\s*(?:with\s+)?(?:code|status)\s*[:=]?\s*(\d{1,3})\.?"
+)
+
+
 def find_last_verdict(text: str) -> str | None:
     """The verdict in the last lines of the log of one attempt, as in ``RESULT: PASS``."""
     for line in reversed(_short_lines(text)[-20:]):
+        code = _EXIT_CODE.fullmatch(line.strip())
+        if code is not None:
+            return "pass" if int(code[1]) == 0 else "fail"
         match = _RESULT.fullmatch(_BEGIN.sub("", line, count=1).strip("=-*# \t"))
         if match is not None:
             return match[1].lower()
@@ -459,6 +467,9 @@ def _from_blocks(source: Source) -> Source | None:
     ]
     if len(rows) < 3 or len(names) < 2 or 2 * len(rows) < len(records):
         return None
+    has_task = any(fold_name(name) in ALIASES["task"] for name in names)
+    if not has_task and any("task" in _names_above(line, {}) for line in lines):
+        return None  # a line above each block names the task
     decision = "each block of name: value lines is a row"
     if left_out := sum(map(bool, blocks_found)) - len(rows):
         decision += f"; left out: {counted(left_out, 'block')} with other names"
