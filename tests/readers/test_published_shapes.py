@@ -236,8 +236,9 @@ def test_reports_of_jest_and_mocha(tmp_path: Path) -> None:
 
 def test_objects_over_several_lines_are_records(tmp_path: Path) -> None:
     rows = [{"task": f"t{i}", "passed": i < 2, "about": {"n": i}} for i in range(3)]
-    text = "\n".join(json.dumps(row, indent=2) for row in rows)
-    assert [_counts(run) for run in read(_write(tmp_path, text))] == [(3, 3, 2)]
+    for sign in ("\n", ""):
+        text = sign.join(json.dumps(row, indent=2) for row in rows)
+        assert [_counts(run) for run in read(_write(tmp_path, text))] == [(3, 3, 2)]
     with pytest.raises(PasshatError):
         read(_write(tmp_path, text[:-4]))
 
@@ -266,3 +267,38 @@ def test_a_question_that_is_there_twice_is_no_second_attempt(tmp_path: Path) -> 
     (first, *_) = _hints(_write(tmp_path, rows))
     (run,) = read(tmp_path / "mine.json", **first)
     assert len(run.outcomes) == 12
+
+
+def test_the_place_in_an_inner_list_is_no_task(tmp_path: Path) -> None:
+    rows = [{"idx": i, "infos": [{"r": int(i < j)} for j in range(4)]} for i in range(4)]
+    (first, *_) = _hints(_write(tmp_path, rows))
+    (run,) = read(tmp_path / "mine.json", **first)
+    assert _counts(run) == (4, 16, 6)
+    assert sorted(run.outcomes.c) == [0, 1, 2, 3]
+
+
+def test_lists_of_all_models_come_before_those_of_one(tmp_path: Path) -> None:
+    ids = [f"repo-{i}" for i in range(6)]
+    data = {m: {"resolved": ids[:n], "unresolved": ids[n:]} for m, n in (("wren", 2), ("owl", 5))}
+    (first, *_) = _hints(_write(tmp_path, data))
+    runs = read(tmp_path / "mine.json", **first)
+    assert {run.name: run.outcomes.passes for run in runs} == {"wren": 2, "owl": 5}
+
+
+def test_a_heading_above_each_result_names_its_task(tmp_path: Path) -> None:
+    text = "".join(
+        f"=== Task {i}/3: sort-{i} (attempt {j}) ===\nrunning\ntokens: {9 * i + j}\n"
+        f"Result: {'SUCCESS' if i < 2 else 'FAILURE'}\n\n"
+        for j in (1, 2)
+        for i in (1, 2, 3)
+    )
+    (run,) = read(_write(tmp_path, text, "mine.log"))
+    assert (_counts(run), set(run.outcomes.tasks)) == ((3, 6, 2), {"sort-1", "sort-2", "sort-3"})
+
+
+def test_logs_that_end_with_an_exit_code(tmp_path: Path) -> None:
+    for i in (1, 2):
+        for j in (1, 2):
+            text = f"start\nExit code: {int(i == j)}\n"
+            _write(tmp_path, text, f"logs/job-{i}_attempt{j}.log")
+    assert [_counts(run) for run in read(tmp_path / "logs")] == [(2, 4, 2)]

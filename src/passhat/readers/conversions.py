@@ -263,7 +263,7 @@ _LITERAL = re.compile(rb"\s*(?:[\[(]\s*)*\{\s*(?:'|\"[^\"]*\"\s*:\s*(?:True|Fals
 _SECTION = re.compile(rb"\s*(?:[;#][^\n]*\n\s*)*\[[^\[\]\n]+\]\s*\n\s*[^\[\]\n=:]+[=:]")
 
 
-_OBJECTS = re.compile(rb"(?m)^\}[ \t]*\r?\n\s*\{")
+_OBJECTS = re.compile(rb"(?m)^\}\s*\{")
 """An object over several lines ends, and another begins."""
 
 

@@ -290,7 +290,8 @@ def _task_choices(table: SampleTable, outcome: Outcome, columns: Sequence[Column
     if outcome.pairs.get("task") == EVERY_COLUMN:
         return [_Choice(0.0, "", np.zeros(size, np.int64))]
     tasks = _best((_Choice(_weigh_task(c, size, first), c.name, c.codes) for c in columns), 4)
-    if not any(EVERY_COLUMN in path for path in outcome.pairs.values()):
+    is_inner = table.records.count("*") > 1  # the place in one of several lists is no task
+    if not is_inner and not any(EVERY_COLUMN in path for path in outcome.pairs.values()):
         tasks.append(_Choice(-1.5, "@index", np.arange(size)))
     groups = [c for c in columns if c.fold in TASK_PARTS or c.named("task", "suite")][:3]
     for task, group in product(tasks[:4], groups):

@@ -381,11 +381,13 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
         )
         is_percent = scale == 100 or any("%" in text for text in texts)
         close = 0.6 * 10.0 ** -min(decimals + 2 * is_percent, 4)
+        # Tenths of all kinds are shares of ten, though each is near to one of eight, too.
+        sizes = [(n, 1e-9) for n in range(2, 21)] + [(n, close) for n in range(2, _MOST_ATTEMPTS)]
         least = next(
             (
                 n
-                for n in range(2, _MOST_ATTEMPTS)
-                if all(abs(share * n - round(share * n)) <= close * n for share in shares)
+                for n, limit in sizes
+                if all(abs(share * n - round(share * n)) <= limit * n for share in shares)
             ),
             0,
         )
