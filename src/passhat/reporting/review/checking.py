@@ -7,14 +7,24 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
 from passhat._display import counted, number
 from passhat.errors import PasshatError
+from passhat.reporting.review.agreement import (
+    Support,
+    agrees_any,
+    fits_points,
+    holds,
+    is_error,
+    near,
+    support,
+    support_of,
+)
 from passhat.reporting.review.claim_text import Passage
 from passhat.reporting.review.clauses import parse_sentences
+from passhat.reporting.review.single_runs import RunScore, run_score, run_scores
 from passhat.reporting.review.statements import (
     Difference,
     Place,
@@ -37,17 +47,6 @@ _FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
 _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
 _FEWEST_TASKS = 10
 _REDRAWS = 1000
-_CLOSE_POINTS = 2.0
-"""An end of an interval by another sound method may be so far from ours."""
-
-
-class Support(StrEnum):
-    """Answers of the runs to a statement."""
-
-    SUPPORTED = "supported"
-    CONTRADICTED = "contradicted"
-    NOT_SHOWN = "not shown"
-    NOT_CHECKABLE = "not checkable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,31 @@ def _names_of(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in names]
 
 
+def _estimable(word: str) -> str:
+    """The metric of new tasks that a word may mean; empty where it is of one run only.
+
+    The best of 5 runs is the share of tasks that any of the 5 passes, or the highest of 5 scores;
+    the first run tells of single attempts.
+    """
+    if not word.startswith("run:"):
+        return word
+    if word == "run:first":
+        return "pass^1"
+    k = word.removeprefix("run:best")
+    return f"pass@{k}" if k.isdigit() else ""
+
+
+def _is_known(result: Estimate | RunScore) -> bool:
+    return isinstance(result, Estimate) or result.is_known
+
+
+def _shown(metric: str) -> str:
+    """The name of a metric for people: of a phrase such as "every time" the one it means."""
+    if ":" in metric:
+        return f"{metric.partition(':')[2]} run"
+    return metric.replace("tasks", "pass").replace("<", "@")
+
+
 class Checker:
     """Answers of runs to statements; every estimate and comparison is made once."""
 
@@ -147,7 +171,7 @@ class Checker:
         self._missing = missing
         self._level = level
         self.names = _names_of(runs)
-        self._estimated: dict[tuple[int, str], list[Estimate]] = {}
+        self._estimated: dict[tuple[int, str], list[Estimate | RunScore]] = {}
         self._compared: dict[tuple[int, int, str], list[Result]] = {}
 
     def check(self, statement: Statement) -> Check:
@@ -166,7 +190,7 @@ class Checker:
     def _check_share(self, share: Share) -> Check:
         owners = share.owners or tuple(range(len(self._runs)))
         who = f"{self._runs[owners[0]].name} " if len(share.owners) == 1 else ""
-        shown = share.metric.replace("tasks", "pass").replace("<", "@")
+        shown = _shown(share.metric)
         kind = "failures" if share.failing else shown or "share"
         relation, text = share.relation.replace("~", "about"), share.text.strip().lstrip("~<>=")
         name = f"{who}{kind} {relation} {text}"
@@ -177,10 +201,14 @@ class Checker:
         found = {run: answer for run, answer in answers.items() if answer}
         if not any(run in found for run in owners):
             return Check(name, Support.NOT_CHECKABLE, f"no source has {shown or 'such a share'}")
-        agreeing = [run for run in owners if run in found and _agrees_any(found[run], share)]
+        agreeing = [run for run in owners if run in found and agrees_any(found[run], share)]
         is_right = bool(agreeing) if not share.owners else len(agreeing) == len(owners)
         if is_right:
-            return self._check_ends(name, share, found[agreeing[0]], agreeing[0])
+            estimates = found[agreeing[0]]
+            known = [one for one in estimates if agrees_any([one], share) and _is_known(one)]
+            if not known:
+                return Check(name, Support.NOT_CHECKABLE, "which attempts make a run is not known")
+            return self._check_ends(name, share, known, agreeing[0])
         values = ", ".join(
             f"{self._runs[run].name} {one.metric} = {number(one.value)}"
             for run in owners
@@ -194,23 +222,23 @@ class Checker:
         return Check(name, Support.CONTRADICTED, detail)
 
     def _other_reading(
-        self, share: Share, owners: Sequence[int], found: Mapping[int, list[Estimate]]
+        self, share: Share, owners: Sequence[int], found: Mapping[int, list[Estimate | RunScore]]
     ) -> str:
         """Why a share that does not agree may be right all the same; empty where it may not."""
         for run, estimates in found.items() if share.guessed else ():
-            if run not in owners and _agrees_any(estimates, share):
+            if run not in owners and agrees_any(estimates, share):
                 return f"it is that of {self._runs[run].name}, and the text names no run for it"
         others = () if share.metric else ("tasks@n", "tasks^n", *share.elsewhere)
         for run, word in itertools.product(owners, dict.fromkeys(others)):
             estimates = self._answer(share, run, word)
-            if _agrees_any(estimates, share):
+            if agrees_any(estimates, share):
                 about = f"{estimates[0].metric} of {self._runs[run].name}"
                 return f"it is {about}, and the text names no metric"
         if share.unsure and share.total not in {len(run.outcomes) for run in self._runs}:
             return f"{share.unsure!r} was not understood"
         return ""
 
-    def _answer(self, share: Share, run: int, metric: str) -> list[Estimate]:
+    def _answer(self, share: Share, run: int, metric: str) -> list[Estimate | RunScore]:
         return self._estimates(run, self._word(metric, (run,), failing=share.failing))
 
     def _word(self, metric: str, runs: Sequence[int], *, failing: bool = False) -> str:
@@ -219,6 +247,8 @@ class Checker:
             return "pass^1"
         if not metric.startswith("tasks"):
             return metric
+        if metric.startswith("tasks:"):
+            return f"run{metric[5:]}"
         family, k = metric[5], metric[6:]
         if failing and family != "<":  # all attempts fail where none passes
             family = "@" if family == "^" else "^"
@@ -233,30 +263,35 @@ class Checker:
         return f"pass{family}{k}"
 
     def _check_ends(
-        self, name: str, share: Share, estimates: Sequence[Estimate], run: int
+        self, name: str, share: Share, estimates: Sequence[Estimate | RunScore], run: int
     ) -> Check:
         detail = f"{self._runs[run].name} {estimates[0].metric} = {number(estimates[0].value)}"
         is_right = (
-            any(_near(one.low, one.high, share.ends) for one in estimates)
+            any(near(one.low, one.high, share.ends) for one in estimates)
             or self._is_other_interval((run,), estimates[0].metric, share.ends)
             if share.ends is not None
-            else share.error is None or any(_is_error(one, share.error) for one in estimates)
+            else share.error is None or any(is_error(one, share.error) for one in estimates)
         )
         if is_right:
             return Check(name, Support.SUPPORTED, detail)
         ends = " and ".join(f"{one.interval_text()} for {one.population}" for one in estimates)
         return Check(f"the interval of {name}", Support.CONTRADICTED, f"it is {ends}")
 
-    def _estimates(self, run: int, word: str) -> list[Estimate]:
+    def _estimates(self, run: int, word: str) -> list[Estimate | RunScore]:
         """About new tasks, and about these."""
         if (run, word) in self._estimated:
             return self._estimated[run, word]
         estimates = self._estimated[run, word] = []
         outcomes = self._runs[run].outcomes
-        for about in ("new tasks", "these tasks"):
+        metric = _estimable(word)
+        for about in ("new tasks", "these tasks") if metric else ():
             with suppress(PasshatError):  # the run does not support that k or population
                 options = {"missing": self._missing, "level": self._level, "about": about}
-                estimates.append(estimate(outcomes, word, **options))  # type: ignore[arg-type]
+                estimates.append(estimate(outcomes, metric, **options))  # type: ignore[arg-type]
+        if word.startswith("run:"):
+            kind, k = re.fullmatch(r"run:([a-z]+)(\d*)", word).groups()  # type: ignore[union-attr]
+            score = run_score(outcomes, kind, int(k) if k else None)
+            estimates += [score] if score else []
         return estimates
 
     # Differences
@@ -288,10 +323,10 @@ class Checker:
         about = [one for one in results if claim.population in ("", one.population)] or results
         if claim.points is not None:
             return self._check_points(name, claim, results, about)
-        support = _support_of(claim, about)
-        is_open = claim.kind in ("equal", "different") and support is Support.NOT_CHECKABLE
+        answer = support_of(claim, about)
+        is_open = claim.kind in ("equal", "different") and answer is Support.NOT_CHECKABLE
         margin = "equality needs a margin chosen beforehand"
-        return Check(name, support, margin if is_open else results[0].sentence)
+        return Check(name, answer, margin if is_open else results[0].sentence)
 
     def _difference_name(self, claim: Difference) -> str:
         def of(run: int | None) -> str:
@@ -331,28 +366,28 @@ class Checker:
             f"{one.population}: {100 * one.lift:+.1f} points {one.interval_text()}"
             for one in results
         )
-        is_right = _fits_points(claim, results[0])
+        is_right = fits_points(claim, results[0])
         if is_right and claim.ends is not None:
             low, high = (end / 100 for end in claim.ends)
             turned = [(low, high)] * (claim.sign >= 0 or low < 0) + [(-high, -low)] * (
                 claim.sign <= 0
             )
             is_right = any(
-                any(_near(one.low, one.high, ends) for one in about)
+                any(near(one.low, one.high, ends) for one in about)
                 or self._is_other_interval(pair, results[0].metric, ends)
                 for ends in turned
             )
-            return Check(name, _support(is_right), detail)
+            return Check(name, support(is_right), detail)
         if not is_right and not claim.metric:
             for word in ("tasks@n", "tasks^n"):
                 others = self._results(pair, self._word(word, pair))
-                if others and _fits_points(claim, others[0]):
+                if others and fits_points(claim, others[0]):
                     return Check(
                         name,
                         Support.NOT_CHECKABLE,
                         f"it is that of {others[0].metric}, which the text does not name; {detail}",
                     )
-        return Check(name, _support(is_right), detail)
+        return Check(name, support(is_right), detail)
 
     def _check_task_count(self, name: str, claim: Difference) -> Check:
         """On how many tasks a run passes more of its attempts than the other."""
@@ -365,7 +400,7 @@ class Checker:
         shared = rates[0].keys() & rates[1].keys()
         ahead = sum((rates[0][task] - rates[1][task]) * claim.sign > 0 for task in shared)
         detail = f"{ahead} of {counted(len(shared), 'task')}"
-        return Check(name, _support(abs(ahead - claim.share * len(shared)) < 0.5), detail)
+        return Check(name, support(abs(ahead - claim.share * len(shared)) < 0.5), detail)
 
     def _check_ratio(self, name: str, claim: Difference) -> Check:
         """A relative change or a ratio, of the shares of passes or of failures."""
@@ -385,10 +420,8 @@ class Checker:
         )
         if claim.ratio is not None:
             slack = claim.ratio * (0.2 if claim.relation == "~" else 0.1)
-            is_right = _holds(ratio, claim.ratio, slack, claim.relation)
-            if is_right and not claim.metric and not claim.failing:
-                return Check(name, Support.NOT_CHECKABLE, f"the text names no metric; {detail}")
-            return Check(name, _support(is_right), detail)
+            is_right = holds(ratio, claim.ratio, slack, claim.relation)
+            return Check(name, support(is_right), detail)
         assert claim.percent is not None
         change = claim.percent * (-claim.sign if claim.failing else claim.sign)
         slack = 0.5001 * claim.step + (2.0 if claim.relation == "~" else 0)
@@ -399,8 +432,8 @@ class Checker:
                     name, Support.NOT_CHECKABLE, f"in points it is right, in percent not: {detail}"
                 )
             return Check(name, Support.CONTRADICTED, detail)
-        is_right = actual * change > 0 and _holds(abs(actual), abs(change), slack, claim.relation)
-        return Check(name, _support(is_right), detail)
+        is_right = actual * change > 0 and holds(abs(actual), abs(change), slack, claim.relation)
+        return Check(name, support(is_right), detail)
 
     def _results(self, pair: tuple[int, int], word: str) -> list[Result]:
         """The lift of the first run over the second, about new tasks and about these."""
@@ -410,7 +443,8 @@ class Checker:
             found = self._compared[*pair, word] = []
             new, old = (self._runs[run] for run in pair)
             with suppress(PasshatError):
-                result = compare(old, new, word, missing=self._missing, level=self._level)
+                metric = _estimable(word)
+                result = compare(old, new, metric, missing=self._missing, level=self._level)
                 found += [*result.results[:1], *result.these_tasks[:1]]
         return self._compared[*pair, word]
 
@@ -454,7 +488,7 @@ class Checker:
         picks = np.random.default_rng(0).integers(0, len(sample), (_REDRAWS, len(sample)))
         tails = np.percentile(sample[picks].mean(axis=1), (2.5, 97.5))
         mean = float(sample.mean())
-        return _near(mean - half, mean + half, ends) or _near(tails[0], tails[1], ends)
+        return near(mean - half, mean + half, ends) or near(tails[0], tails[1], ends)
 
     def _check_size(self, size: Size) -> Check:
         """The number of tasks or of attempts."""
@@ -475,87 +509,7 @@ class Checker:
         noun = (
             "tasks" if not size.attempts else "attempts" if not size.tasks else "tasks or attempts"
         )
-        support = _support(is_right)
+        answer = support(is_right)
         if not is_right and not size.is_certain:
-            support, detail = Support.NOT_CHECKABLE, f"it may count a part of them; {detail}"
-        return Check(f"{size.count:,} {noun}", support, detail)
-
-
-def _support_of(claim: Difference, about: Sequence[Result]) -> Support:
-    """The answer to a comparison without a size; with two readings one of them is enough."""
-    excludes = [not one.low <= 0 <= one.high for one in about]
-    if claim.kind == "unsettled":
-        return _support(not all(excludes))
-    if claim.kind in ("equal", "different"):
-        is_wrong = any(excludes) and claim.kind == "equal"
-        return Support.CONTRADICTED if is_wrong else Support.NOT_CHECKABLE
-    shown = [one.low > 0 if claim.sign > 0 else one.high < 0 for one in about]
-    if claim.kind == "denied":
-        return Support.CONTRADICTED if any(shown) else Support.NOT_CHECKABLE
-    lift = claim.sign * about[0].lift
-    if claim.kind == "ranked":
-        return _support(lift >= 0)
-    if lift <= 0:
-        return Support.CONTRADICTED
-    return Support.SUPPORTED if any(shown) else Support.NOT_SHOWN
-
-
-def _agrees_any(estimates: Sequence[Estimate], share: Share) -> bool:
-    return any(_agrees(one, share) for one in estimates)
-
-
-def _agrees(result: Estimate, share: Share) -> bool:
-    """Whether the number is the estimate to its last digit, or between its bounds."""
-    low, high = result.value_ends
-    if share.failing:
-        low, high = 1 - high, 1 - low
-    is_round = abs(20 * share.low - round(20 * share.low)) < 1e-9 or share.step < 0.005
-    about = 0.045 if is_round else 0.03
-    margin = 0.5001 * share.step + (about if share.relation == "~" else 0)
-    if share.relation in "<>":
-        return low < share.low if share.relation == "<" else high > share.high
-    if share.relation == ">=":
-        return high >= share.low - margin
-    if share.relation == "<=":
-        return low <= share.high + margin
-    return low - margin <= share.high and share.low <= high + margin
-
-
-def _fits_points(claim: Difference, result: Result) -> bool:
-    assert claim.points is not None
-    lift = 100 * result.lift * claim.sign if claim.sign else abs(100 * result.lift)
-    return _holds(lift, claim.points, 0.5001 * claim.step, claim.relation)
-
-
-def _holds(actual: float, stated: float, slack: float, relation: str) -> bool:
-    if relation == ">=":
-        return actual >= stated - slack
-    if relation == "<=":
-        return 0 <= actual <= stated + slack
-    return abs(actual - stated) <= slack + (1.5 if relation == "~" and stated > 5 else 0)
-
-
-def _near(low: float | None, high: float | None, ends: tuple[float, float]) -> bool:
-    """Whether stated ends are close to ours; an interval of less than half the width is not."""
-    if low is None or high is None:
-        return False
-    first, last = sorted((low, high))
-    is_wide = abs(ends[1] - ends[0]) >= (last - first) / 2
-    return is_wide and all(
-        abs(one - other) <= _CLOSE_POINTS / 100 + 10**-9
-        for one, other in zip((first, last), sorted(ends), strict=True)
-    )
-
-
-def _is_error(result: Estimate, stated: float) -> bool:
-    """Whether "± x" is half an interval, or a standard error (negative where it is called so)."""
-    if result.low is None or result.high is None:
-        return False
-    half = (result.high - result.low) / 2
-    as_error = 0.6 <= abs(stated) * 1.96 / half <= 1.6 if half else stated == 0
-    is_close = abs(stated - half) <= _CLOSE_POINTS / 100 and stated >= half / 2
-    return as_error or (stated >= 0 and is_close)
-
-
-def _support(is_right: bool) -> Support:
-    return Support.SUPPORTED if is_right else Support.CONTRADICTED
+            answer, detail = Support.NOT_CHECKABLE, f"it may count a part of them; {detail}"
+        return Check(f"{size.count:,} {noun}", answer, detail)

@@ -230,7 +230,11 @@ class _Clause(Roles):
     def _negated(self, value: Value, start: int) -> Value:
         """Below the number that is not reached."""
         before = re.split(r"⟦[vdc]\d+⟧|[,;(]", self.text[:start])[-1]
-        if any(match.end() == len(before) for match in words.NOT_REACHED.finditer(before)):
+        is_denied = any(match.end() == len(before) for match in words.NOT_REACHED.finditer(before))
+        if words.NOT_BOUND.search(before) and not is_denied:
+            relation = {">=": "<", "<=": ">"}.get(value.relation, "!=")
+            return replace(value, relation=relation)
+        if is_denied:
             return replace(value, relation="<" if value.relation in "=~>=" else ">")
         return value
 

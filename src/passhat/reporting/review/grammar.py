@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from passhat.reporting.review.protocols import EARLY, NEVER, PROTOCOLS
+from passhat.reporting.review.rewrites import plain_number
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
@@ -23,7 +25,6 @@ from passhat.reporting.review.statements import (
     TASKS,
     Size,
     Unread,
-    plain_number,
     unknown_words,
 )
 
@@ -36,71 +37,6 @@ _METRIC = re.compile(
     r"n\b)?\}?(?::0?\.\d+)?",
     re.IGNORECASE,
 )
-# A phrase that names the attempts a share is about: any of K ("@"), within K ("<", which of
-# failures is none of K), all of K ("^"); "n" for all that were made.
-_AMONG = r"(?:in|of|out of|within|over|across|with|from|after)"
-_PROTOCOLS: tuple[tuple[str, str], ...] = (
-    (
-        rf"\b(?:in |on |by )?at least (?:once|1|one)(?: \w+)? {_AMONG} "
-        rf"(?:the |its |their |all |any of )*(?P<k>{_INT})(?: {_ATT})?\b",
-        "@",
-    ),
-    (rf"\b(?:any|1|one) (?:out )?of (?:the |its )?(?P<k>{_INT}) {_ATT}\b", "@"),
-    (rf"\bbest of (?:the |its )?(?P<k>{_INT})(?: {_ATT})?", "@"),
-    (
-        r"\bat least (?:once|one (?:\w+)?)\b|\b(?:in|on|with) any (?:single )?(?:attempt|try|"
-        r"run)\b",
-        "@n",
-    ),
-    (
-        rf"\b(?:in |on |over |for )(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?! {_TASK})(?: "
-        rf"{_ATT})?"
-        rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
-        rf"(?:out )?of (?P=k6)\b"
-        rf"|\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)"
-        rf"|\b(?P<k3>{_INT})(?: {_ATT})?[ -]in[ -]a[ -]row\b|\b(?P<k4>{_INT}) consecutive {_ATT}",
-        "^",
-    ),
-    (
-        rf"\b(?:in |on |when |if |over |across )?(?:all|each)(?: of)?(?: the| its| their)? "
-        rf"(?P<k>{_INT})"
-        rf"(?: (?:independent )?{_ATT}| must pass| pass\b| succeed)(?: (?:must )?(?:pass|"
-        rf"succeed))?",
-        "^",
-    ),
-    (
-        rf"\b(?:in |on )?both (?:times|of (?:its|the) )?(?:{_ATT}|2 {_ATT})\b|\b(?:twice|2 times) "
-        rf"in a row\b|"
-        rf"\b2 {_ATT}(?= (?:of [^,;]*? )?both (?:pass|succeed))",
-        "^2",
-    ),
-    (
-        rf"\b(?:given|with|within|in|after|using|allowed|has|gets?|(?:if you )?let it (?:try|"
-        rf"run))(?: an?)? "
-        rf"(?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) {_ATT}\b"
-        rf"(?! (?:each|per|for each|on|in total|of))",
-        "<",
-    ),
-    (
-        rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|\b(?:in |on )?all (?:of )?(?:its |the "
-        rf"|"
-        r"their )?(?:attempts|runs|tries|trials|repetitions)\b|\bin each (?:attempt|run|try|"
-        r"trial)\b|"
-        r"\beach time\b|\balways\b|\bconsistently\b|\breliably\b|\bwithout fail\b",
-        "^n",
-    ),
-    (
-        rf"\b(?:on |in |at |by )?(?:its |the |their )?(?:very )?first[ -](?:{_ATT}|go|time)\b|"
-        rf"\b(?:in |on |of |with |by )?(?:a |one |the |its )?(?:single|individual)[ -]{_ATT}\b|"
-        rf"\b(?:in|with|on|of) (?:only |just )?(?:one|1) (?:{_ATT}|go)\b|"
-        r"\b(?:per|each)[ -](?:attempt|try|run|trial|sample)\b|\bone-try\b|\bon average\b|"
-        r"\bmean success\b",
-        "^1",
-    ),
-)
-_NEVER = rf"\bnever (?:once |even |been |ever )?(?:gets?|got|works?|{PASSED})\b(?: right)?"
-_EARLY = 5
-"""The first protocols hold a count that is no share: at least one of its six attempts."""
 _END = r"([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 _INTERVALS = re.compile(
@@ -144,6 +80,20 @@ _PART_AFTER = re.compile(
     r"⟦r)\b|⟦r)",
     re.IGNORECASE,
 )
+_BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
+# The worst and the best of single runs, or the distance between them.
+_VARY = r"(?:rang\w+|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
+_SPREADS = (
+    (
+        rf"\b(?:{_VARY} (?:anywhere )?(?:from|between)|(?:scor\w+|lies?|lay|falls?|stays?|stayed|"
+        rf"lands?|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between) ({_N})%?"
+        rf"\s*(?:to|and|-|–)\s*({_N})%?",
+        (("worst", ""), ("best", "")),
+    ),
+    (rf"\b(?:never|not) (?:is |was |once )?<=({_N})%", (("worst", ">="),)),
+    (rf"\b(?:never|not) (?:is |was |once )?>=({_N})%", (("best", "<="),)),
+    (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{_N}) points?\b", (("spread", ""),)),
+)
 _P_VALUE = re.compile(
     rf"\(?\bp(?:-value)?s?\s?(?:\([^)]*\)\s?)?(?:<=|>=|[<=>≤≥])\s?{_N}\)?", re.IGNORECASE
 )
@@ -170,6 +120,15 @@ _COMMON = re.compile(
     rf"Performance|Model|"
     r"Agent|Baseline|Ours|One|Table|Figure|Section|Python|F1|Which|What|Who|And|But|Only|"
     r"Everything)\b"
+)
+
+
+# Several runs as one owner.
+_TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
+_SETS = (
+    (rf"\b(?:both|each of)\s+{_TWO}", r"⟦r\1+\2⟧"),
+    (rf"{_TWO}\s+(?:both|each)\b(?! (?:of )?(?:the |its |their )?(?:\d|{ATTEMPTS}))", r"⟦r\1+\2⟧"),
+    (r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", r"⟦r\1+\2⟧ not"),
 )
 
 
@@ -236,13 +195,12 @@ class Reader:
         text = plain_number(text)
         text = self._mark_metrics(text)
         text = _P_VALUE.sub(self._p_value, text)
-        text = self._mark_protocols(text, _PROTOCOLS[:_EARLY])
+        text = self._mark_spread(text)
+        text = self._mark_protocols(text, PROTOCOLS[:EARLY])
         text = self._mark_counts(text)
-        text = self._mark_protocols(text, _PROTOCOLS[_EARLY:])
+        text = self._mark_protocols(text, PROTOCOLS[EARLY:])
         if not any("<" in metric for metric in self.metrics):
-            text = re.sub(
-                _NEVER, lambda _: f"{self._add_metric('tasks<n')} fails", text, flags=re.I
-            )
+            text = re.sub(NEVER, lambda _: f"{self._add_metric('tasks<n')} fails", text, flags=re.I)
         text = _INTERVALS.sub(self._interval, text)
         text = _ERRORS.sub(self._error, text)
         text = self._mark_sizes(text)
@@ -261,8 +219,8 @@ class Reader:
             for run, letter in enumerate("AB"):
                 text = re.sub(rf"(?<![\w-]){letter}(?:'s)?(?![\w@^-])", f" ⟦r{run}⟧ ", text)
         number = "two|three|four|five|six|2|3|4|5|6"
-        text = re.sub(r"\b(?:both|each of)\s+⟦r(\d+)⟧\s+and\s+⟦r(\d+)⟧", "⟦r*⟧", text, flags=re.I)
-        text = re.sub(r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", "⟦r*⟧ not", text, flags=re.I)
+        for pattern, new in _SETS:
+            text = re.sub(pattern, new, text, flags=re.I)
         agents = (
             rf"(?: (?:of )?(?:the )?(?:(?:{number}) )?"
             r"(?:agents?|models?|systems?|variants?|versions?))"
@@ -310,6 +268,21 @@ class Reader:
     def _add_metric(self, word: str) -> str:
         self.metrics.append(word)
         return f" ⟦m{len(self.metrics) - 1}⟧ "
+
+    def _mark_spread(self, text: str) -> str:
+        """Single runs of the benchmark: from the worst to the best, and how far apart."""
+        if not re.search(rf"\b(?!times\b){_ATT}\b", text) or _BOUNDS.search(text):
+            return text
+        for pattern, kinds in _SPREADS:
+            match = re.search(pattern, text, re.IGNORECASE)
+            if match is None:
+                continue
+            shown = " and ".join(
+                f"{self._add_metric(f'tasks:{kind}')} {relation}{number}%"
+                for (kind, relation), number in zip(kinds, match.groups(), strict=True)
+            )
+            return f"{text[: match.start()]} {shown} {text[match.end() :]}"
+        return text
 
     def _mark_protocols(self, text: str, protocols: Sequence[tuple[str, str]]) -> str:
         for pattern, family in protocols:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,7 +21,6 @@ __all__ = [
     "Statement",
     "Unread",
     "is_known",
-    "plain_number",
     "unknown_words",
 ]
 
@@ -37,116 +35,6 @@ TASKS = (
     r"tickets?|puzzles?|exercises?|scenarios?|challenges?|jobs|requests?|bugs?|queries|query)"
 )
 PASSED = r"(?:pass|solv|succe|complet|resol|crack|finish|right|correct|won|answer|clos|clear)\w*"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_TEENS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-)
-_UNITS = {
-    **{word: number for number, word in enumerate(_TEENS.split(), 1)},
-    **{word: 10 * number for number, word in enumerate(_TENS.split(), 2)},
-    "zero": 0,
-    "dozen": 12,
-    "hundred": 100,
-    "thousand": 1000,
-}
-_WORD = "|".join(sorted(_UNITS, key=len, reverse=True))
-# "One" is a number only where it counts: one of 60, one task in five, one point, one more task.
-_NUMBER_WORDS = re.compile(
-    rf"\b(?!one\b(?! (?:(?:{_WORD})\b|of (?:the |its |all )?(?:\d|(?:{_WORD})\b)|(?:in|out of) "
-    rf"(?:every )?(?:\d|{_WORD})|(?:more |fewer )?(?:{TASKS}|{ATTEMPTS})\b|points?\b)))"
-    rf"(?<!no )(?:a (?=(?:hundred|thousand|dozen)\b))?((?:{_WORD})(?:(?: and |[ -])(?:{_WORD}))*)"
-    r"\b(?! another|[\w-]*-sided)",
-    re.IGNORECASE,
-)
-_FRACTIONS = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
-_TIMES = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
-
-
-def _spell(match: re.Match[str]) -> str:
-    total = 0
-    for word in re.split(r" and |[ -]", match[1].lower()):
-        value = _UNITS[word]
-        total = max(total, 1) * value if word in ("dozen", "hundred", "thousand") else total + value
-    return str(total)
-
-
-def _fraction(match: re.Match[str]) -> str:
-    share = _TIMES.get((match[2] or "").lower(), 1) * _FRACTIONS[match[3].lower()]
-    return f"{'' if match[1] else '~'}{share:.1f}%"
-
-
-_ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{ATTEMPTS})\b"
-_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"[−‒]", "-"),
-    (r"’", "'"),
-    (r"\b(?:do|does|did|is|are|was|were|could|has|have|ca|can|wo)n't\b", "not"),
-    (r"\bcannot\b", "not"),
-    (r"\bA/B(?=[- ](?:test|result|experiment|comparison))", ""),
-    (r"\bevery (?:single )?one of\b", "all of"),
-    (r"\b(?:not (?:a single )?one|none|not any) of (?=(?:the |its |all )*\d)", "0 of "),
-    (
-        rf"\bno (?=(?:single )?(?:{TASKS})\b(?! of))|\bnone of (?=(?:the |its |all )*(?:{TASKS}|"
-        rf"{ATTEMPTS}))",
-        "0% of ",
-    ),
-    (r"\bone (?=of \d[\d.]*\s?%)", "that "),
-    (r"\b(?:half a|a half) (?=points?\b)", "0.5 "),
-    (r"\ba (?=(?:percentage )?point\b)", "1 "),
-    (
-        r"\b(?:a |the )?(?:clear |vast |overwhelming |large )?(?:majority|bulk) of\b",
-        "more than half of",
-    ),
-    (rf"\bmost (?:of )?(?={_ITEM})", "more than half of "),
-    (
-        rf"\b(exactly )?(?:a |one )?(two|three|four|2|3|4)?[ -]?(half|third|quarter|fifth|tenth)s?"
-        rf"(?= of\b| lower| higher| fewer| more| less| better| worse| (?:the |its |their |all )*"
-        rf"(?:\w+ )?(?:{TASKS}|{ATTEMPTS})\b|(?<=half|.rds|ters)\s*(?:[^\w\s-]|$))",
-        _fraction,
-    ),
-    (_NUMBER_WORDS.pattern, _spell),
-    (r"(?<=\d),(?=\d{3}\b)(?!\d{3}\s?%)", ""),
-    (r"(?<![\d.,\[(])(\d+),(\d{1,2})(?=\s?(?:%|per ?cent))|\b(0),(\d+)\b", r"\1\3.\2\4"),
-    (
-        rf"\b(\d+(?:\.\d+)?)k(?= (?:\w+ )?(?:{TASKS}|{ATTEMPTS}))",
-        lambda m: str(int(float(m[1]) * 1000)),
-    ),
-    (r"\b(?:vs\.?|versus|as opposed to|as against)(?=\W)\\?", "vs"),
-    (r"\b(?:compared|relative|in comparison|in contrast) (?:to|with)\b", "against"),
-    (r"\b(?:e\.g|i\.e|approx|al|cf|resp|Fig|Sec|Tab|no)\.", " "),
-    (
-        r"\s?(?:per ?cent(?:age)?[ -]points?|%[ -]points?|p\.p\.|(?<=\d)[ -]?p\.?p\.?(?!\w)|"
-        r"\bpts?\b|-point\b)",
-        " points",
-    ),
-    (r"(?<=\d)\s?(?:%|per ?cent\b)", "%"),
-    (r"(?<=%) of (?:the|all) times?\b", " "),
-    (r"\b(?:nearly|almost|virtually|practically) (?:all|every)\b(?: of\b)?", ">=90% of"),
-    (
-        r"\b(?:about|roughly|approximately|around|nearly|almost|some|just (?:over|under)|"
-        r"close to|circa|ca\.)\s+(?=[~\d.]*\d)|≈\s*|~\s*",
-        "~",
-    ),
-    (r"~{2,}", "~"),
-    (
-        r"(?:\b(?:more than|over|above|at least|exceed(?:s|ed|ing)?|better than|greater than|"
-        r"higher than|upwards of|no less than|surpass(?:es|ed)|tops|well over)|>=?|≥)"
-        r"\s*~?(?=\d[\d.]*(?:%| points?\b))",
-        ">=",
-    ),
-    (
-        r"(?:\b(?:less than|under|below|at most|fewer than|lower than|worse than|up to|"
-        r"no more than|within)|<=?|≤)\s*~?(?=\d[\d.]*(?:%| points?\b))",
-        "<=",
-    ),
-)
-
-
-def plain_number(text: str) -> str:
-    """The text with numbers, units and bounds written in one way."""
-    for pattern, new in _REWRITES:
-        text = re.sub(pattern, new, text, flags=re.IGNORECASE)
-    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +246,7 @@ SINGLE_TASK = re.compile(
     r"\b(?:median|worst|best|average|hardest|every|any) task\b|\bper[- ]task\b|\btask by task\b",
     re.IGNORECASE,
 )
-TOKEN = re.compile(r"⟦([a-z])(\d+|\*|\?)⟧")
+TOKEN = re.compile(r"⟦([a-z])(\d+(?:\+\d+)*|\*|\?)⟧")
 CLAUSE = re.compile(
     r"\s*;\s*|,?\s+(?:while|whereas|although|though|yet|but|even as)\s+|\s+[—–]\s+", re.IGNORECASE
 )
@@ -374,7 +262,7 @@ OBJECT = re.compile(
     r"\s+(?:both |that of |those of |the |agent |model |baseline )*$",
     re.IGNORECASE,
 )
-NAME = r"⟦r(\d+|\*|\?)⟧"
+NAME = r"⟦r(\d+(?:\+\d+)*|\*|\?)⟧"
 FOR = re.compile(
     rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+(?:the |model |agent )*{NAME}"
     rf"|\s*(?:of|in|from|\()\s*(?:the |model |agent )*{NAME}"
@@ -530,11 +418,13 @@ NOT_REACHED = re.compile(
     r"(?:to |above |over |even |beyond )*",
     re.IGNORECASE,
 )
+NOT_BOUND = re.compile(r"\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*$", re.IGNORECASE)
 HARMLESS = re.compile(
     r"\b(?:only|just|almost|nearly)(?=\s*(?:of |at |to |by |in |on |the |a |with |passes "
     r")*⟦[vdcs])|"
     r"\b(?:on|for|of|over|in|across|with|made) (?:each|all)(?: of)?(?: the| our| these)*"
     r"(?=\s*⟦s|\s+tasks?\b)|(?<=\d⟧)\s*(?:tasks )?each\b|\beach(?= (?:agent|model|system|side))|"
+    r"\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*(?=⟦v)|"
     r"\bas (?:many|much|often)\b|\bonce\b(?= \w+ (?:has|have|is|are))|\b\w+ twice(?=,)",
     re.IGNORECASE,
 )

@@ -1,0 +1,95 @@
+"""Phrases that name the attempts a share is about: any of them, all of them, one of them."""
+
+from __future__ import annotations
+
+from passhat.reporting.review.statements import ATTEMPTS, INTEGER, PASSED, TASKS
+
+__all__ = ["EARLY", "NEVER", "PROTOCOLS"]
+
+_INT, _ATT, _TASK = INTEGER, ATTEMPTS, TASKS
+_OF_RUNS = (
+    rf"(?:\w+ )??(?:of|over|across|among|out of|in|from) (?:the |its |our |all |any of )*"
+    rf"(?:(?P<k>{_INT}) )?(?:independent |separate |repeated )?{_ATT}\b"
+)
+_ONE_RUN = r"(?:[ -](?:single )?(?:run|seed|trial|repetition))\b"
+_RUNS: tuple[tuple[str, str], ...] = (
+    (
+        rf"\bbest[ -]of[ -](?:the |its )?(?P<k>{_INT})(?: {_ATT})?|"
+        + rf"\b(?:best|highest|maximum|max|peak) (?:{_OF_RUNS})".replace("<k>", "<k2>")
+        + rf"|\b(?:best|highest[ -]scoring){_ONE_RUN}",
+        ":best",
+    ),
+    (
+        rf"\b(?:worst|lowest|minimum|min) (?:{_OF_RUNS})|\b(?:worst|lowest[ -]scoring){_ONE_RUN}",
+        ":worst",
+    ),
+    (rf"\bmedian (?:{_OF_RUNS})|\bmedian{_ONE_RUN}", ":median"),
+    (
+        rf"\b(?:on |in |at |by )?(?:its |the |their )?(?:very )?first[ -](?:{_ATT}|go|time)\b",
+        ":first",
+    ),
+)
+# Any of K ("@"), within K ("<", which of failures is none of K), all of K ("^"); "n" for all that
+# were made; a colon for one run of the benchmark among all.
+_AMONG = r"(?:in|of|out of|within|over|across|with|from|after)"
+PROTOCOLS: tuple[tuple[str, str], ...] = (
+    (
+        rf"\b(?:in |on |by )?at least (?:once|1|one)(?: \w+)? {_AMONG} "
+        rf"(?:the |its |their |all |any of )*(?P<k>{_INT})(?: {_ATT})?\b",
+        "@",
+    ),
+    *_RUNS,
+    (rf"\b(?:any|1|one) (?:out )?of (?:the |its )?(?P<k>{_INT}) {_ATT}\b", "@"),
+    (
+        r"\bat least (?:once|one (?:\w+)?)\b|\b(?:in|on|with) any (?:single )?(?:attempt|try|"
+        r"run)\b",
+        "@n",
+    ),
+    (
+        rf"\b(?:in |on |over |for )(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?! {_TASK})(?: "
+        rf"{_ATT})?"
+        rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
+        rf"(?:out )?of (?P=k6)\b"
+        rf"|\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)"
+        rf"|\b(?P<k3>{_INT})(?: {_ATT})?[ -]in[ -]a[ -]row\b|\b(?P<k4>{_INT}) consecutive {_ATT}",
+        "^",
+    ),
+    (
+        rf"\b(?:in |on |when |if |over |across )?(?:all|each)(?: of)?(?: the| its| their)? "
+        rf"(?P<k>{_INT})"
+        rf"(?: (?:independent )?{_ATT}| must pass| pass\b| succeed)(?: (?:must )?(?:pass|"
+        rf"succeed))?",
+        "^",
+    ),
+    (
+        rf"\b(?:in |on )?both (?:times|of (?:its|the) )?(?:{_ATT}|2 {_ATT})\b|\b(?:twice|2 times) "
+        rf"in a row\b|"
+        rf"\b2 {_ATT}(?= (?:of [^,;]*? )?both (?:pass|succeed))",
+        "^2",
+    ),
+    (
+        rf"\b(?:given|with|within|in|after|using|allowed|has|gets?|(?:if you )?let it (?:try|"
+        rf"run))(?: an?)? "
+        rf"(?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) {_ATT}\b"
+        rf"(?! (?:each|per|for each|on|in total|of))",
+        "<",
+    ),
+    (
+        rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|\b(?:in |on )?all (?:of )?(?:its |the "
+        rf"|"
+        r"their )?(?:attempts|runs|tries|trials|repetitions)\b|\bin each (?:attempt|run|try|"
+        r"trial)\b|"
+        r"\beach time\b|\balways\b|\bconsistently\b|\breliably\b|\bwithout fail\b",
+        "^n",
+    ),
+    (
+        rf"\b(?:in |on |of |with |by )?(?:a |one |the |its )?(?:single|individual)[ -]{_ATT}\b|"
+        rf"\b(?:in|with|on|of) (?:only |just )?(?:one|1) (?:{_ATT}|go)\b|"
+        r"\b(?:per|each)[ -](?:attempt|try|run|trial|sample)\b|\bone-try\b|\bon average\b|"
+        r"\bmean success\b",
+        "^1",
+    ),
+)
+NEVER = rf"\bnever (?:once |even |been |ever )?(?:gets?|got|works?|{PASSED})\b(?: right)?"
+EARLY = 4 + len(_RUNS)
+"""The first protocols hold a count that is no share: at least one of its six attempts."""
