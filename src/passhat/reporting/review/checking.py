@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,8 @@ _FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
 _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
 _FEWEST_TASKS = 10
 _REDRAWS = 1000
+_EQUAL_POINTS = 1.0
+"""Two metrics of one run so close are called the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,8 @@ class Checker:
         doubt = share.doubt or ("k is not given" if share.metric.endswith("k") else "")
         if doubt:
             return Check(name, Support.NOT_CHECKABLE, doubt)
+        if share.count is not None:
+            share = replace(share, **self._share_of(share.count, owners[0]))
         answers = {run: self._answer(share, run, share.metric) for run in range(len(self._runs))}
         found = {run: answer for run, answer in answers.items() if answer}
         if not any(run in found for run in owners):
@@ -209,6 +214,11 @@ class Checker:
             if not known:
                 return Check(name, Support.NOT_CHECKABLE, "which attempts make a run is not known")
             return self._check_ends(name, share, known, agreeing[0])
+        for runs, metric in share.others:
+            other = replace(share, owners=runs, metric=metric, others=())
+            check = self._check_share(other)
+            if check.support is Support.SUPPORTED:
+                return check
         values = ", ".join(
             f"{self._runs[run].name} {one.metric} = {number(one.value)}"
             for run in owners
@@ -220,6 +230,11 @@ class Checker:
         if reason:
             return Check(name, Support.NOT_CHECKABLE, f"{reason}; {detail}")
         return Check(name, Support.CONTRADICTED, detail)
+
+    def _share_of(self, count: int, run: int) -> dict[str, Any]:
+        """A number of tasks as a share of those of a run."""
+        total = max(len(self._runs[run].outcomes), 1)
+        return {"low": count / total, "high": count / total, "step": 1 / total, "count": None}
 
     def _other_reading(
         self, share: Share, owners: Sequence[int], found: Mapping[int, list[Estimate | RunScore]]
@@ -298,13 +313,61 @@ class Checker:
 
     def _check_difference(self, claim: Difference) -> Check:
         """A comparison; where its sides are not sure, it is wrong only if it is so either way."""
+        if claim.against:
+            return self._check_metrics(claim)
         check = self._check_sides(claim)
+        if claim.p_value and check.support is Support.SUPPORTED:
+            return self._check_p_value(claim, check)
         if claim.unsure and check.support in (Support.CONTRADICTED, Support.NOT_SHOWN):
             turned = self._check_sides(replace(claim, subject=claim.other, other=claim.subject))
             if turned.support is not Support.CONTRADICTED:
                 detail = f"{claim.unsure}; {check.detail}"
                 return replace(check, support=Support.NOT_CHECKABLE, detail=detail)
         return check
+
+    def _check_p_value(self, claim: Difference, check: Check) -> Check:
+        """A p-value of a difference; another sound test may give one twice as large or small."""
+        assert claim.subject is not None
+        assert claim.other is not None
+        sign, stated = claim.p_value or ("", 0.0)
+        pair = (claim.subject, claim.other)
+        results = self._results(pair, self._word(claim.metric, pair))
+        found = [one.p_value for one in results if one.p_value is not None]
+        if not found:
+            return replace(check, support=Support.NOT_CHECKABLE, detail="no test gives a p-value")
+        is_right = any(
+            p > stated / 2 if sign in (">", ">=", "≥") else p < 2 * stated for p in found
+        ) and (sign != "=" or any(p > stated / 2 for p in found))
+        name = f"{check.statement}, p {sign} {stated:g}"
+        return Check(name, support(is_right), f"p = {min(found):.2g}; {check.detail}")
+
+    def _check_metrics(self, claim: Difference) -> Check:
+        """Two metrics of one run: the gap between them, their ratio, or that they are equal."""
+        assert claim.subject is not None
+        name = f"{self._runs[claim.subject].name}: {_shown(claim.metric)} against "
+        name += f"{_shown(claim.against)}, {claim.text}"
+        values = [
+            one.value
+            for metric in (claim.metric, claim.against)
+            for one in self._estimates(claim.subject, self._word(metric, (claim.subject,)))[:1]
+        ]
+        if len(values) < 2:
+            return Check(name, Support.NOT_CHECKABLE, "no source has these metrics")
+        detail = f"{number(values[0])} against {number(values[1])}"
+        gap = 100 * abs(values[0] - values[1])
+        if claim.points is not None:
+            is_right = holds(gap, claim.points, 0.5001 * claim.step, claim.relation)
+        elif claim.ratio is not None and min(values) > 0:
+            ratio = values[0] / values[1]
+            is_right = any(
+                holds(one, claim.ratio, 0.1 * claim.ratio, claim.relation)
+                for one in (ratio, 1 / ratio)
+            )
+        elif claim.kind == "equal":
+            is_right = gap < _EQUAL_POINTS
+        else:
+            is_right = (values[0] - values[1]) * claim.sign > 0
+        return Check(name, support(is_right), detail)
 
     def _check_sides(self, claim: Difference) -> Check:
         name = self._difference_name(claim)
@@ -400,7 +463,8 @@ class Checker:
         shared = rates[0].keys() & rates[1].keys()
         ahead = sum((rates[0][task] - rates[1][task]) * claim.sign > 0 for task in shared)
         detail = f"{ahead} of {counted(len(shared), 'task')}"
-        return Check(name, support(abs(ahead - claim.share * len(shared)) < 0.5), detail)
+        stated = claim.share * len(shared) if claim.count is None else claim.count
+        return Check(name, support(abs(ahead - stated) < 0.5), detail)
 
     def _check_ratio(self, name: str, claim: Difference) -> Check:
         """A relative change or a ratio, of the shares of passes or of failures."""

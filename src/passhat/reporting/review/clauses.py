@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from passhat.reporting.review import statements as words
 from passhat.reporting.review.grammar import Reader, Value
@@ -62,6 +63,12 @@ def _parse(
         context = clause.next_context()
         if clause.doubt:
             skipped |= {int(at) for at in re.findall(r"⟦s(\d+)⟧", part)}
+    for shown in reader.p_values:
+        at = next((at for at, one in enumerate(statements) if isinstance(one, Difference)), None)
+        if at is None:
+            statements.append(Unread("the p-value", "what it compares was not understood", True))
+        else:
+            statements[at] = replace(statements[at], p_value=shown)
     statements += [size for at, size in enumerate(reader.sizes) if at not in skipped]
     return (*statements, *reader.unread), context
 
@@ -95,6 +102,7 @@ class _Clause(Roles):
                     self._sign(ahead),
                     kind="tasks",
                     share=value.low,
+                    count=value.count,
                     unsure=self._unsure_sides(),
                 )
             elif self._is_change(at) and not value.bare:
@@ -124,6 +132,9 @@ class _Clause(Roles):
         after = [key for start, key in places if start > spot[2]]
         key = before[-1] if before else after[0] if after else ("d", -1)
         statement = statements.get(key)
+        if statement is None and ends and unit != "points" and self._names:
+            statements["i", spot[2]] = self._bounds(spot, ends, unit)
+            return
         shown = f"{ends[0]:g} to {ends[1]:g}" if ends else f"± {error:g}"
         if isinstance(statement, Share):
             decimal = statement.text.lstrip("~><=").startswith((".", "0.", "1.0"))
@@ -141,6 +152,26 @@ class _Clause(Roles):
             statements["i", spot[2]] = Unread(
                 shown, "the number of this interval was not found", blocks=True
             )
+
+    def _bounds(self, spot: Token, ends: tuple[float, float], unit: str) -> Statement:
+        """An interval whose number the text leaves out: it holds the number, and is right."""
+        scale = 1.0 if max(ends) <= 1 and not unit else 0.01
+        low, high = ends[0] * scale, ends[1] * scale
+        before = [token for token in self._names if token[3] <= spot[2]] or self._names
+        owners = self._owners(before[-1][1])
+        if owners is None:
+            return Unread(f"{ends[0]:g} to {ends[1]:g}", "no source has a run of that name")
+        return Share(
+            f"{ends[0]:g} to {ends[1]:g}",
+            low,
+            high,
+            scale,
+            "=",
+            owners,
+            metric=self._any_metric(),
+            ends=(low, high),
+            doubt=self.doubt,
+        )
 
     # Shares
 
@@ -224,8 +255,25 @@ class _Clause(Roles):
             unsure=unsure,
             counted=value.counted,
             total=value.total,
+            count=value.count,
+            others=self._other_readings(at),
             elsewhere=self._reader.elsewhere,
         )
+
+    def _other_readings(self, at: int) -> tuple[tuple[tuple[int, ...], str], ...]:
+        """With up to 4 attempts a run climbs from 46% to 80%: of one attempt, then of four."""
+        named = {token[1] for token in self._names if token[1].isdigit()}
+        phrases = [one for one in self._reader.metrics if re.match(r"tasks[<^@]", one)]
+        if len(named) > 1 or not phrases or not (named or self._runs == 1):
+            return ()
+        run = int(named.pop()) if named else 0
+        pairs = [group[:2] for group in self._groups() if len(group) == 2]
+        for pattern in words.FROM_TO:
+            pairs += [[int(m["a"]), int(m["b"])] for m in pattern.finditer(self.text)]
+        for pair in pairs:
+            if at in pair:
+                return (((run,), "pass^1" if at == pair[0] else phrases[-1]),)
+        return ()
 
     def _negated(self, value: Value, start: int) -> Value:
         """Below the number that is not reached."""
@@ -331,10 +379,11 @@ class _Clause(Roles):
             found = [match for match in found if not words.UNSETTLED.search(match[0])]
             equal = None
         sized = [token for token in self._tokens if token[0] in "dc"]
-        if equal and self._names and not changes and not any(token[0] == "d" for token in sized):
-            yield ("e", 0), self._equality(equal, base)
+        itself = self._two_metrics()
+        if equal and (self._names or itself) and not changes and not any(token[0] == "d" for token in sized):
+            yield ("e", 0), replace(self._equality(equal, base), **itself)
             return
-        base = replace(base, unsure=self._unsure_sides())
+        base = replace(base, unsure=self._unsure_sides(), **itself)
         near = [one for one in found if re.search(r"⟦[rdc]", self._part(one.start()))]
         signs = {self._sign(match) for match in near or found}
         denied = any(words.DENIAL.search(self.text[: match.start()]) for match in found)
@@ -379,6 +428,19 @@ class _Clause(Roles):
             yield ("w", 0), place
         elif found and not sized and not changes:
             yield from self._direction(found, base, denied=denied)
+
+    def _two_metrics(self) -> dict[str, Any]:
+        """Both metrics where a run is compared with itself: the gap between pass@8 and pass^8."""
+        named = {token[1] for token in self._names} or {"0"} & set("0" * (self._runs == 1))
+        metrics = list(dict.fromkeys(self._word(one) for one in self._tokens if one[0] == "m"))
+        if re.search(r"⟦m\d+⟧\s*(?:and|to|vs|against|over|than|from|or)\s*⟦m", self.text) is None:
+            is_implied = re.search(r"\b(?:when|if|once|instead|rather)\b", self.text)
+            if self._runs == 2 or not is_implied or metrics in ([], ["pass^1"], ["pass@1"]):
+                return {}
+            metrics = ["pass^1", *metrics]
+        if len(metrics) != 2 or len(named) != 1 or not (run := named.pop()).isdigit():
+            return {}
+        return {"subject": int(run), "metric": metrics[0], "against": metrics[1], "doubt": ""}
 
     def _unsure_sides(self) -> str:
         """Why subject and object may be the other way round."""
@@ -437,7 +499,7 @@ class _Clause(Roles):
             step=step,
             relation=relation,
             sign=sign,
-            metric=self._metric("d", at),
+            metric=base.metric if base.against else self._metric("d", at),
             doubt=base.doubt or ("" if is_clear else UNCLEAR),
         )
 

@@ -20,11 +20,13 @@ from passhat.reporting.review.statements import (
     BENCHMARK,
     INTEGER,
     NUMBER,
+    OBJECT,
     PASSED,
     POLARITY,
     TASKS,
     Size,
     Unread,
+    is_known,
     unknown_words,
 )
 
@@ -41,10 +43,10 @@ _END = r"([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 _INTERVALS = re.compile(
     rf"[(,]?\s*(?:{_N}% )?(?:bootstrap )?(?:confidence intervals?|credible intervals?|intervals?|"
-    rf"CIs?|bounds?)\b(?: (?:over (?:the )?tasks|"
+    rf"CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
     rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
     rf"tasks|for these tasks|is|was|"
-    rf"of|from|"
+    rf"of|from|for|on|in|⟦[rm]\d+⟧|the|"
     rf"runs|between))*[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
     rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
     re.IGNORECASE,
@@ -94,8 +96,19 @@ _SPREADS = (
     (rf"\b(?:never|not) (?:is |was |once )?>=({_N})%", (("best", "<="),)),
     (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{_N}) points?\b", (("spread", ""),)),
 )
+_SOLVED = rf"(?:{PASSED}|fail\w*|unsolved|unresolved|miss(?:es|ed))"
+_SOLVED_BEFORE = re.compile(
+    rf"\b{_SOLVED} (?:on |at )?(?:only |just |exactly )?$|"
+    rf"{POLARITY.pattern}(?:\s+(?:than|to))?(?:\s+⟦r\d+⟧)?\s+(?:on|in)\s+(?:only |just )?$",
+    re.IGNORECASE,
+)
+_SOLVED_AFTER = re.compile(
+    rf"\s*(?:tasks\s+)?(?:(?:are|is|was|were|have been|remain\w*|went|go)\s+)?(?:⟦m\d+⟧\s+)?"
+    rf"(?:never |always |only )?{_SOLVED}\b",
+    re.IGNORECASE,
+)
 _P_VALUE = re.compile(
-    rf"\(?\bp(?:-value)?s?\s?(?:\([^)]*\)\s?)?(?:<=|>=|[<=>≤≥])\s?{_N}\)?", re.IGNORECASE
+    rf"\(?\bp(?:-value)?s?\s?(?:\([^)]*\)\s?)?(?P<sign><=|>=|[<=>≤≥])\s?(?P<p>{_N})\)?", re.I
 )
 _RATIO = re.compile(
     rf"(?P<op>>=|<=|~|more than |nearly )?\s?\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|"
@@ -130,6 +143,51 @@ _SETS = (
     (rf"{_TWO}\s+(?:both|each)\b(?! (?:of )?(?:the |its |their )?(?:\d|{ATTEMPTS}))", r"⟦r\1+\2⟧"),
     (r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", r"⟦r\1+\2⟧ not"),
 )
+
+
+_COMPARISONS = (
+    # 81.3 (+37.2 over the baseline)
+    (
+        rf"(?<![\w.])([-+]{_N})(?=\s*\)|\s+(?:over|vs|against|above|below|than)\s+(?:the\s+)?⟦r)",
+        r"\1 points",
+    ),
+    (r"(⟦r\d+⟧)\s*[>≻]\s*(?=⟦r\d+⟧)", r"\1 is above "),
+    (r"(⟦r\d+⟧)\s*[<≺]\s*(?=⟦r\d+⟧)", r"\1 is below "),
+    # Doubles (44% to 81%): no interval.
+    (
+        rf"(\b(?:doubl|tripl|quadrupl|halv)\w+\b[^()]*|{POLARITY.pattern}[^()⟦\d]*)"
+        rf"\(({_N}%?)\s*(?:to|→|->)\s*({_N}%?)\)",
+        lambda match: f"{match[1]} from {match[match.re.groups - 1]} to {match[match.re.groups]}",
+    ),
+)
+_LIST = r"(?:\s*(?:,\s*and|,|and|&)\s*)"
+_NUMBERS = rf"[-+]?{_N}%?(?:{_LIST}[-+]?{_N}%?)+"
+_NAMES = rf"⟦r\d+⟧(?:{_LIST}⟦r\d+⟧)+"
+
+
+def spread_list(text: str) -> str:
+    """A comparison with several runs as one with each: beats A and B by 3 and 5 points."""
+    ends = r"(\s*(?:points?|x|times)\b)?(?:,? respectively)?"
+    match = re.search(rf"({_NAMES})([^⟦;]*?)({_NUMBERS}){ends}", text)
+    chain = re.search(r"⟦r\d+⟧(?: is (?:above|below)\s+⟦r\d+⟧){2,}", text)
+    if chain:
+        names = re.findall(r"⟦r\d+⟧", chain[0])
+        signs = re.findall(r"is \w+", chain[0])
+        parts = [f"{a} {sign} {b}" for a, sign, b in zip(names, signs, names[1:], strict=False)]
+        rest = text[: chain.start()], text[chain.end() :]
+        return " ; ".join(f"{rest[0]}{part}{rest[1]}" for part in parts)
+    if match is None or not OBJECT.search(text[: match.start()]):
+        return text
+    names = re.findall(r"⟦r\d+⟧", match[1])
+    numbers = re.findall(rf"[-+]?{_N}%?", match[3])
+    if len(names) != len(numbers):
+        return text
+    before, after = text[: match.start()], text[match.end() :]
+    parts = [
+        f"{before}{name}{match[2]}{number}{match[4] or ''}{after}"
+        for name, number in zip(names, numbers, strict=True)
+    ]
+    return " ; ".join(parts)
 
 
 @cache
@@ -169,6 +227,8 @@ class Value:
     bare: bool = False
     unsure: str = ""
     total: int = 0
+    count: int | None = None
+    """A number of tasks whose total the text leaves to the data."""
 
 
 @dataclass(slots=True)
@@ -182,6 +242,7 @@ class Reader:
         default_factory=list
     )
     sizes: list[Size] = field(default_factory=list)
+    p_values: list[tuple[str, float]] = field(default_factory=list)
     gaps: list[tuple[float, float, str, str, str]] = field(default_factory=list)
     elsewhere: tuple[str, ...] = ()
     ratios: list[tuple[float, str, str]] = field(default_factory=list)
@@ -193,6 +254,9 @@ class Reader:
         """The sentence with tokens in place of what was understood."""
         text = self._mark_names(sentence)
         text = plain_number(text)
+        for pattern, new in _COMPARISONS:
+            text = re.sub(pattern, new, text, flags=re.IGNORECASE)
+        text = spread_list(text)
         text = self._mark_metrics(text)
         text = _P_VALUE.sub(self._p_value, text)
         text = self._mark_spread(text)
@@ -247,7 +311,8 @@ class Reader:
 
     def _unknown(self, match: re.Match[str]) -> str:
         word = match[0]
-        return word if _COMMON.match(word) else " ⟦r?⟧ "
+        is_word = word.isalpha() and is_known(word)
+        return word if is_word or _COMMON.match(word) else " ⟦r?⟧ "
 
     def _mark_metrics(self, text: str) -> str:
         """Metrics in signs; "pass@k is 62% at k = 1 and 98% at k = 10" names two of them."""
@@ -300,8 +365,8 @@ class Reader:
             return match[0]
         return self._add_metric(f"tasks{family}{k}")
 
-    def _p_value(self, _: re.Match[str]) -> str:
-        self.unread.append(Unread("the p-value", "a review computes no p-value", blocks=True))
+    def _p_value(self, match: re.Match[str]) -> str:
+        self.p_values.append((match["sign"], float(match["p"])))
         return " "
 
     def _interval(self, match: re.Match[str]) -> str:
@@ -312,7 +377,8 @@ class Reader:
             return match[0]
         unit = "points" if points else "%" if low_unit or high_unit else ""
         self.intervals.append(((float(low), float(high)), None, unit))
-        return f" ⟦i{len(self.intervals) - 1}⟧ "
+        tokens = " ".join(re.findall(r"⟦[rm]\d+⟧", match[0]))
+        return f" {tokens} ⟦i{len(self.intervals) - 1}⟧ "
 
     def _error(self, match: re.Match[str]) -> str:
         half = match["half"] or match["error"]
@@ -335,7 +401,7 @@ class Reader:
         if found:
             self.total = int(found[1]), "task" if re.fullmatch(_TASK, found[2], re.I) else "attempt"
         never = (
-            r"(?:never (?:once )?fail(?:s|ed)?|(?:zero|no|0) failures?|without (?:a single |"
+            rf"(?:never (?:once )?fail(?:s|ed)?(?: (?:a|any|one) (?:single )?{_TASK})?|(?:zero|no|0) failures?|without (?:a single |"
             r"any |a )?failures?)"
         )
         runs = (
@@ -460,15 +526,24 @@ class Reader:
             return match[0]
         count, phrase = int(match[1]), match[0].strip()
         before, after = match.string[: match.start()], match.string[match.end() :]
-        per_task = bool(re.search(r"\b(?:each|per)\b", phrase)) or "each of" in before
+        per_task = bool(re.search(rf"\beach\b|\bper {_TASK}\b", phrase)) or "each of" in before
         is_certain = "=" in phrase or per_task or bool(_TOTAL_BEFORE.search(before))
         is_certain = is_certain and not _PART_AFTER.match(after)
+        is_part = _SOLVED_BEFORE.search(before) or _SOLVED_AFTER.match(after)
+        if kind == "t" and is_part and not self._has_share(before, after):
+            self._add(Value(phrase, count, count, 1.0, counted="task", count=count))
+            return f" ⟦v{len(self.values) - 1}⟧ tasks "
         self.sizes.append(
             Size(phrase, count, kind != "a", kind != "t", per_task and kind == "a", is_certain)
         )
         if kind == "t" and match.re.groups > 1 and match[2]:
             self.sizes.append(Size(f"{match[2]} attempts", int(match[2]), False, True, True))
         return f" ⟦s{len(self.sizes) - 1}⟧ {'tasks' if kind == 't' else ''} "
+
+    def _has_share(self, before: str, after: str) -> bool:
+        """Whether the sentence gives a share of these tasks: then their number is all of them."""
+        part = re.split(r"[,;]", before)[-1] + re.split(r"[,;]", after)[0]
+        return bool(re.search(r"⟦v\d+⟧|\d%", part))
 
     def _gap(self, match: re.Match[str]) -> str:
         size = float(f"{match[2] or ''}{match[3]}")

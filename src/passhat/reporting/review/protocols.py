@@ -31,6 +31,7 @@ _RUNS: tuple[tuple[str, str], ...] = (
 )
 # Any of K ("@"), within K ("<", which of failures is none of K), all of K ("^"); "n" for all that
 # were made; a colon for one run of the benchmark among all.
+_SUCCESSES = r"(?:success(?:es)?|passes|wins|solves|correct (?:answers|solutions))"
 _AMONG = r"(?:in|of|out of|within|over|across|with|from|after)"
 PROTOCOLS: tuple[tuple[str, str], ...] = (
     (
@@ -51,7 +52,8 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
         rf"(?:out )?of (?P=k6)\b"
         rf"|\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)"
-        rf"|\b(?P<k3>{_INT})(?: {_ATT})?[ -]in[ -]a[ -]row\b|\b(?P<k4>{_INT}) consecutive {_ATT}",
+        rf"|\b(?P<k3>{_INT})(?: {_ATT}| {_SUCCESSES})?[ -]in[ -]a[ -]row\b"
+        rf"|\b(?P<k4>{_INT}) (?:consecutive|straight|successive) (?:{_ATT}|{_SUCCESSES})",
         "^",
     ),
     (
@@ -72,6 +74,11 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         rf"run))(?: an?)? "
         rf"(?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) {_ATT}\b"
         rf"(?! (?:each|per|for each|on|in total|of))",
+        "<",
+    ),
+    (
+        rf"\b(?:given |with |within |using |allowed |allowing |in )?(?:a budget of |up to |at most )+(?P<k>{_INT}) "
+        rf"(?:{_ATT}|retries)\b(?: (?:each|per {_TASK}|for each {_TASK}))?",
         "<",
     ),
     (

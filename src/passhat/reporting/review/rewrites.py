@@ -81,6 +81,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         rf"{ATTEMPTS})\b)",
         r"\1 in every \2",
     ),
+    (rf"\b({_WORD}|hundred)fold\b", r"\1 fold"),
+    (r"\b(on|in) none\b(?! of)", r"\1 0 tasks"),
     (_NUMBER_WORDS.pattern, _spell),
     (r"(?<=\d),(?=\d{3}\b)(?!\d{3}\s?%)", ""),
     (r"(?<![\d.,\[(])(\d+),(\d{1,2})(?=\s?(?:%|per ?cent))|\b(0),(\d+)\b", r"\1\3.\2\4"),

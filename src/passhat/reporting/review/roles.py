@@ -121,6 +121,10 @@ class Roles:
         pair = self._moved(at)
         if pair is not None:
             return pair
+        if self._earlier_metrics(at):  # the last of the group is that of a run: c and d for B
+            name = self._name_after(self._spots[self._group_of(at)[-1]][1])
+            if name:
+                return self._owners(name), False
         grouped = self._grouped(at)
         if grouped is not None:
             return grouped
@@ -227,6 +231,9 @@ class Roles:
                 following < len(self.text) and re.fullmatch(r"\s*(?:=|:|is|of|at)?\s*", rest)
             ):
                 return self._word(token)
+        earlier = self._earlier_metrics(at) if kind == "v" else []
+        if earlier:
+            return earlier[self._group_of(at).index(at)]
         respective = self._respective(kind, at, metrics)
         if respective:
             return respective
@@ -265,6 +272,25 @@ class Roles:
             bool(last)
             and re.fullmatch(r"[\s)]*(?:in|on|of|at)?\s*", self.text[last : token[2]]) is not None
         )
+
+    def _group_of(self, at: int) -> list[int]:
+        return next(group for group in self._groups() if at in group)
+
+    def _earlier_metrics(self, at: int) -> list[str]:
+        """The metrics of the group before, where this one has as many numbers and no metric."""
+        groups = list(self._groups())
+        place = next(place for place, group in enumerate(groups) if at in group)
+        group = groups[place]
+        first, last = self._spots[group[0]][0], self._spots[group[-1]][1]
+        after = re.match(r"\s*⟦m", self.text[last:])
+        if len(group) < 2 or not place or after or "⟦m" in self.text[first:last]:
+            return []
+        tokens = [one for one in self._tokens if one[0] in "mv" and one[2] < first]
+        metrics = [self._word(token) for token in tokens if token[0] == "m"]
+        earlier = [token for token in tokens if token[0] == "v"]
+        if len(metrics) != len(group) or len(set(metrics)) < len(metrics):
+            return []
+        return metrics if len(earlier) >= len(group) else []
 
     def _respective(self, kind: str, at: int, metrics: list[Token]) -> str:
         for group in self._groups() if kind == "v" else ():

@@ -64,6 +64,10 @@ class Share:
     """The metrics of sentences before, which a share without a metric may be of."""
     total: int = 0
     """The M of "N of M": where all tasks are M, words beside it name no part of them."""
+    count: int | None = None
+    """A number of tasks whose total the text leaves to the data."""
+    others: tuple[tuple[tuple[int, ...], str], ...] = ()
+    """Runs and metrics that the text may mean just as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,11 @@ class Difference:
     """What ``points`` counts where it is no number of points: "task" or "attempt"."""
     share: float = 0.0
     """The share of the tasks on which the subject is ahead, for the kind "tasks"."""
+    count: int | None = None
+    """Their number, where the text gives no total."""
+    against: str = ""
+    """The metric that ``metric`` is compared with, where both are of the subject."""
+    p_value: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +273,8 @@ OBJECT = re.compile(
 )
 NAME = r"⟦r(\d+(?:\+\d+)*|\*|\?)⟧"
 FOR = re.compile(
-    rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+(?:the |model |agent )*{NAME}"
+    rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+"
+    rf"(?:(?:the|our|its|model|agent|base|baseline|original|older?|previous|new|newer) )*\s*{NAME}"
     rf"|\s*(?:of|in|from|\()\s*(?:the |model |agent )*{NAME}"
 )
 OWN_VALUE = re.compile(
@@ -353,7 +363,9 @@ exercise scenario challenge tool coding code web math support helpdesk style rea
 statistical significant paired unpaired lower upper bound bounds ends unseen future yes right up
 down off back worth clear aware leave left without if let well alone conclude suggest indicate
 confirm think know known check look claim call handle tie draw quite fairly simply merely such
-like hour day week month year final plain original default public internal production offline
+like hour day week month year median training train trained finetune fine-tune rl distill real-world
+agentic user customer people team open source closed frontier flagship small-scale large-scale
+family series generation hour day week month year final plain original default public internal production offline
 online local short fully art
 """
 _WORDS = frozenset(_VOCABULARY.split())
