@@ -25,7 +25,7 @@ from passhat.reporting.review.agreement import (
 )
 from passhat.reporting.review.claim_text import Passage
 from passhat.reporting.review.clauses import parse_sentences
-from passhat.reporting.review.single_runs import RunScore, run_score, run_scores
+from passhat.reporting.review.single_runs import RunScore, run_score
 from passhat.reporting.review.statements import (
     Difference,
     Place,
@@ -136,7 +136,9 @@ def _names_of(runs: Sequence[Run]) -> list[tuple[str, ...]]:
         group |= dict.fromkeys(
             part
             for part in sorted(parts[at])
-            if part.lower() not in others and re.search(r"[A-Za-z]\w", part) and not is_known(part)
+            if part.lower() not in others
+            and re.search(r"[A-Za-z]\w|\d[A-Za-z]", part)
+            and not is_known(part)
         )
     return [tuple(group) for group in names]
 

@@ -96,7 +96,7 @@ class _Clause(Roles):
             ahead = next((m for m in words.AHEAD_ON.finditer(cut) if m.end() == len(cut)), None)
             if ahead and value.counted == "task" and self._compares(ahead):
                 shares["v", at] = Difference(
-                    f"{ahead[0].strip()} {value.text} tasks",
+                    f"{ahead['up'] or ahead['down'] or ahead[0].split()[0]} on {value.text}",
                     self._subject,
                     self._other,
                     self._sign(ahead),
@@ -208,7 +208,7 @@ class _Clause(Roles):
 
     def _share(self, at: int, value: Value) -> Statement:
         start, end = self._spots[at]
-        goal_before = re.split(r"⟦v\d+⟧", self.text[:start])[-1]
+        goal_before = re.split(r"⟦v\d+⟧|,", self.text[:start])[-1]
         goal_after = " ".join(self.text[end:].split()[:2])
         other = self._other_quantity(start, end)
         if words.GOAL.search(goal_before) or words.GOAL.search(goal_after):
@@ -380,7 +380,12 @@ class _Clause(Roles):
             equal = None
         sized = [token for token in self._tokens if token[0] in "dc"]
         itself = self._two_metrics()
-        if equal and (self._names or itself) and not changes and not any(token[0] == "d" for token in sized):
+        if (
+            equal
+            and (self._names or itself)
+            and not changes
+            and not any(token[0] == "d" for token in sized)
+        ):
             yield ("e", 0), replace(self._equality(equal, base), **itself)
             return
         base = replace(base, unsure=self._unsure_sides(), **itself)
@@ -403,7 +408,7 @@ class _Clause(Roles):
                         text=shown,
                         ratio=ratio,
                         relation=relation,
-                        metric=self._any_metric(),
+                        metric=base.metric or self._metric("c", at) or self._any_metric(),
                         failing=self._is_failing(len(self.text)),
                     ),
                 )
@@ -529,6 +534,10 @@ class _Clause(Roles):
         """Whether a word such as "higher" compares runs, rather than costs or goals."""
         word, text = match[0].lower(), self.text
         following = " ".join(text[match.end() :].split()[:4])
+        is_level = re.match(r"(?:back |only |just )?to (?:only |just )?⟦v", following)
+        phrases = any(one.startswith("tasks") for one in self._reader.metrics)
+        if is_level and phrases and not re.search(r"\bfrom\b", text):
+            return False  # of one run, from its single attempts
         if word in ("cost", "costs", "up", "down", "best", "worst", "top"):
             if word.startswith("cost"):
                 return "⟦d" in following

@@ -84,11 +84,11 @@ _PART_AFTER = re.compile(
 )
 _BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
 # The worst and the best of single runs, or the distance between them.
-_VARY = r"(?:rang\w+|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
+_VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
 _SPREADS = (
     (
-        rf"\b(?:{_VARY} (?:anywhere )?(?:from|between)|(?:scor\w+|lies?|lay|falls?|stays?|stayed|"
-        rf"lands?|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between) ({_N})%?"
+        rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|stayed|"
+        rf"lands?|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({_N})%?"
         rf"\s*(?:to|and|-|–)\s*({_N})%?",
         (("worst", ""), ("best", "")),
     ),
@@ -105,6 +105,11 @@ _SOLVED_BEFORE = re.compile(
 _SOLVED_AFTER = re.compile(
     rf"\s*(?:tasks\s+)?(?:(?:are|is|was|were|have been|remain\w*|went|go)\s+)?(?:⟦m\d+⟧\s+)?"
     rf"(?:never |always |only )?{_SOLVED}\b",
+    re.IGNORECASE,
+)
+_ON_EVERY = re.compile(
+    rf"(?P<head>{POLARITY.pattern}(?:\s+(?:than|to|over))?\s+⟦r\d+⟧\s+(?:on|in))\s+"
+    rf"(?:all|each|every)(?: single)?(?: one)?(?: of)?(?: the)?(?: (?P<total>{_INT}))? {_TASK}\b",
     re.IGNORECASE,
 )
 _P_VALUE = re.compile(
@@ -136,6 +141,8 @@ _COMMON = re.compile(
 )
 
 
+_VERSION = r"(?:release|version|model|agent|system|checkpoint|build|one)"
+_BOUND_WORDS = {"more": ">=", "over": ">=", "fewer": "<=", "less": "<="}
 # Several runs as one owner.
 _TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
 _SETS = (
@@ -146,6 +153,18 @@ _SETS = (
 
 
 _COMPARISONS = (
+    # On 26 of 45 tasks A is better than B.
+    (
+        rf"\bon ((?:only |just )?\d+(?: (?:out )?of (?:the |all )*\d+)?(?: {TASKS})?),? "
+        rf"((?:⟦r\d+⟧|it\b)[^,;]*?{POLARITY.pattern}[^,;]*?)(?=\s*(?:[,;]|\.?\s*$))",
+        r"\2 on \1",
+    ),
+    # Tasks that defeat a run.
+    (
+        r"\b(?:defeat|stump|elud|resist|baffl)\w*\s+(?:even\s+)?(⟦r\d+⟧)(?: (?:completely|entirely))?",
+        r"are never solved by \1",
+    ),
+    (r"\b(?:of|among) (?:the |all |our )+[2-9](?=\s*(?:[,.;:)]|$))", ""),
     # 81.3 (+37.2 over the baseline)
     (
         rf"(?<![\w.])([-+]{_N})(?=\s*\)|\s+(?:over|vs|against|above|below|than)\s+(?:the\s+)?⟦r)",
@@ -282,6 +301,11 @@ class Reader:
         if "⟦r" not in text and len(self.names) == 2 and re.search(r"(?<![\w-])B(?!\w|-)", text):
             for run, letter in enumerate("AB"):
                 text = re.sub(rf"(?<![\w-]){letter}(?:'s)?(?![\w@^-])", f" ⟦r{run}⟧ ", text)
+        if "⟦r" not in text and len(self.names) == 2:
+            for run, age in enumerate(
+                ("(?:old|older|previous|prior|former)", "(?:new|newer|latest)")
+            ):
+                text = re.sub(rf"\bthe {age} {_VERSION}\b(?:'s)?", f" ⟦r{run}⟧ ", text, flags=re.I)
         number = "two|three|four|five|six|2|3|4|5|6"
         for pattern, new in _SETS:
             text = re.sub(pattern, new, text, flags=re.I)
@@ -390,12 +414,13 @@ class Reader:
         """Shares as counts: 3 of 4 tasks, 9 in 10 attempts, all 40 tasks, no failures."""
         noun = rf"(?=(?:(?: [\w-]+){{0,2}}?) ({_TASK}|{_ATT})\b|\W)?"
         text = re.sub(
-            rf"(~)?\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?(?:/|out of|of|in)\s?"
+            rf"(~|>=|<=|(?:more|fewer|less) than |over |at least |at most )?\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?(?:/|out of|of|in)\s?"
             rf"(every |each |the |its |all |those )?(?:⟦r\d+⟧\s*)?({_INT})(?!\.?\d|\s?%){noun}",
             self._count,
             text,
             flags=re.IGNORECASE,
         )
+        text = _ON_EVERY.sub(self._on_every, text)
         total = rf"\bof (?:the |its |all )?\s*(?:⟦r\d+⟧\s*)?({_INT}) ({_TASK}|{_ATT})\b,?"
         found = None if self.sizes else re.search(total, text, re.IGNORECASE)
         if found:
@@ -449,9 +474,16 @@ class Reader:
             )
             unsure = "" if not has_kind else words[1].strip()  # type: ignore[index]
         step = min(1 / total, 0.06) if is_every else 1 / total
-        token = self._fraction(match[0], passed / total, step, match[1] or "=", kind)
+        relation = _BOUND_WORDS.get((match[1] or "=").split()[0].lower(), match[1] or "=")
+        token = self._fraction(match[0], passed / total, step, relation, kind)
         self.values[-1].unsure, self.values[-1].total = unsure, total
         return token
+
+    def _on_every(self, match: re.Match[str]) -> str:
+        if match["total"]:
+            count = int(match["total"])
+            self.sizes.append(Size(f"{count:,} tasks", count, True, False))
+        return f"{match['head']} {self._fraction('all', 1.0, 0.002, '=', 'task')} tasks"
 
     def _fraction(self, text: str, share: float, step: float, relation: str, kind: str) -> str:
         self._add(Value(text.strip(), share, share, step, relation, counted=kind))

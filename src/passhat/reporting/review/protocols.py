@@ -23,6 +23,8 @@ _RUNS: tuple[tuple[str, str], ...] = (
         rf"\b(?:worst|lowest|minimum|min) (?:{_OF_RUNS})|\b(?:worst|lowest[ -]scoring){_ONE_RUN}",
         ":worst",
     ),
+    (r"\b(?:best|highest)(?=\s*\()", ":best"),
+    (r"\b(?:worst|lowest)(?=\s*\()", ":worst"),
     (rf"\bmedian (?:{_OF_RUNS})|\bmedian{_ONE_RUN}", ":median"),
     (
         rf"\b(?:on |in |at |by )?(?:its |the |their )?(?:very )?first[ -](?:{_ATT}|go|time)\b",
@@ -73,11 +75,12 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         rf"\b(?:given|with|within|in|after|using|allowed|has|gets?|(?:if you )?let it (?:try|"
         rf"run))(?: an?)? "
         rf"(?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) {_ATT}\b"
-        rf"(?! (?:each|per|for each|on|in total|of))",
+        rf"(?! (?:each|per|for each|on|in total|of))"
+        rf"|\b(?:if|when) (?:it|they|⟦r\d+⟧) (?:may|can|is allowed to) try (?P<k2>{_INT}) times",
         "<",
     ),
     (
-        rf"\b(?:given |with |within |using |allowed |allowing |in )?(?:a budget of |up to |at most )+(?P<k>{_INT}) "
+        rf"\b(?:given |giving |with |within |using |allow\w+ |in |it )?(?:⟦r\d+⟧\s+)?(?:a budget of |up to |at most )+(?P<k>{_INT}) "
         rf"(?:{_ATT}|retries)\b(?: (?:each|per {_TASK}|for each {_TASK}))?",
         "<",
     ),

@@ -32,7 +32,6 @@ _NUMBER_WORDS = re.compile(
     re.IGNORECASE,
 )
 _FRACTIONS = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
-_TIMES = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 
 
 def _spell(match: re.Match[str]) -> str:
@@ -44,7 +43,7 @@ def _spell(match: re.Match[str]) -> str:
 
 
 def _fraction(match: re.Match[str]) -> str:
-    share = _TIMES.get((match[2] or "").lower(), 1) * _FRACTIONS[match[3].lower()]
+    share = _UNITS.get((match[2] or "one").lower(), 1) * _FRACTIONS[match[3].lower()]
     return f"{'' if match[1] else '~'}{share:.1f}%"
 
 
@@ -71,7 +70,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (rf"\bmost (?:of )?(?={_ITEM})", "more than half of "),
     (
-        rf"\b(exactly )?(?:a |one )?(two|three|four|2|3|4)?[ -]?(half|third|quarter|fifth|tenth)s?"
+        rf"\b(exactly )?(?:a |one )?(two|three|four|seven|nine)?[ -]?(half|third|quarter|fifth|tenth)s?"
         rf"(?= of\b| lower| higher| fewer| more| less| better| worse| (?:the |its |their |all )*"
         rf"(?:\w+ )?(?:{TASKS}|{ATTEMPTS})\b|(?<=half|.rds|ters)\s*(?:[^\w\s-]|$))",
         _fraction,
@@ -81,6 +80,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         rf"{ATTEMPTS})\b)",
         r"\1 in every \2",
     ),
+    (rf"\b(?:one|an?) (?:second|extra|additional) (?:{ATTEMPTS}|chance)\b", "up to 2 attempts"),
+    (r"\bapiece\b", "each"),
     (rf"\b({_WORD}|hundred)fold\b", r"\1 fold"),
     (r"\b(on|in) none\b(?! of)", r"\1 0 tasks"),
     (_NUMBER_WORDS.pattern, _spell),
@@ -99,7 +100,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         " points",
     ),
     (r"(?<=\d)\s?(?:%|per ?cent\b)", "%"),
-    (r"(?<=%) of (?:the|all) times?\b", " "),
+    (r"\bmore often than not\b", "more than 50% of attempts"),
+    (r"(?<=%) of (?:the|all) times?\b", " of attempts"),
     (r"\b(?:nearly|almost|virtually|practically) (?:all|every)\b(?: of\b)?", ">=90% of"),
     (
         r"\b(?:about|roughly|approximately|around|nearly|almost|some|just (?:over|under)|"
@@ -108,6 +110,12 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"~{2,}", "~"),
     (r"\b(?:tops?|topped|maxe[sd]|max(?:es)?) out at\b|\bplateaus? at\b", "reaches"),
+    (  # a third of all failures is a change of their number
+        r"\b(?:remov|eliminat|avoid|fix|prevent|eras|cut)\w* (~?[\d.]+%) of (?:(?:all|the|its|"
+        r"those|our) )*(?:[\w-]+ )?(failures|errors)\b",
+        r"cuts the number of \2 by \1",
+    ),
+    (r"\bclear(?:s|ed)? ~(?=[\d.]+%)", "solve >="),
     (
         r"\b(?:falls?|fell|drop(?:s|ped)?|dip(?:s|ped)?|goes|went|go|sinks?|sank) (?:below|under) "
         r"(?=~?[\d.]+%)",

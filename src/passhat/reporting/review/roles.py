@@ -118,13 +118,13 @@ class Roles:
         bound = self._name_after(end)
         if bound:
             return self._owners(bound), False
+        if self._earlier_metrics(at):  # the last of the group is that of a run: c and d for B
+            name = self._name_after(self._spots[self._list_around(at)[-1]][1])
+            if name:
+                return self._owners(name), False
         pair = self._moved(at)
         if pair is not None:
             return pair
-        if self._earlier_metrics(at):  # the last of the group is that of a run: c and d for B
-            name = self._name_after(self._spots[self._group_of(at)[-1]][1])
-            if name:
-                return self._owners(name), False
         grouped = self._grouped(at)
         if grouped is not None:
             return grouped
@@ -233,7 +233,7 @@ class Roles:
                 return self._word(token)
         earlier = self._earlier_metrics(at) if kind == "v" else []
         if earlier:
-            return earlier[self._group_of(at).index(at)]
+            return earlier[self._list_around(at).index(at)]
         respective = self._respective(kind, at, metrics)
         if respective:
             return respective
@@ -273,24 +273,28 @@ class Roles:
             and re.fullmatch(r"[\s)]*(?:in|on|of|at)?\s*", self.text[last : token[2]]) is not None
         )
 
-    def _group_of(self, at: int) -> list[int]:
-        return next(group for group in self._groups() if at in group)
+    def _list_around(self, at: int) -> list[int]:
+        """The numbers that are listed together with one: 44.1 and 75.0."""
+        found: list[int] = []
+        for one, (start, _) in self._spots.items():
+            gap = self.text[self._spots[found[-1]][1] : start] if found else ""
+            if found and not re.fullmatch(r"\s*(?:,|,?\s*(?:and|or)|/)\s*", gap):
+                if at in found:
+                    break
+                found = []
+            found.append(one)
+        return found
 
     def _earlier_metrics(self, at: int) -> list[str]:
-        """The metrics of the group before, where this one has as many numbers and no metric."""
-        groups = list(self._groups())
-        place = next(place for place, group in enumerate(groups) if at in group)
-        group = groups[place]
+        """The metrics of the numbers before a list that has as many numbers and no metric."""
+        group = self._list_around(at)
         first, last = self._spots[group[0]][0], self._spots[group[-1]][1]
-        after = re.match(r"\s*⟦m", self.text[last:])
-        if len(group) < 2 or not place or after or "⟦m" in self.text[first:last]:
-            return []
         tokens = [one for one in self._tokens if one[0] in "mv" and one[2] < first]
         metrics = [self._word(token) for token in tokens if token[0] == "m"]
-        earlier = [token for token in tokens if token[0] == "v"]
-        if len(metrics) != len(group) or len(set(metrics)) < len(metrics):
+        if len(group) < 2 or at not in group or re.match(r"\s*⟦m", self.text[last:]):
             return []
-        return metrics if len(earlier) >= len(group) else []
+        is_full = len(metrics) == len(set(metrics)) == len(group) <= len(tokens) - len(metrics)
+        return metrics if is_full else []
 
     def _respective(self, kind: str, at: int, metrics: list[Token]) -> str:
         for group in self._groups() if kind == "v" else ():
@@ -374,7 +378,8 @@ def _quantities(
     plain = text
     for pattern in (words.HARMLESS, words.FAIL, words.NOT_REACHED, words.UNSETTLED):
         plain = pattern.sub(" ", plain)
-    for match in words.QUANTITY.finditer(plain):
+    parts = [part for part in words.PARTS.split(plain) if "⟦" in part]
+    for match in (one for part in parts for one in words.QUANTITY.finditer(part)):
         if not (compares and words.COMPARING.fullmatch(match[0])):
             yield Unread(match[0], _NOT_READ, blocks=True)
     for match in () if compares else words.POLARITY.finditer(text):

@@ -181,7 +181,7 @@ _DOWN = (
 _RISES = (
     r"rais\w+|rises?|rose|risen|rising|increas\w+|gain(?:s|ed|ing)?|climb\w*|lift(?:s|ed|ing)?|"
     r"boost\w*|adds?|helps?|helped|"
-    r"added|grows?|grew|jump\w*|up\b|went up|goes up|picks? up"
+    r"added|buys?|bought|grows?|grew|jump\w*|up\b|went up|goes up|picks? up"
 )
 _FALLS = (
     r"drop\w*|falls?|fell|fallen|decreas\w+|declin\w+|down\b|cuts?|slash\w*|trim\w*|reduc\w+|"
@@ -272,10 +272,14 @@ OBJECT = re.compile(
     re.IGNORECASE,
 )
 NAME = r"⟦r(\d+(?:\+\d+)*|\*|\?)⟧"
+_KIND = (
+    r"(?:(?:the|our|its|their|model|agent|base|baseline|original|older?|previous|new|newer|smaller|"
+    r"larger|bigger|stronger|weaker|sibling|sister|predecessor|variant|version|vanilla|release)\s+)*"
+)
 FOR = re.compile(
     rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+"
-    rf"(?:(?:the|our|its|model|agent|base|baseline|original|older?|previous|new|newer) )*\s*{NAME}"
-    rf"|\s*(?:of|in|from|\()\s*(?:the |model |agent )*{NAME}"
+    rf"{_KIND}{NAME}"
+    rf"|\s*(?:of|in|from|\()\s*{_KIND}{NAME}"
 )
 OWN_VALUE = re.compile(
     r"\s*(?:\(|:|,)?\s*(?:at|is|has|only|with)?\s*⟦v\d+⟧(?!\s*(?:for|with|by)\s)"
@@ -363,7 +367,9 @@ exercise scenario challenge tool coding code web math support helpdesk style rea
 statistical significant paired unpaired lower upper bound bounds ends unseen future yes right up
 down off back worth clear aware leave left without if let well alone conclude suggest indicate
 confirm think know known check look claim call handle tie draw quite fairly simply merely such
-like hour day week month year median training train trained finetune fine-tune rl distill real-world
+like instead rather ask tbh imo imho introduce present release propose sibling variance considerable
+negligible completely entirely reach scale scaling scaled pay serve support customer small close
+hour day week month year median training train trained finetune fine-tune rl distill real-world
 agentic user customer people team open source closed frontier flagship small-scale large-scale
 family series generation hour day week month year final plain original default public internal production offline
 online local short fully art
