@@ -477,6 +477,7 @@ def review(
             check.support is not Support.NOT_CHECKABLE or check.statement.startswith("lift ")
             for check in checks
         ) or (bool(checks) and name_pattern(checker.names).search(passage.text) is not None)
+        is_answered |= any(check.statement.startswith(tuple(names)) for check in checks)
         if not passage.states and not is_answered:
             continue
         findings = findings_of(passage) if passage.states else ()

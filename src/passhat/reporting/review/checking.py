@@ -25,7 +25,7 @@ from passhat.reporting.review.agreement import (
 )
 from passhat.reporting.review.claim_text import Passage
 from passhat.reporting.review.clauses import parse_sentences
-from passhat.reporting.review.single_runs import RunScore, run_score
+from passhat.reporting.review.single_runs import RunScore, run_scores
 from passhat.reporting.review.statements import (
     Difference,
     Place,
@@ -307,8 +307,7 @@ class Checker:
                 estimates.append(estimate(outcomes, metric, **options))  # type: ignore[arg-type]
         if word.startswith("run:"):
             kind, k = re.fullmatch(r"run:([a-z]+)(\d*)", word).groups()  # type: ignore[union-attr]
-            score = run_score(outcomes, kind, int(k) if k else None)
-            estimates += [score] if score else []
+            estimates += run_scores(outcomes, kind, int(k) if k else None)
         return estimates
 
     # Differences
@@ -524,8 +523,10 @@ class Checker:
             return Check(name, Support.NOT_CHECKABLE, f"no source has {word}")
         order = sorted(found, key=lambda run: -found[run])
         values = ", ".join(f"{self._runs[run].name} {number(found[run])}" for run in order)
-        wanted = order[claim.place - 1 if claim.place > 0 else claim.place]
         detail = f"{word}: {values}"
+        if claim.place > len(order):
+            return Check(name, Support.CONTRADICTED, detail)
+        wanted = order[claim.place - 1 if claim.place > 0 else claim.place]
         if found[wanted] != found[claim.run]:
             return Check(name, Support.CONTRADICTED, detail)
         others = [run for run in runs if run != claim.run]

@@ -64,11 +64,11 @@ def _parse(
         if clause.doubt:
             skipped |= {int(at) for at in re.findall(r"⟦s(\d+)⟧", part)}
     for shown in reader.p_values:
-        at = next((at for at, one in enumerate(statements) if isinstance(one, Difference)), None)
-        if at is None:
+        compared = next((one for one in statements if isinstance(one, Difference)), None)
+        if compared is None:
             statements.append(Unread("the p-value", "what it compares was not understood", True))
         else:
-            statements[at] = replace(statements[at], p_value=shown)
+            statements[statements.index(compared)] = replace(compared, p_value=shown)
     statements += [size for at, size in enumerate(reader.sizes) if at not in skipped]
     return (*statements, *reader.unread), context
 
@@ -334,6 +334,8 @@ class _Clause(Roles):
                 or (is_grouped and bool(self._names))
             )
         metric = self._metrics["v", at]
+        if value.count is not None:
+            return True
         if (
             value.text.isdigit()
             and "pass" not in metric.removeprefix("tasks")
@@ -438,7 +440,8 @@ class _Clause(Roles):
         """Both metrics where a run is compared with itself: the gap between pass@8 and pass^8."""
         named = {token[1] for token in self._names} or {"0"} & set("0" * (self._runs == 1))
         metrics = list(dict.fromkeys(self._word(one) for one in self._tokens if one[0] == "m"))
-        if re.search(r"⟦m\d+⟧\s*(?:and|to|vs|against|over|than|from|or)\s*⟦m", self.text) is None:
+        between = r"(?:⟦c\d+⟧|\b(?:than|over|vs|against|from|below|above|to|and|or)\b)"
+        if re.search(rf"⟦m\d+⟧[^⟦]*{between}[^⟦]*⟦m\d+⟧", self.text) is None:
             is_implied = re.search(r"\b(?:when|if|once|instead|rather)\b", self.text)
             if self._runs == 2 or not is_implied or metrics in ([], ["pass^1"], ["pass@1"]):
                 return {}
@@ -513,7 +516,7 @@ class _Clause(Roles):
     ) -> Iterator[tuple[tuple[str, int], Statement]]:
         """A comparison without a size."""
         is_steady = any(match["up"] or match["down"] for match in found)
-        if not (is_steady or self._explicit):
+        if not (is_steady or self._explicit or base.against):
             return
         if not self._names and self._context.subject is None:
             return

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from passhat.reporting.review.protocols import EARLY, NEVER, PROTOCOLS
-from passhat.reporting.review.rewrites import plain_number
+from passhat.reporting.review.protocols import BOUNDS, EARLY, NEVER, PROTOCOLS, SCORES, SPREADS
+from passhat.reporting.review.rewrites import SETS, plain_comparison, plain_number
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
     INTEGER,
     NUMBER,
-    OBJECT,
     PASSED,
     POLARITY,
     TASKS,
@@ -72,7 +71,7 @@ _DROPPED = (
 # Where a number of tasks or attempts is that of the whole run.
 _TOTAL_BEFORE = re.compile(
     r"(?:^|[(,:;=+×]|\b(?:on|over|across|using|with|from|x|and|of|all|the|our|same|shared|these|"
-    r"made|"
+    r"made|used?|using|evaluated|"
     r"ran|run|has|had|contains?|at|in|for|averag\w+|est\w+|these))\s*$",
     re.IGNORECASE,
 )
@@ -82,23 +81,11 @@ _PART_AFTER = re.compile(
     r"⟦r)\b|⟦r)",
     re.IGNORECASE,
 )
-_BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
-# The worst and the best of single runs, or the distance between them.
-_VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
-_SPREADS = (
-    (
-        rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|stayed|"
-        rf"lands?|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({_N})%?"
-        rf"\s*(?:to|and|-|–)\s*({_N})%?",
-        (("worst", ""), ("best", "")),
-    ),
-    (rf"\b(?:never|not) (?:is |was |once )?<=({_N})%", (("worst", ">="),)),
-    (rf"\b(?:never|not) (?:is |was |once )?>=({_N})%", (("best", "<="),)),
-    (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{_N}) points?\b", (("spread", ""),)),
-)
+# Repeats for an average, not a budget.
+_REPEATS = re.compile(r"\b(?:seed|repetition|repeat|rollout|episode)s?\b", re.IGNORECASE)
 _SOLVED = rf"(?:{PASSED}|fail\w*|unsolved|unresolved|miss(?:es|ed))"
 _SOLVED_BEFORE = re.compile(
-    rf"\b{_SOLVED} (?:on |at )?(?:only |just |exactly )?$|"
+    rf"\b{_SOLVED}(?:\s+⟦[mr]\d+⟧)*\s+(?:on |at |in )?(?:only |just |exactly )?$|"
     rf"{POLARITY.pattern}(?:\s+(?:than|to))?(?:\s+⟦r\d+⟧)?\s+(?:on|in)\s+(?:only |just )?$",
     re.IGNORECASE,
 )
@@ -118,7 +105,7 @@ _P_VALUE = re.compile(
 _RATIO = re.compile(
     rf"(?P<op>>=|<=|~|more than |nearly )?\s?\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|"
     rf"ing)\b|"
-    rf"(?P<adv>twice|half) as \w+(?: as)?|(?P<x>{_N})\s?(?:x|times|-?fold)\b(?: (?:better|"
+    rf"(?P<adv>(?:twice|half) as \w+(?: as)?|twice(?=\s+(?:its|that|the|⟦)))|(?P<x>{_N})\s?(?:x|times|-?fold)\b(?: (?:better|"
     rf"higher|as \w+|"
     rf"more \w+|increase|improvement|gain)(?: as| than)?)?)",
     re.IGNORECASE,
@@ -142,71 +129,10 @@ _COMMON = re.compile(
 
 
 _VERSION = r"(?:release|version|model|agent|system|checkpoint|build|one)"
-_BOUND_WORDS = {"more": ">=", "over": ">=", "fewer": "<=", "less": "<="}
-# Several runs as one owner.
-_TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
-_SETS = (
-    (rf"\b(?:both|each of)\s+{_TWO}", r"⟦r\1+\2⟧"),
-    (rf"{_TWO}\s+(?:both|each)\b(?! (?:of )?(?:the |its |their )?(?:\d|{ATTEMPTS}))", r"⟦r\1+\2⟧"),
-    (r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", r"⟦r\1+\2⟧ not"),
-)
-
-
-_COMPARISONS = (
-    # On 26 of 45 tasks A is better than B.
-    (
-        rf"\bon ((?:only |just )?\d+(?: (?:out )?of (?:the |all )*\d+)?(?: {TASKS})?),? "
-        rf"((?:⟦r\d+⟧|it\b)[^,;]*?{POLARITY.pattern}[^,;]*?)(?=\s*(?:[,;]|\.?\s*$))",
-        r"\2 on \1",
-    ),
-    # Tasks that defeat a run.
-    (
-        r"\b(?:defeat|stump|elud|resist|baffl)\w*\s+(?:even\s+)?(⟦r\d+⟧)(?: (?:completely|entirely))?",
-        r"are never solved by \1",
-    ),
-    (r"\b(?:of|among) (?:the |all |our )+[2-9](?=\s*(?:[,.;:)]|$))", ""),
-    # 81.3 (+37.2 over the baseline)
-    (
-        rf"(?<![\w.])([-+]{_N})(?=\s*\)|\s+(?:over|vs|against|above|below|than)\s+(?:the\s+)?⟦r)",
-        r"\1 points",
-    ),
-    (r"(⟦r\d+⟧)\s*[>≻]\s*(?=⟦r\d+⟧)", r"\1 is above "),
-    (r"(⟦r\d+⟧)\s*[<≺]\s*(?=⟦r\d+⟧)", r"\1 is below "),
-    # Doubles (44% to 81%): no interval.
-    (
-        rf"(\b(?:doubl|tripl|quadrupl|halv)\w+\b[^()]*|{POLARITY.pattern}[^()⟦\d]*)"
-        rf"\(({_N}%?)\s*(?:to|→|->)\s*({_N}%?)\)",
-        lambda match: f"{match[1]} from {match[match.re.groups - 1]} to {match[match.re.groups]}",
-    ),
-)
-_LIST = r"(?:\s*(?:,\s*and|,|and|&)\s*)"
-_NUMBERS = rf"[-+]?{_N}%?(?:{_LIST}[-+]?{_N}%?)+"
-_NAMES = rf"⟦r\d+⟧(?:{_LIST}⟦r\d+⟧)+"
-
-
-def spread_list(text: str) -> str:
-    """A comparison with several runs as one with each: beats A and B by 3 and 5 points."""
-    ends = r"(\s*(?:points?|x|times)\b)?(?:,? respectively)?"
-    match = re.search(rf"({_NAMES})([^⟦;]*?)({_NUMBERS}){ends}", text)
-    chain = re.search(r"⟦r\d+⟧(?: is (?:above|below)\s+⟦r\d+⟧){2,}", text)
-    if chain:
-        names = re.findall(r"⟦r\d+⟧", chain[0])
-        signs = re.findall(r"is \w+", chain[0])
-        parts = [f"{a} {sign} {b}" for a, sign, b in zip(names, signs, names[1:], strict=False)]
-        rest = text[: chain.start()], text[chain.end() :]
-        return " ; ".join(f"{rest[0]}{part}{rest[1]}" for part in parts)
-    if match is None or not OBJECT.search(text[: match.start()]):
-        return text
-    names = re.findall(r"⟦r\d+⟧", match[1])
-    numbers = re.findall(rf"[-+]?{_N}%?", match[3])
-    if len(names) != len(numbers):
-        return text
-    before, after = text[: match.start()], text[match.end() :]
-    parts = [
-        f"{before}{name}{match[2]}{number}{match[4] or ''}{after}"
-        for name, number in zip(names, numbers, strict=True)
-    ]
-    return " ; ".join(parts)
+_BOUND_WORDS = {
+    **dict.fromkeys(("more than", "over", "at least"), ">="),
+    **dict.fromkeys(("fewer than", "less than", "at most"), "<="),
+}
 
 
 @cache
@@ -273,9 +199,7 @@ class Reader:
         """The sentence with tokens in place of what was understood."""
         text = self._mark_names(sentence)
         text = plain_number(text)
-        for pattern, new in _COMPARISONS:
-            text = re.sub(pattern, new, text, flags=re.IGNORECASE)
-        text = spread_list(text)
+        text = plain_comparison(text)
         text = self._mark_metrics(text)
         text = _P_VALUE.sub(self._p_value, text)
         text = self._mark_spread(text)
@@ -307,7 +231,7 @@ class Reader:
             ):
                 text = re.sub(rf"\bthe {age} {_VERSION}\b(?:'s)?", f" ⟦r{run}⟧ ", text, flags=re.I)
         number = "two|three|four|five|six|2|3|4|5|6"
-        for pattern, new in _SETS:
+        for pattern, new in SETS:
             text = re.sub(pattern, new, text, flags=re.I)
         agents = (
             rf"(?: (?:of )?(?:the )?(?:(?:{number}) )?"
@@ -360,17 +284,21 @@ class Reader:
 
     def _mark_spread(self, text: str) -> str:
         """Single runs of the benchmark: from the worst to the best, and how far apart."""
-        if not re.search(rf"\b(?!times\b){_ATT}\b", text) or _BOUNDS.search(text):
+        if not re.search(rf"\b(?!times\b){_ATT}\b", text) or BOUNDS.search(text):
             return text
-        for pattern, kinds in _SPREADS:
-            match = re.search(pattern, text, re.IGNORECASE)
-            if match is None:
-                continue
-            shown = " and ".join(
-                f"{self._add_metric(f'tasks:{kind}')} {relation}{number}%"
-                for (kind, relation), number in zip(kinds, match.groups(), strict=True)
-            )
-            return f"{text[: match.start()]} {shown} {text[match.end() :]}"
+        for match in re.finditer(SCORES, text):
+            numbers = re.findall(NUMBER, match[0])
+            if re.search(rf"\b{len(numbers)} (?:\w+ )?{_ATT}", text):
+                shown = ", ".join(f"{self._add_metric('tasks:any')} {one}%" for one in numbers)
+                return f"{text[: match.start()]} {shown} {text[match.end() :]}"
+        for pattern, kinds in SPREADS:
+            found = re.search(pattern, text, re.IGNORECASE)
+            if found is not None:
+                shown = " and ".join(
+                    f"{self._add_metric(f'tasks:{kind}')} {relation}{number}%"
+                    for (kind, relation), number in zip(kinds, found.groups(), strict=True)
+                )
+                return f"{text[: found.start()]} {shown} {text[found.end() :]}"
         return text
 
     def _mark_protocols(self, text: str, protocols: Sequence[tuple[str, str]]) -> str:
@@ -382,6 +310,8 @@ class Reader:
 
     def _protocol(self, match: re.Match[str], family: str) -> str:
         k = next(filter(None, match.groupdict().values()), "")
+        if family == "<" and _REPEATS.search(match[0]):
+            return match[0]
         is_share = match[0].count(k) > 1 and k.isdigit()  # passed 5 of 5 attempts, and that is all
         if is_share and not re.search(
             r"\d|\b(?:all|every|none)\b", match.string.replace(match[0], "")
@@ -414,7 +344,8 @@ class Reader:
         """Shares as counts: 3 of 4 tasks, 9 in 10 attempts, all 40 tasks, no failures."""
         noun = rf"(?=(?:(?: [\w-]+){{0,2}}?) ({_TASK}|{_ATT})\b|\W)?"
         text = re.sub(
-            rf"(~|>=|<=|(?:more|fewer|less) than |over |at least |at most )?\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?(?:/|out of|of|in)\s?"
+            rf"(~|>=|<=|(?:more|fewer|less) than |over |at least |at most )?"
+            rf"\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?(?:/|out of|of|in)\s?"
             rf"(every |each |the |its |all |those )?(?:⟦r\d+⟧\s*)?({_INT})(?!\.?\d|\s?%){noun}",
             self._count,
             text,
@@ -426,8 +357,8 @@ class Reader:
         if found:
             self.total = int(found[1]), "task" if re.fullmatch(_TASK, found[2], re.I) else "attempt"
         never = (
-            rf"(?:never (?:once )?fail(?:s|ed)?(?: (?:a|any|one) (?:single )?{_TASK})?|(?:zero|no|0) failures?|without (?:a single |"
-            r"any |a )?failures?)"
+            rf"(?:never (?:once )?fail(?:s|ed)?(?: (?:a|any|one) (?:single )?{_TASK})?|"
+            r"(?:zero|no|0) failures?|without (?:a single |any |a )?failures?)"
         )
         runs = (
             rf"(?:in|over|across|of|after|out of) (?:all |its |"
@@ -474,7 +405,7 @@ class Reader:
             )
             unsure = "" if not has_kind else words[1].strip()  # type: ignore[index]
         step = min(1 / total, 0.06) if is_every else 1 / total
-        relation = _BOUND_WORDS.get((match[1] or "=").split()[0].lower(), match[1] or "=")
+        relation = _BOUND_WORDS.get((match[1] or "=").strip().lower(), match[1] or "=")
         token = self._fraction(match[0], passed / total, step, relation, kind)
         self.values[-1].unsure, self.values[-1].total = unsure, total
         return token
@@ -532,11 +463,12 @@ class Reader:
             (
                 rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -](?!more|fewer|other|extra)(?:[a-z-]+ "
                 rf")?{_ATT}\b"
-                rf"(?! (?:better|higher|as|more|faster|less|{_TASK}))"
+                rf"(?!\s+(?:better|higher|as|more|faster|less|its|that of|⟦m|{_TASK}))"
                 r"(?P<each> each| per \w+| on each| for each)?",
                 "a",
             ),
             (
+                rf"(?P<bound>(?:at least|more than|over|fewer than|at most) )?"
                 rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -](?!more|fewer|other|extra){words}{_TASK}\b"
                 rf"(?:\s*(?:x|×)\s*({_INT})(?: {_ATT})?(?: each)?)?",
                 "t",
@@ -556,21 +488,24 @@ class Reader:
             return " "
         if re.match(rf"{_INT} points?\b", match[0]):
             return match[0]
-        count, phrase = int(match[1]), match[0].strip()
+        bound = match.groupdict().get("bound") or ""
+        at = 2 if "bound" in match.groupdict() else 1
+        count, phrase = int(match[at]), match[0].removeprefix(bound).strip()
         before, after = match.string[: match.start()], match.string[match.end() :]
         per_task = bool(re.search(rf"\beach\b|\bper {_TASK}\b", phrase)) or "each of" in before
         is_certain = "=" in phrase or per_task or bool(_TOTAL_BEFORE.search(before))
         is_certain = is_certain and not _PART_AFTER.match(after)
         is_part = _SOLVED_BEFORE.search(before) or _SOLVED_AFTER.match(after)
         if kind == "t" and is_part and not self._has_share(before, after):
-            self._add(Value(phrase, count, count, 1.0, counted="task", count=count))
+            relation = _BOUND_WORDS.get(bound.strip().lower(), "=")
+            self._add(Value(phrase, count, count, 1.0, relation, counted="task", count=count))
             return f" ⟦v{len(self.values) - 1}⟧ tasks "
         self.sizes.append(
             Size(phrase, count, kind != "a", kind != "t", per_task and kind == "a", is_certain)
         )
-        if kind == "t" and match.re.groups > 1 and match[2]:
-            self.sizes.append(Size(f"{match[2]} attempts", int(match[2]), False, True, True))
-        return f" ⟦s{len(self.sizes) - 1}⟧ {'tasks' if kind == 't' else ''} "
+        if at == 2 and match[3]:
+            self.sizes.append(Size(f"{match[3]} attempts", int(match[3]), False, True, True))
+        return f" {bound} ⟦s{len(self.sizes) - 1}⟧ {'tasks' if kind == 't' else ''} "
 
     def _has_share(self, before: str, after: str) -> bool:
         """Whether the sentence gives a share of these tasks: then their number is all of them."""
@@ -586,7 +521,7 @@ class Reader:
         return f" {'+' if match[2] == '+' else ''} ⟦d{len(self.gaps) - 1}⟧ "
 
     def _ratio(self, match: re.Match[str]) -> str:
-        word = (match["verb"] or match["adv"] or "").lower()
+        word = (match["verb"] or match["adv"] or "").lower().split(" ")[0]
         relation = {"more than ": ">=", "nearly ": "~"}.get(
             (match["op"] or "=").lower(), match["op"] or "="
         )
@@ -644,8 +579,15 @@ class Reader:
         return f" ⟦v{len(self.values) - 1}⟧ "
 
     def _bare(self, match: re.Match[str]) -> str:
-        share = float(match[2]) / 100
-        self._add(Value(match[2], share, share, _step(match[2]) / 100, match[1] or "=", bare=True))
+        share, step, count = float(match[2]) / 100, _step(match[2]) / 100, None
+        if match[2].isdigit() and any(one.count is not None for one in self.values):
+            count, share, step = int(match[2]), float(match[2]), 1.0  # 20 tasks, the other 6
+        kind = "" if count is None else "task"
+        self._add(
+            Value(
+                match[2], share, share, step, match[1] or "=", counted=kind, bare=True, count=count
+            )
+        )
         return f" ⟦v{len(self.values) - 1}⟧ "
 
     def _add(self, value: Value) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from passhat.reporting.review.statements import ATTEMPTS, INTEGER, PASSED, TASKS
+import re
 
-__all__ = ["EARLY", "NEVER", "PROTOCOLS"]
+from passhat.reporting.review.statements import ATTEMPTS, INTEGER, NUMBER, PASSED, TASKS
+
+__all__ = ["BOUNDS", "EARLY", "NEVER", "PROTOCOLS", "SCORES", "SPREADS"]
 
 _INT, _ATT, _TASK = INTEGER, ATTEMPTS, TASKS
 _OF_RUNS = (
@@ -51,6 +53,7 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
     (
         rf"\b(?:in |on |over |for )(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?! {_TASK})(?: "
         rf"{_ATT})?"
+        rf"|\ball (?P<k7>{_INT}) (?:out )?of (?P=k7)\b(?! {_TASK})"
         rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
         rf"(?:out )?of (?P=k6)\b"
         rf"|\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)"
@@ -80,8 +83,9 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         "<",
     ),
     (
-        rf"\b(?:given |giving |with |within |using |allow\w+ |in |it )?(?:⟦r\d+⟧\s+)?(?:a budget of |up to |at most )+(?P<k>{_INT}) "
-        rf"(?:{_ATT}|retries)\b(?: (?:each|per {_TASK}|for each {_TASK}))?",
+        rf"\b(?:given |giving |with |within |using |allow\w+ |in |it )?(?:⟦r\d+⟧\s+)?"
+        rf"(?:a budget of |up to |at most )+(?P<k>{_INT}) (?:{_ATT}|retries)\b"
+        rf"(?: (?:each|per {_TASK}|for each {_TASK}))?",
         "<",
     ),
     (
@@ -103,3 +107,28 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
 NEVER = rf"\bnever (?:once |even |been |ever )?(?:gets?|got|works?|{PASSED})\b(?: right)?"
 EARLY = 4 + len(_RUNS)
 """The first protocols hold a count that is no share: at least one of its six attempts."""
+BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
+# The worst and the best of single runs, or the distance between them.
+_VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
+SPREADS = (
+    (
+        rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|"
+        rf"stayed|lands?|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({NUMBER})%?"
+        rf"\s*(?:to|and|-|–)\s*({NUMBER})%?",
+        (("worst", ""), ("best", "")),
+    ),
+    (
+        rf">=({NUMBER})%[^,;%]{{0,40}}?\b(?:in|on|across) (?:every|each|all)(?: of)?"
+        r"(?: (?:the|its|\d+))* (?:run|seed|trial)s?\b",
+        (("worst", ">="),),
+    ),
+    (
+        rf"\bstandard deviation\b[^%;]*?(?:is|of|was|=|:)\s*({NUMBER})(?: points?\b|%)",
+        (("deviation", ""),),
+    ),
+    (rf"\b(?:never|not) (?:is |was |once )?<=({NUMBER})%", (("worst", ">="),)),
+    (rf"\b(?:never|not) (?:is |was |once )?>=({NUMBER})%", (("best", "<="),)),
+    (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{NUMBER}) points?\b", (("spread", ""),)),
+)
+SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
+"""Scores of single runs, one after the other."""

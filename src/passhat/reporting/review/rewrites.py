@@ -1,13 +1,13 @@
-"""Numbers, units and bounds of a sentence, written in one way."""
+"""Numbers, bounds and comparisons of a sentence, written in one way."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from passhat.reporting.review.statements import ATTEMPTS, TASKS
+from passhat.reporting.review.statements import ATTEMPTS, NUMBER, OBJECT, POLARITY, TASKS
 
-__all__ = ["plain_number"]
+__all__ = ["SETS", "plain_comparison", "plain_number"]
 
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TEENS = (
@@ -70,9 +70,9 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (rf"\bmost (?:of )?(?={_ITEM})", "more than half of "),
     (
-        rf"\b(exactly )?(?:a |one )?(two|three|four|seven|nine)?[ -]?(half|third|quarter|fifth|tenth)s?"
-        rf"(?= of\b| lower| higher| fewer| more| less| better| worse| (?:the |its |their |all )*"
-        rf"(?:\w+ )?(?:{TASKS}|{ATTEMPTS})\b|(?<=half|.rds|ters)\s*(?:[^\w\s-]|$))",
+        rf"\b(exactly )?(?:a |one )?(two|three|four|seven|nine)?[ -]?(half|third|quarter|fifth|"
+        rf"tenth)s?(?= of\b| lower| higher| fewer| more| less| better| worse| (?:(?:the|its|their|"
+        rf"all) )*(?:\w+ )?(?:{TASKS}|{ATTEMPTS})\b|(?<=half|.rds|ters)\s*(?:[^\w\s-]|$))",
         _fraction,
     ),
     (  # four out of five is a share; 4 of 5 may be counts
@@ -142,8 +142,93 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 )
 
 
+# Several runs as one owner.
+_TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
+SETS = (
+    (rf"\b(?:both|each of)\s+{_TWO}", r"⟦r\1+\2⟧"),
+    (rf"{_TWO}\s+(?:both|each)\b(?! (?:of )?(?:the |its |their )?(?:\d|{ATTEMPTS}))", r"⟦r\1+\2⟧"),
+    (r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", r"⟦r\1+\2⟧ not"),
+)
+
+
+_PLACE = r"\b(?:first|second|third|fourth|fifth|last|[1-5](?:st|nd|rd|th))\b"
+_COMPARISONS = (
+    # No run of it fell below 45%.
+    (
+        r"\b(?:no|not (?:a|one)(?: single)?) (?:single )?(?:run|seed|trial)s?\b(?: of)?"
+        r"([^<>%]*?)(?:\bis )?(?=[<>]=)",
+        r"across runs \1 never ",
+    ),
+    (
+        rf"(⟦r\d+⟧[^⟦,;]*?{_PLACE})\s*(?:,\s*and\b|,|\band\b)\s*(?=⟦r\d+⟧[^⟦,;]*?{_PLACE})",
+        r"\1 ; ",
+    ),
+    # On 26 of 45 tasks A is better than B.
+    (
+        rf"\bon ((?:only |just )?\d+(?: (?:out )?of (?:the |all )*\d+)?(?: {TASKS})?),?\s+"
+        rf"((?:⟦r\d+⟧|it\b)[^,;]*?{POLARITY.pattern}[^,;]*?)(?=\s*(?:[,;]|\.?\s*$))",
+        r"\2 on \1",
+    ),
+    # Tasks that defeat a run.
+    (
+        r"\b(?:defeat|stump|elud|resist|baffl)\w*\s+(?:even\s+)?(⟦r\d+⟧)"
+        r"(?: (?:completely|entirely))?",
+        r"are never solved by \1",
+    ),
+    (r"\b(?:of|among) (?:the |all |our )+[2-9](?=\s*(?:[,.;:)]|$))", ""),
+    # 81.3 (+37.2 over the baseline)
+    (
+        rf"(?<![\w.])([-+]{NUMBER})(?=\s*\)|\s+(?:over|vs|against|above|below|than)\s+(?:the\s+)?⟦r)",
+        r"\1 points",
+    ),
+    (r"(⟦r\d+⟧)\s*[>≻]\s*(?=⟦r\d+⟧)", r"\1 is above "),
+    (r"(⟦r\d+⟧)\s*[<≺]\s*(?=⟦r\d+⟧)", r"\1 is below "),
+    # Doubles (44% to 81%): no interval.
+    (
+        rf"(\b(?:doubl|tripl|quadrupl|halv)\w+\b[^()]*|{POLARITY.pattern}[^()⟦\d]*)"
+        rf"\(({NUMBER}%?)\s*(?:to|→|->)\s*({NUMBER}%?)\)",
+        lambda match: f"{match[1]} from {match[match.re.groups - 1]} to {match[match.re.groups]}",
+    ),
+)
+_LIST = r"(?:\s*(?:,\s*and|,|and|&)\s*)"
+_NUMBERS = rf"[-+]?{NUMBER}%?(?:{_LIST}[-+]?{NUMBER}%?)+"
+_NAMES = rf"⟦r\d+⟧(?:{_LIST}⟦r\d+⟧)+"
+
+
+def _one_by_one(text: str) -> str:
+    """A comparison with several runs as one with each: beats A and B by 3 and 5 points."""
+    ends = r"(\s*(?:points?|x|times)\b)?(?:,? respectively)?"
+    match = re.search(rf"({_NAMES})([^⟦;]*?)({_NUMBERS}){ends}", text)
+    chain = re.search(r"⟦r\d+⟧(?: is (?:above|below)\s+⟦r\d+⟧){2,}", text)
+    if chain:
+        names = re.findall(r"⟦r\d+⟧", chain[0])
+        signs = re.findall(r"is \w+", chain[0])
+        parts = [f"{a} {sign} {b}" for a, sign, b in zip(names, signs, names[1:], strict=False)]
+        rest = text[: chain.start()], text[chain.end() :]
+        return " ; ".join(f"{rest[0]}{part}{rest[1]}" for part in parts)
+    if match is None or not OBJECT.search(text[: match.start()]):
+        return text
+    names = re.findall(r"⟦r\d+⟧", match[1])
+    numbers = re.findall(rf"[-+]?{NUMBER}%?", match[3])
+    if len(names) != len(numbers):
+        return text
+    before, after = text[: match.start()], text[match.end() :]
+    parts = [
+        f"{before}{name}{match[2]}{number}{match[4] or ''}{after}"
+        for name, number in zip(names, numbers, strict=True)
+    ]
+    return " ; ".join(parts)
+
+
 def plain_number(text: str) -> str:
     """The text with numbers, units and bounds written in one way."""
     for pattern, new in _REWRITES:
         text = re.sub(pattern, new, text, flags=re.IGNORECASE)
     return text
+
+
+def plain_comparison(text: str) -> str:
+    """The text with comparisons of runs, which are tokens by now, written in one way."""
+    for pattern, new in _COMPARISONS:
+        text = re.sub(pattern, new, text, flags=re.IGNORECASE)
+    return _one_by_one(text)

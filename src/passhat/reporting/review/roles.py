@@ -115,13 +115,11 @@ class Roles:
     def _owner(self, at: int) -> tuple[tuple[int, ...] | None, bool]:
         """The runs of a value (None: no source has it), and whether they are inferred."""
         start, end = self._spots[at]
-        bound = self._name_after(end)
+        # The name may stand behind the last of a list: 44.1 and 75.0 for B.
+        last = ((self._earlier_metrics(at) and self._list_around(at)) or [at])[-1]
+        bound = self._name_after(self._spots[last][1])
         if bound:
             return self._owners(bound), False
-        if self._earlier_metrics(at):  # the last of the group is that of a run: c and d for B
-            name = self._name_after(self._spots[self._list_around(at)[-1]][1])
-            if name:
-                return self._owners(name), False
         pair = self._moved(at)
         if pair is not None:
             return pair
@@ -231,9 +229,6 @@ class Roles:
                 following < len(self.text) and re.fullmatch(r"\s*(?:=|:|is|of|at)?\s*", rest)
             ):
                 return self._word(token)
-        earlier = self._earlier_metrics(at) if kind == "v" else []
-        if earlier:
-            return earlier[self._list_around(at).index(at)]
         respective = self._respective(kind, at, metrics)
         if respective:
             return respective
@@ -297,6 +292,9 @@ class Roles:
         return metrics if is_full else []
 
     def _respective(self, kind: str, at: int, metrics: list[Token]) -> str:
+        earlier = self._earlier_metrics(at) if kind == "v" else []
+        if earlier:
+            return earlier[self._list_around(at).index(at)]
         for group in self._groups() if kind == "v" else ():
             if at in group and len(group) > 1 and group[0] == min(self._spots):
                 start = self._spots[group[0]][0]

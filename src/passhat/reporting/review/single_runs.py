@@ -11,7 +11,7 @@ import numpy as np
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import Completion, Outcomes
 
-__all__ = ["RunScore", "run_score", "run_scores"]
+__all__ = ["RunScore", "run_scores"]
 
 _KINDS: MappingProxyType[str, Callable[[FloatArray], float]] = MappingProxyType(
     {
@@ -19,6 +19,7 @@ _KINDS: MappingProxyType[str, Callable[[FloatArray], float]] = MappingProxyType(
         "worst": lambda scores: float(scores.min()),
         "median": lambda scores: float(np.median(scores)),
         "first": lambda scores: float(scores[0]),
+        "deviation": lambda scores: float(scores.std(ddof=min(1, len(scores) - 1))),
         "spread": lambda scores: float(scores.max() - scores.min()),
     }
 )
@@ -43,35 +44,25 @@ class RunScore:
         return "without an interval"
 
 
-def run_scores(outcomes: Outcomes) -> FloatArray | None:
-    """The share of tasks that the first attempts pass, the second, ...; None where not known."""
-    counts = outcomes.n
-    if outcomes.order is None or not len(counts) or outcomes.missing.any():
-        return None
-    if counts.min() != counts.max():
-        return None
-    scores: FloatArray = outcomes.order.completed(Completion.AS_FAILED).matrix().mean(axis=0)
-    return scores
-
-
-def run_score(outcomes: Outcomes, kind: str, runs: int | None) -> RunScore | None:
-    """The best, worst, median or first of the runs, or their spread.
+def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[RunScore]:
+    """The best, worst, median or first of the runs, their spread, or every one of them ("any").
 
     ``runs`` is the number of runs that the text gives; another number than that of the data has no
     answer.
     """
     n = outcomes.n
-    if not len(n) or n.min() < 1 or (runs or int(n.min())) != n.min():
-        return None
-    name = f"{kind} run" if kind != "spread" else "spread of runs"
-    scores = run_scores(outcomes)
-    if scores is not None:
-        value = _KINDS[kind](scores)
-        return RunScore(name, value, (value, value))
+    if not len(n) or n.min() < 1 or (runs or n.min()) != n.min():
+        return []
+    name = f"{kind} run"
+    if outcomes.order is not None and n.min() == n.max() and not outcomes.missing.any():
+        matrix = outcomes.order.completed(Completion.AS_FAILED).matrix()
+        scores: FloatArray = matrix.mean(axis=0)
+        values = list(map(float, scores)) if kind == "any" else [_KINDS[kind](scores)]
+        return [RunScore(name, value, (value, value)) for value in values]
     if kind == "first":  # that of single attempts is meant
-        return None
+        return []
     mean = float((outcomes.c / n).mean())
     none, every = float((outcomes.c == n).mean()), float((outcomes.c > 0).mean())
-    low = {"best": mean, "spread": 0.0}.get(kind, none)
-    high = {"worst": mean, "spread": every - none}.get(kind, every)
-    return RunScore(name, mean, (low, high), is_known=False)
+    low = {"best": mean, "spread": 0.0, "deviation": 0.0}.get(kind, none)
+    high = {"worst": mean, "spread": every - none, "deviation": 1.0}.get(kind, every)
+    return [RunScore(name, mean, (low, high), is_known=False)]

@@ -298,9 +298,13 @@ RATE = re.compile(
     re.IGNORECASE,
 )
 PLACES = (
-    (1, r"best|strongest|highest|top|on top|first(?: place)?|leads?|leading|wins?|winner|#1|tops"),
-    (2, r"second(?:[- ]best)?|runner-up|#2"),
-    (3, r"third(?:[- ]best)?|#3"),
+    (
+        1,
+        r"best|strongest|highest|top|on top|first(?: place)?|1st|leads?|leading|wins?|winner|#1|tops",
+    ),
+    (2, r"2nd|second(?:[- ]best)?|runner-up|#2"),
+    (3, r"3rd|third(?:[- ]best)?|#3"),
+    (4, r"4th|fourth|#4"),
     (-1, r"worst|weakest|lowest|last(?: place)?|bottom"),
 )
 CHANGE_BEFORE = re.compile(
@@ -367,12 +371,11 @@ exercise scenario challenge tool coding code web math support helpdesk style rea
 statistical significant paired unpaired lower upper bound bounds ends unseen future yes right up
 down off back worth clear aware leave left without if let well alone conclude suggest indicate
 confirm think know known check look claim call handle tie draw quite fairly simply merely such
-like instead rather ask tbh imo imho introduce present release propose sibling variance considerable
-negligible completely entirely reach scale scaling scaled pay serve support customer small close
-hour day week month year median training train trained finetune fine-tune rl distill real-world
-agentic user customer people team open source closed frontier flagship small-scale large-scale
-family series generation hour day week month year final plain original default public internal production offline
-online local short fully art
+like instead rather ask tbh imo imho introduce present propose sibling variance considerable
+negligible completely entirely scale scaling scaled pay serve customer close hour day week month
+year median training train trained finetune fine-tune rl distill real-world agentic user people
+team open source closed frontier flagship small-scale large-scale family series generation final
+plain original default public internal production offline online local short fully art
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
