@@ -105,8 +105,8 @@ _P_VALUE = re.compile(
 _RATIO = re.compile(
     rf"(?P<op>>=|<=|~|more than |nearly )?\s?\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|"
     rf"ing)\b|"
-    rf"(?P<adv>(?:twice|half) as \w+(?: as)?|twice(?=\s+(?:its|that|the|⟦)))|(?P<x>{_N})\s?(?:x|times|-?fold)\b(?: (?:better|"
-    rf"higher|as \w+|"
+    rf"(?P<adv>(?:twice|half) as \w+(?: as)?|twice(?=\s+(?:its|that|the|⟦)))|"
+    rf"(?P<x>{_N})\s?(?:x|times|-?fold)\b(?: (?:better|higher|as \w+|"
     rf"more \w+|increase|improvement|gain)(?: as| than)?)?)",
     re.IGNORECASE,
 )
@@ -461,9 +461,10 @@ class Reader:
             (rf"\b[nNk]\s?=\s?({_INT})\s+(?:independent )?{_ATT}\b(?: each| per \w+)?", "a"),
             (rf"\b[nN]\s?=\s?({_INT})\b", "e"),
             (
-                rf"(?<![\w.=@^⟦])({_INT})(?![.\d%])[ -](?!more|fewer|other|extra)(?:[a-z-]+ "
+                rf"(?<![\w.=@^⟦])(?!\d+ times\s+(?:its|that|⟦))({_INT})(?![.\d%])"
+                r"[ -](?!more|fewer|other|extra)(?:[a-z-]+ "
                 rf")?{_ATT}\b"
-                rf"(?!\s+(?:better|higher|as|more|faster|less|its|that of|⟦m|{_TASK}))"
+                rf"(?!\s+(?:better|higher|as|more|faster|less|{_TASK}))"
                 r"(?P<each> each| per \w+| on each| for each)?",
                 "a",
             ),

@@ -118,7 +118,8 @@ SPREADS = (
         (("worst", ""), ("best", "")),
     ),
     (
-        rf">=({NUMBER})%[^,;%]{{0,40}}?\b(?:in|on|across) (?:every|each|all)(?: of)?"
+        rf"\b(?:stay\w*|remain\w*|scor\w+|reach\w*|is|was)\s+>=({NUMBER})%"
+        rf"[^,;%]{{0,40}}?\b(?:in|on|across) (?:every|each|all)(?: of)?"
         r"(?: (?:the|its|\d+))* (?:run|seed|trial)s?\b",
         (("worst", ">="),),
     ),

@@ -300,7 +300,8 @@ RATE = re.compile(
 PLACES = (
     (
         1,
-        r"best|strongest|highest|top|on top|first(?: place)?|1st|leads?|leading|wins?|winner|#1|tops",
+        r"best|strongest|highest|top|on top|first(?: place)?|1st|leads?|leading|wins?|winner|"
+        r"#1|tops",
     ),
     (2, r"2nd|second(?:[- ]best)?|runner-up|#2"),
     (3, r"3rd|third(?:[- ]best)?|#3"),
