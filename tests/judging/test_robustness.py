@@ -208,6 +208,35 @@ def test_a_script_that_only_waits_is_ended(patient: Examiner, first: str) -> Non
     assert patient.judge(CodeTask("t", cases=(Case(b"", b"1"),)), program).why == "timeout"
 
 
+BURNS = """
+import os, time
+def f(x):
+    while True:
+        for _ in range(8):
+            if os.fork() == 0:
+                begin = time.process_time()
+                while time.process_time() - begin < 0.4: pass
+                os._exit(0)
+        for _ in range(8): os.wait()
+"""
+
+
+def test_a_program_that_only_starts_others_is_ended(
+    best: SandboxKind, interpreter: Interpreter
+) -> None:
+    """Each of them stays below its limit."""
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.5, wall=3600))
+    try:
+        assert examiner.judge(TASK, BURNS).verdict is Verdict.FAILED
+    finally:
+        examiner.close()
+
+
+def test_a_script_that_drips_is_ended(patient: Examiner) -> None:
+    program = "import time\nwhile True: print('1', end='', flush=True); time.sleep(.1)"
+    assert patient.judge(CodeTask("t", cases=(Case(b"", b"1"),)), program).why == "timeout"
+
+
 def test_one_process_that_only_waits_is_ended(best: SandboxKind, interpreter: Interpreter) -> None:
     limits = ProgramLimits(cpu_seconds=0.5, wall=3600)
     examiner = Examiner(best, interpreter, limits, JudgeRules("plain"))

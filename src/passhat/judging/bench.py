@@ -253,13 +253,7 @@ class JudgingChoice:
     rules: JudgeRules = field(default_factory=JudgeRules)
 
     def bench(self, suite: CodeSuite) -> Bench:
-        """Choose the sandbox. Refuses, before anything is run, when there is none.
-
-        Raises
-        ------
-        SandboxUnavailable
-            When no sandbox, or not the one that was named, withstands the self-test.
-        """
+        """Choose the sandbox; refused where none, or not the one named, withstands its test."""
         only = read_sandbox(self.sandbox, self.python)
         in_container = isinstance(only, Container)
         if in_container and self.packages:

@@ -42,6 +42,8 @@ _START_SECONDS = 120.0
 _PATIENCE = 60.0
 """Seconds beyond the wall clock limit after which a silent fork server is broken."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _SLACK = 0.05, 0.25, 5.0
+_IN_PROCESSES = 4
+"""How many times as long as one of them all processes of a program may work together."""
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -221,19 +223,19 @@ class Sandbox:
             raise SandboxFault("the sandbox has gone")
         return self._control.fileno()
 
-    def busy_seconds(self) -> float:
-        """Time in which the present execution worked, or would have if it had been let.
+    def busy_seconds(self) -> tuple[float, float]:
+        """How long the present execution worked, and how long it stood in the queue to work.
 
-        Infinite where that cannot be seen, as with an engine on another machine.
+        The second is infinite where neither can be seen, as with an engine on another machine.
         """
         if self._process is None:
-            return 0.0
+            return 0.0, 0.0
         if self._root is None and isinstance(self.kind, Container):
             self._root = _find_container(self._name)
         if self._root is None or not _keeps_records():
-            return math.inf
+            return 0.0, math.inf
         worked = _look(self._root, self._submitted, self._delays)
-        return worked + sum(self._delays.values())
+        return worked, sum(self._delays.values())
 
     def wait(self) -> Ended:
         """How the execution ended."""
@@ -346,32 +348,37 @@ class Patience:
     """How long an execution may only wait, made before it begins.
 
     Time in which the program or its tests worked, or stood in the queue for a processor, was not
-    spent waiting, nor was time in which the whole machine stood still.
+    spent waiting, nor was time in which the whole machine stood still. What works for very long in
+    many processes, of which each stays below its limit, is ended as well.
     """
 
     def __init__(self, sandboxes: Sequence[Sandbox], limits: ProgramLimits) -> None:
         self._sandboxes, self._limits = sandboxes, limits
-        self._passed, self._pause = 0.0, limits.idle_seconds
+        self._passed, self._next_look = 0.0, limits.idle_seconds
         self._is_over = False
 
     def wait(self, awaited: Sandbox | HasFileno | int, ended: Sandbox) -> None:
         """Wait until there is something to read; an execution that only waits is ended then."""
         waiting = select.poll()
         waiting.register(awaited, select.POLLIN)
-        while not self._is_over:
-            start = time.monotonic()
-            is_ready = bool(waiting.poll(self._pause * 1000))
-            self._passed += min(time.monotonic() - start, self._pause)
-            if is_ready:
-                return
-            worked = [sandbox.busy_seconds() for sandbox in self._sandboxes]
-            rest = self._limits.idle_seconds - (self._passed - sum(worked))
-            self._pause = min(max(rest, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-            if rest <= 0:
-                ended.stop(waited=True)
-            self._is_over = rest <= 0 or rest == math.inf
-        if not waiting.poll((self._limits.wall_seconds + _SLACK) * 1000):
+        is_ready = False
+        while not (is_ready or self._is_over):
+            start, pause = time.monotonic(), self._next_look - self._passed
+            is_ready = bool(waiting.poll(pause * 1000))
+            self._passed += min(time.monotonic() - start, pause)
+            if self._passed >= self._next_look:
+                self._end_if_idle(ended)
+        if not (is_ready or waiting.poll((self._limits.wall_seconds + _SLACK) * 1000)):
             raise SandboxFault("the execution neither answers nor ends")
+
+    def _end_if_idle(self, ended: Sandbox) -> None:
+        times = [sandbox.busy_seconds() for sandbox in self._sandboxes]
+        rest = self._limits.idle_seconds - (self._passed - sum(map(sum, times)))
+        if rest <= 0 or times[0][0] > _IN_PROCESSES * (self._limits.cpu_seconds + 1):
+            ended.stop(waited=True)
+            rest = math.inf
+        self._next_look = self._passed + min(max(rest, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+        self._is_over = rest == math.inf
 
 
 @cache
