@@ -171,6 +171,12 @@ def test_a_drop_of_ten_points_is_shown_within_five_nights() -> None:
     assert change.before - change.after == pytest.approx(0.1, abs=0.05)
 
 
+def test_what_the_newest_run_shows_is_shown_at_it() -> None:
+    broken = Outcomes.from_counts(8, [0] * 30, [f"t{place}" for place in range(30)])
+    (change,) = find_changes([*nightly(12), broken])
+    assert (change.earliest, change.latest, change.shown_at) == (12, 12, 12)
+
+
 def test_a_quiet_series_shows_nothing_and_a_rise_is_a_rise() -> None:
     assert find_changes(nightly(60, seed=3)) == ()
     (change,) = find_changes(nightly(24, at=16, drop=-0.15, seed=4))

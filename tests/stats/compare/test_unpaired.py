@@ -74,6 +74,11 @@ def test_runs_on_the_same_tasks_are_paired() -> None:
     with pytest.raises(InvalidValue, match="50 tasks of 50 are in both runs"):
         compare(A, other, unpaired=True)
     assert ", 50 of them in both" in compare(A, other, unpaired=True, allow=True).notes[0]
+    half = Outcomes.from_counts(B.n[:50], B.c[:50], [*A.tasks[:25], *B.tasks[:25]])
+    assert ", 25 of them in both" in compare(A, half, unpaired=True).notes[0]
+    more = Outcomes.from_counts(B.n[:50], B.c[:50], [*A.tasks[:26], *B.tasks[:24]])
+    with pytest.raises(InvalidValue, match="26 tasks of 50 are in both runs"):
+        compare(A, more, unpaired=True)
     few = Outcomes.from_counts(B.n[:50], B.c[:50], [*A.tasks[:10], *B.tasks[:40]])
     found = compare(A, few, unpaired=True)
     assert (len(found.only_a), len(found.only_b)) == (40, 40)

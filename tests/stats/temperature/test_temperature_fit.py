@@ -47,6 +47,10 @@ def test_two_temperatures_are_compared() -> None:
     assert (cell.estimate.value, cell.share_best) == (1.0, 1.0)
     assert agent.exponent is None
     assert agent.best[0].between is None
+    note = "two temperatures are compared; three or more would give a curve of T*"
+    assert note in agent.notes
+    three = [run(t, [2, 1] * 20) for t in (0.2, 0.5, 0.8)]
+    assert note not in fit_temperatures(three, [1]).agents[0].notes
 
 
 def test_colder_can_be_the_advice_too() -> None:
