@@ -165,6 +165,12 @@ def _json_containers(data: object) -> list[str]:
                 path.count(".") == sign.count(".") and path.endswith(sign) for path in paths
             ) == len(data):
                 return [f"*{sign}", *paths]
+        # {"task-1": {"model-1": [{...}], "model-2": [{...}]}, ...}: one of them is not all.
+        inner = [
+            value for node in data.values() if isinstance(node, dict) for value in node.values()
+        ]
+        if len(inner) > len(data) and all(map(_is_list_of_objects, inner)):
+            return ["*.*[*]", *paths]
     return paths or [""]
 
 
@@ -185,6 +191,10 @@ def _is_table_by_index(data: object) -> bool:
         return False
     cells = [cell for row in rows for cell in row.values()]
     return not any(isinstance(cell, dict | list) for cell in cells)
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
 def _find_containers(data: object, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:

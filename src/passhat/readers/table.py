@@ -164,11 +164,15 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     path, header = mapping.records, ""
     if {"columns", "data"} <= source.outline.keys:  # a data frame, as pandas splits it
         path, header, certain = "data[*]", "columns", False
-    certain = certain and bool(path)
+    certain = certain and bool(path) and path != "*.*[*]"
     paths = [path for paths in mapping.fields.values() for path in paths]
     flat = not any("." in path or "@" in path for path in paths)
     rows = RecordRows(source, path, Losses(), header)
-    if flat and (certain or _is_table(rows, options, source, has_records=bool(path))):
+    if (
+        flat
+        and path != "*.*[*]"
+        and (certain or _is_table(rows, options, source, has_records=bool(path)))
+    ):
         runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses, header))
     else:
         nested = None if certain or options.columns else guess_nested(source)

@@ -86,6 +86,7 @@ class TerminalBenchReader(Reader):
             return results.path.is_file() and self.recognizes(results)
         outline = source.outline
         several = "results" in outline.keys and b'"is_resolved"' in source.head
+        several = several or len(outline.keys & {"n_resolved", "resolved_ids", "pass_at_k"}) > 1
         return outline.opens == "{" and (several or {"task_id", "is_resolved"} <= outline.keys)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
