@@ -302,3 +302,26 @@ def test_logs_that_end_with_an_exit_code(tmp_path: Path) -> None:
             text = f"start\nExit code: {int(i == j)}\n"
             _write(tmp_path, text, f"logs/job-{i}_attempt{j}.log")
     assert [_counts(run) for run in read(tmp_path / "logs")] == [(2, 4, 2)]
+
+
+def test_what_is_marked_as_skipped_is_missing(tmp_path: Path) -> None:
+    rows = [{"task": f"t{i}", "passed": i < 2, "skipped": i > 3} for i in range(6)]
+    (run,) = read(_write(tmp_path, rows, "mine.jsonl"))
+    assert (_counts(run), run.outcomes.total_missing) == ((6, 6, 2), 2)
+
+
+def test_the_right_answer_beside_an_answer_is_asked_about(tmp_path: Path) -> None:
+    table = "question,correct,answer\nq1,true,true\nq2,false,false\nq3,true,false\n"
+    path = _write(tmp_path, table, "mine.csv")
+    with pytest.raises(PasshatError, match=r"2 of 3 passed.*2 of 3 are equal") as refused:
+        read(path)
+    assert "--pass 'answer == @correct'" in str(refused.value.hint)
+    assert _counts(read(path, columns={"success": "answer == @correct"})[0]) == (3, 3, 2)
+
+
+def test_tasks_with_models_are_read_whole_in_every_order(tmp_path: Path) -> None:
+    text = "So the answer is clear. " * 20
+    tries = {m: [{"score": i % 2, "reply": text + m} for i in range(2)] for m in ("m-1.5", "m2")}
+    for tasks in (("jug", "door"), ("door", "jug")):
+        runs = read(_write(tmp_path, dict.fromkeys(tasks, tries)))
+        assert [_counts(run) for run in runs] == [(2, 4, 2)] * 2

@@ -395,6 +395,34 @@ def _find_replaced(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, s
     return rewrite, f"rows that a later one replaces, by {name!r}, are left out: {count} at least"
 
 
+_SKIPPED = re.compile(r"(is_|was_)?(skipped|excluded|not_run|disabled)")
+
+
+def _find_skipped(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+    """A column such as ``skipped`` beside the verdict: what it marks was not judged."""
+    success = {**ColumnMap.resolve(chunk).meaning, **stated}.get("success", "")
+    names = [name for name in chunk if _SKIPPED.fullmatch(fold_name(name))]
+    if len(names) != 1 or success not in chunk or names[0] in stated.values():
+        return None
+    (name,), words = names, RewardWords()
+    marks = [reward_or_none(words, cell) for cell in chunk[name]]
+    passed = [reward_or_none(words, cell) == 1 for cell in chunk[success]]
+    is_flag = all(mark is not None and mark in (0.0, 1.0) for mark in marks)
+    if (
+        not is_flag
+        or len(set(marks)) < 2
+        or True in {p for p, m in zip(passed, marks, strict=True) if m}
+    ):
+        return None
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        pairs = zip(chunk[success], chunk[name], strict=True)
+        verdicts = [None if reward_or_none(words, mark) == 1 else cell for cell, mark in pairs]
+        return {**{other: chunk[other] for other in chunk}, success: verdicts}, lines
+
+    return rewrite, f"rows that {name!r} marks are missing: {marks.count(1.0)} at least"
+
+
 # -- metrics below each other ----------------------------------------------------------------
 
 
@@ -530,6 +558,7 @@ _FINDERS = (
     _find_merged,
     _find_tidy,
     _find_replaced,
+    _find_skipped,
     _find_parameters,
     _find_marks,
     _find_solvers,

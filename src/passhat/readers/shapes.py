@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from passhat._display import counted, some
-from passhat.errors import ReadError
+from passhat.errors import InvalidValue, ReadError
 from passhat.readers.outcome_candidates import is_odd_ending, refuse_other_words, with_odd_endings
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
@@ -106,6 +106,7 @@ def _attempt_shape(columns: ColumnMap, chunk: Chunk, *, is_named: bool = True) -
         return _fractions(columns)
     if are_bits(cells) or (cells and all(split_list(cell) is not None for cell in cells)):
         return _list_cells(columns, cells)
+    _refuse_key(columns, chunk, cells)
     words = RewardWords()
     if not {reward_or_none(words, cell) for cell in cells} - {None}:
         lone = _lone_verdict(columns.without("success", "score"), chunk, is_named=is_named)
@@ -148,6 +149,25 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
     meaning = MappingProxyType({**columns.meaning, "success": name})
     shape = _attempt_shape(replace(columns, meaning=meaning), chunk)
     return replace(shape, decisions=(f"column {name!r} holds the verdicts", *shape.decisions))
+
+
+def _refuse_key(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]) -> None:
+    """Refuse ``correct`` beside an answer in the same words: it may be the right one."""
+    name = columns.meaning["success"]
+    if "success" in columns.stated or fold_name(name) != "correct":
+        return
+    for other in chunk:
+        words = {str(cell) for cell in distinct_cells(chunk[other])}
+        if fold_name(other) not in ANSWER_NAMES or words != {str(cell) for cell in cells}:
+            continue
+        pairs = list(zip(map(str, chunk[other]), map(str, chunk[name]), strict=True))
+        good, rewards = sum(a == b for a, b in pairs), RewardWords()
+        passed = sum(reward_or_none(rewards, b) == 1 for _, b in pairs)
+        raise InvalidValue(
+            f"{name!r} may be the verdict ({passed} of {len(pairs)} passed), or the right answer "
+            f"beside {other!r}, which has the same words ({good} of {len(pairs)} are equal).",
+            hint=f"Say which: --map success={name}, or --pass '{other} == @{name}'",
+        )
 
 
 def _are_empty(cells: Sequence[object]) -> bool:
