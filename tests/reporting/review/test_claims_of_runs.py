@@ -1,0 +1,84 @@
+"""Claims about runs whose attempts are in order: every part of a true one is supported."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from passhat import Outcomes, Run
+from passhat.reporting.review import Check, Support, review
+
+# Tasks, attempts, seed; then per agent the shares of tasks never and always solved, and its lift
+# on the others.
+SOURCES: dict[str, tuple[int, int, int, dict[str, tuple[float, float, float]]]] = {
+    "four": (
+        40,
+        10,
+        20261119,
+        {
+            "Heron-2": (0.05, 0.30, 0.12),
+            "Heron-1": (0.10, 0.15, -0.08),
+            "Wren": (0.12, 0.10, -0.14),
+            "Baseline": (0.22, 0.04, -0.30),
+        },
+    ),
+    "pair": (36, 8, 77, {"Marlin": (0.15, 0.10, -0.05), "Marlin-RL": (0.06, 0.25, 0.10)}),
+    "one": (40, 8, 5, {"Finch": (0.05, 0.50, 0.10)}),
+    "three": (
+        50,
+        6,
+        414,
+        {
+            "Orbit-70B": (0.06, 0.25, 0.12),
+            "Orbit-8B": (0.14, 0.08, -0.16),
+            "Tern-3": (0.08, 0.20, 0.02),
+        },
+    ),
+    "release": (45, 8, 99, {"v1.4": (0.12, 0.12, -0.06), "v1.5": (0.06, 0.24, 0.10)}),
+    "solo": (60, 5, 12, {"atlas": (0.08, 0.42, 0.06)}),
+}
+
+
+@cache
+def _runs(source: str) -> list[Run]:
+    tasks, attempts, seed, agents = SOURCES[source]
+    chance = random.Random(seed)
+    ease = [(chance.random(), chance.betavariate(2.2, 1.6)) for _ in range(tasks)]
+    runs = []
+    for name, (never, always, lift) in agents.items():
+        matrix = []
+        for place, share in ease:
+            rate = 0.0 if place < never else 1.0 if place > 1 - always else share + lift
+            matrix.append([int(chance.random() < rate) for _ in range(attempts)])
+        names = [f"task-{number:02d}" for number in range(tasks)]
+        runs.append(Run(name, name, Outcomes.from_matrix(matrix, tasks=names)))
+    return runs
+
+
+def _finding(checks: list[Check]) -> str:
+    supports = {check.support for check in checks}
+    if supports & {Support.CONTRADICTED, Support.NOT_SHOWN}:
+        return "contradicted"
+    if not supports:
+        return "silent"
+    return "supported" if supports == {Support.SUPPORTED} else "open"
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_claim_has_its_finding(source: str) -> None:
+    text = Path(__file__).with_name("claims_of_runs.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines()]
+    cases = [(claim, finding) for name, finding, claim in rows if name == source]
+    starts, whole = [], ""
+    for claim, _ in cases:  # one review, so that every metric is estimated once
+        starts.append(whole.count("\n") + 1)
+        whole += claim.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\") + "\n\n"
+    checks: list[list[Check]] = [[] for _ in cases]
+    for reviewed in review(whole, _runs(source)).claims:
+        at = max(at for at, start in enumerate(starts) if start <= reviewed.line)
+        checks[at] += reviewed.checks
+    found = [(claim, _finding(one)) for (claim, _), one in zip(cases, checks, strict=True)]
+    assert [pair for pair in found if pair not in cases] == []
