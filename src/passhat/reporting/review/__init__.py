@@ -191,43 +191,39 @@ def _check_equality(claim: Passage) -> Problem:
     return "two sides are called equal without an interval of their difference", fix
 
 
-def _probability_of_truth(claim: Passage) -> Problem:
-    if claim.says(r"\bposterior\b|\bcredible\b|\bBayes"):
-        return None
-    if not claim.says(
-        r"\d+(?:\.\d+)?\s?(?:%|percent)\s"
-        r"(?:probability|chance|likel(?:y|ihood)|certain(?:ty)?|of the time)\b"
-        r"[^.;]{0,60}\b(?:true|actual|real|lies|between|within)\b|"
-        r"\b(?:probability|chance) (?:of|is) \d+(?:\.\d+)?\s?(?:%|percent)[^.;]{0,60}"
-        r"\b(?:true|lies)\b|"
-        r"\b(?:true|actual) [^.;]{0,60}\bwith (?:a )?(?:probability|chance)"
-    ):
-        return None
-    return (
-        "a confidence interval is read as a probability of the true value: the level says how "
-        "often the method is right, not how likely this one interval is",
-        "Write: 95% interval for new tasks, 0.31 to 0.52.",
-    )
+def _word_rule(pattern: str, unless: str, message: str, fix: str) -> Callable[[Passage], Problem]:
+    """A rule about words: what ``pattern`` finds, where ``unless`` does not explain it."""
+
+    def rule(claim: Passage) -> Problem:
+        return (message, fix) if claim.says(pattern) and not claim.says(unless) else None
+
+    return rule
 
 
-def _check_stopping(claim: Passage) -> Problem:
-    if claim.says(
-        r"sequential|always[- ]valid|anytime|e-?process|e-?value|alpha[- ]spending|"
-        r"planned in advance|pre-?registered|fixed in advance"
-    ) or not claim.says(
-        r"\bstop(?:ped|ping)\b[^.;]{0,40}\b(?:when|once|as soon as|after|because)\b[^.;]{0,60}"
-        r"\b(?:significan\w+|good|better|ahead|positive|reach\w*|exceed\w*|above|passed|beat\w*|"
-        r"p ?<|lead\w*|won|confident)|"
-        r"\b(?:until|till)\b[^.;]{0,60}\b(?:significan\w+|better|ahead|reach\w*|exceed\w*|beat\w*|"
-        r"excluded zero|p ?<)"
-    ):
-        return None
-    return (
-        "the run was stopped when the result looked good: looking again and again finds a lead by "
-        "chance",
-        "Fix the number of tasks beforehand, or use a rule that allows looks (passhat gate "
-        "--watch).",
-    )
+_probability_of_truth = _word_rule(
+    r"\d+(?:\.\d+)?\s?(?:%|percent)\s"
+    r"(?:probability|chance|likel(?:y|ihood)|certain(?:ty)?|of the time)\b"
+    r"[^.;]{0,60}\b(?:true|actual|real|lies|between|within)\b|"
+    r"\b(?:probability|chance) (?:of|is) \d+(?:\.\d+)?\s?(?:%|percent)[^.;]{0,60}"
+    r"\b(?:true|lies)\b|"
+    r"\b(?:true|actual) [^.;]{0,60}\bwith (?:a )?(?:probability|chance)",
+    r"\bposterior\b|\bcredible\b|\bBayes",
+    "a confidence interval is read as a probability of the true value: the level says how "
+    "often the method is right, not how likely this one interval is",
+    "Write: 95% interval for new tasks, 0.31 to 0.52.",
+)
+_check_stopping = _word_rule(
+    r"\bstop(?:ped|ping)\b[^.;]{0,40}\b(?:when|once|as soon as|after|because)\b[^.;]{0,60}"
+    r"\b(?:significan\w+|good|better|ahead|positive|reach\w*|exceed\w*|above|passed|beat\w*|"
+    r"p ?<|lead\w*|won|confident)|"
+    r"\b(?:until|till)\b[^.;]{0,60}\b(?:significan\w+|better|ahead|reach\w*|exceed\w*|beat\w*|"
+    r"excluded zero|p ?<)",
+    r"sequential|always[- ]valid|anytime|e-?process|e-?value|alpha[- ]spending|"
+    r"planned in advance|pre-?registered|fixed in advance",
+    "the run was stopped when the result looked good: looking again and again finds a lead by "
+    "chance",
+    "Fix the number of tasks beforehand, or use a rule that allows looks (passhat gate --watch).",
+)
 
 
 def _lift_includes_zero(claim: Passage) -> Problem:
@@ -241,46 +237,30 @@ def _lift_includes_zero(claim: Passage) -> Problem:
     )
 
 
-_SLICE = (
+_cherry_picked = _word_rule(
     r"\b(?:on|in|for|within|among) (?:the |our |its )?(?:\w+ )?(?:hard(?:est)?|easy|easiest|medium|"
     r"difficult|subset|slice|categor(?:y|ies)|split|portion|selected|filtered|favou?rable)\b|"
     r"\bwhen restricted to\b|"
-    r"\b(?:hard|easy|medium)[ -](?:tasks|problems|slice|subset)\b|\bin particular on\b"
+    r"\b(?:hard|easy|medium)[ -](?:tasks|problems|slice|subset)\b|\bin particular on\b",
+    r"corrected|Holm|Bonferroni|max-T|widened|one of \d+ |of \d+ slices|all \d+ slices|"
+    r"every slice|chosen before(?:hand)?|pre-?registered|overall",
+    "a slice is shown without the whole and without how many slices were looked at",
+    "Give the overall number too, and correct for the slices looked at (passhat compare --by).",
 )
 
-
-def _cherry_picked(claim: Passage) -> Problem:
-    if not claim.says(_SLICE) or claim.says(
-        r"corrected|Holm|Bonferroni|max-T|widened|one of \d+ |of \d+ slices|all \d+ slices|"
-        r"every slice|chosen before(?:hand)?|pre-?registered|overall"
-    ):
-        return None
-    return (
-        "a slice is shown without the whole and without how many slices were looked at",
-        "Give the overall number too, and correct for the slices looked at (passhat compare --by).",
-    )
-
-
-def _best_of(claim: Passage) -> Problem:
-    several = (
-        r"(?:runs|seeds|prompts|checkpoints|configurations|settings|variants|templates|trials)"
-    )
-    if claim.says(r"\bchosen before|\bheld-out|\bon a separate"):
-        return None
-    if not claim.says(
-        r"\bbest (?:run|seed|checkpoint|prompt|configuration|setting|variant|result)\b|"
-        rf"\b(?:best|top|highest|max(?:imum)?|pick\w*|select\w*|cho(?:se|sen|osing))\b"
-        rf"[^.;]{{0,25}}\b(?:of|over|from|among|out of) (?:the |our |all )?(?:\w+ )?{several}\b|"
-        r"\b(?:tr(?:ied|ying)|test(?:ed|ing)|ran|compared|after) (?:\w+ )?"
-        r"(?:\d+|several|many|dozens of) "
-        rf"(?:\w+ )?{several}\b[^.;]{{0,60}}\b(?:best|highest|top|winner)\b|"
-        r"\bpeak\b|\bcherry|\bup to \d+(?:\.\d+)?\s?(?:%|percent)"
-    ):
-        return None
-    return (
-        "the best of several is reported: it looks good by chance alone",
-        "Report all of them, or measure the chosen one again on tasks it was not chosen by.",
-    )
+_SEVERAL = r"(?:runs|seeds|prompts|checkpoints|configurations|settings|variants|templates|trials)"
+_best_of = _word_rule(
+    r"\bbest (?:run|seed|checkpoint|prompt|configuration|setting|variant|result)\b|"
+    rf"\b(?:best|top|highest|max(?:imum)?|pick\w*|select\w*|cho(?:se|sen|osing))\b"
+    rf"[^.;]{{0,25}}\b(?:of|over|from|among|out of) (?:the |our |all )?(?:\w+ )?{_SEVERAL}\b|"
+    r"\b(?:tr(?:ied|ying)|test(?:ed|ing)|ran|compared|after) (?:\w+ )?"
+    r"(?:\d+|several|many|dozens of) "
+    rf"(?:\w+ )?{_SEVERAL}\b[^.;]{{0,60}}\b(?:best|highest|top|winner)\b|"
+    r"\bpeak\b|\bcherry|\bup to \d+(?:\.\d+)?\s?(?:%|percent)",
+    r"\bchosen before|\bheld-out|\bon a separate",
+    "the best of several is reported: it looks good by chance alone",
+    "Report all of them, or measure the chosen one again on tasks it was not chosen by.",
+)
 
 
 def _missing_protocol(claim: Passage) -> Problem:
@@ -326,31 +306,24 @@ def _check_reliability(claim: Passage) -> Problem:
     )
 
 
-def _check_dropouts(claim: Passage) -> Problem:
-    if not claim.says(
-        r"\b(?:exclud\w+|ignor\w+|dropp\w+|remov\w+|discard\w+|filter\w+ out|without)\b"
-        r"[^.;]{0,40}\b(?:timeouts?|errors?|crash\w*|failed|failures|invalid|unfinished|incomplete|"
-        r"refus\w+|missing)\b|"
-        r"\bof (?:the )?(?:completed|finished|valid|successful) (?:attempts|runs|trials|samples)\b"
-    ) or claim.says(r"counted as failed|both extremes|between \S+ and \S+ had they|bounds?\b"):
-        return None
-    return (
-        "attempts were left out; a timeout or crash of the agent is a failure",
-        "Count them as failed, or give both extremes (--missing bound).",
-    )
+_check_dropouts = _word_rule(
+    r"\b(?:exclud\w+|ignor\w+|dropp\w+|remov\w+|discard\w+|filter\w+ out|without)\b"
+    r"[^.;]{0,40}\b(?:timeouts?|errors?|crash\w*|failed|failures|invalid|unfinished|incomplete|"
+    r"refus\w+|missing)\b|"
+    r"\bof (?:the )?(?:completed|finished|valid|successful) (?:attempts|runs|trials|samples)\b",
+    r"counted as failed|both extremes|between \S+ and \S+ had they|bounds?\b",
+    "attempts were left out; a timeout or crash of the agent is a failure",
+    "Count them as failed, or give both extremes (--missing bound).",
+)
 
-
-def _check_scope(claim: Passage) -> Problem:
-    if not claim.says(
-        r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
-        r"\bnever fail(?:s|ed)?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
-        r"\bsolves? (?:the )?\w+ (?:entirely|completely)\b"
-    ):
-        return None
-    return (
-        "a finite run proves nothing for certain",
-        "Write what the interval allows: evidence of improvement, or inconclusive.",
-    )
+_check_scope = _word_rule(
+    r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
+    r"\bnever fail(?:s|ed)?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
+    r"\bsolves? (?:the )?\w+ (?:entirely|completely)\b",
+    r"(?!)",
+    "a finite run proves nothing for certain",
+    "Write what the interval allows: evidence of improvement, or inconclusive.",
+)
 
 
 def _p_alone(claim: Passage) -> Problem:

@@ -7,16 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from passhat.reporting.review.statements import BENCHMARK
+from passhat.reporting.review.statements import BENCHMARK, METRIC
 from passhat.reporting.review.tables import cells_of, is_rule, table_text, text_lines, without_marks
 
 __all__ = ["Claimed", "Mention", "Passage", "all_passages", "passages"]
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+|\d+"
-_METRIC = re.compile(
-    r"(?<![\w@^])(g?pass|maj|cons|avg|mean|best|worst)\s?([@^])\s?(\d+|k\b|n\b)?(:0?\.\d+)?",
-    re.IGNORECASE,
-)
 _PERCENT = r"(?:%|per ?cent\b)"
 _VALUE = re.compile(
     rf"(?<![\w.@^+\-−±–])(\d{{1,3}}(?:\.\d+)?)\s?{_PERCENT}"
@@ -238,11 +234,11 @@ class Passage:
     def metrics(self) -> tuple[Mention, ...]:
         return tuple(
             Mention(
-                f"{match[1].lower()}{match[2]}",
+                f"{match[1].lower().replace('-', '')}{match[2]}",
                 int(match[3]) if match[3] and match[3].isdigit() else None,
                 match.start(),
             )
-            for match in _METRIC.finditer(self.text)
+            for match in METRIC.finditer(self.text)
         )
 
     @cached_property

@@ -331,6 +331,7 @@ class _Clause(Roles):
                 or has_words
                 or is_light
                 or is_named_after
+                or words.SCORED.search(self.text) is not None
                 or (is_grouped and bool(self._names))
             )
         metric = self._metrics["v", at]

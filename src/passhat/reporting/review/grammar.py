@@ -19,6 +19,7 @@ from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
     INTEGER,
+    METRIC,
     NUMBER,
     PASSED,
     POLARITY,
@@ -33,11 +34,6 @@ __all__ = ["Reader", "Value", "name_pattern"]
 
 
 _N, _INT, _ATT, _TASK = NUMBER, INTEGER, ATTEMPTS, TASKS
-_METRIC = re.compile(
-    r"(?<![\w@^])(g-?pass|pass|maj|cons|avg|mean|best|worst)\s?([@^])\s?\{?(\d+|k\b|"
-    r"n\b)?\}?(?::0?\.\d+)?",
-    re.IGNORECASE,
-)
 _END = r"([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 _INTERVALS = re.compile(
@@ -264,7 +260,7 @@ class Reader:
 
     def _mark_metrics(self, text: str) -> str:
         """Metrics in signs; "pass@k is 62% at k = 1 and 98% at k = 10" names two of them."""
-        words = {match[0]: match for match in _METRIC.finditer(text)}
+        words = {match[0]: match for match in METRIC.finditer(text)}
         general = [match for match in words.values() if not (match[3] or "k").isdigit()]
         ks = re.findall(r"\bk\s?=\s?(\d+)", text)
         if len(words) == len(general) == 1 and ks:
@@ -272,7 +268,7 @@ class Reader:
             if len(set(ks)) > 1 or re.search(r"\d%? (?:at|for|with) k\s?=", text):
                 text = text.replace(general[0][0], "")
                 text = re.sub(r"\b(?:(?:at|for|with) )?k\s?=\s?(\d+)", rf"{family}\1", text)
-        return _METRIC.sub(self._metric, text)
+        return METRIC.sub(self._metric, text)
 
     def _metric(self, match: re.Match[str]) -> str:
         k = match[3] if match[3] and match[3].isdigit() else "k"
@@ -534,7 +530,7 @@ class Reader:
     def _mark_values(self, text: str) -> str:
         if (
             self.total
-            and not _METRIC.search(text)
+            and not METRIC.search(text)
             and not any("pass" in one for one in self.metrics)
         ):
             text = re.sub(r"(?<![\w.⟦+$/@^#-])(\d+)(?![\w%⟧/-]|\.\d)", self._rest_of_total, text)

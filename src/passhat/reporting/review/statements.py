@@ -10,6 +10,7 @@ __all__ = [
     "ATTEMPTS",
     "BENCHMARK",
     "INTEGER",
+    "METRIC",
     "NUMBER",
     "PASSED",
     "TASKS",
@@ -159,6 +160,11 @@ BENCHMARK = (
     r"[A-Z]\w*Eval)"
 )
 
+METRIC = re.compile(
+    r"(?<![\w@^])(g-?pass|pass|maj|cons|avg|mean|best|worst)\s?([@^])\s?\{?(\d+|k\b|"
+    r"n\b)?\}?(?::0?\.\d+)?",
+    re.IGNORECASE,
+)
 Statement = Share | Difference | Place | Size | Unread
 
 _UP = (
@@ -224,11 +230,16 @@ PASS = re.compile(
     r"answer(?:s|ed)|clos(?:es|ed)|clear(?:s|ed))\b",
     re.IGNORECASE,
 )
+SCORED = re.compile(
+    rf"{BENCHMARK}|\b(?:[Ww]e|[Ii]t|agent|model|system)\s+(?:now )?"
+    r"(?:reach|achiev|attain|hit|get|got)\w*\b",
+)
 OTHER = re.compile(
     r"\b(?:latenc\w+|costs?|costing|pric\w+|cheaper|faster|slower|quicker|speed\w*|tokens?|"
     r"(?:response |run|wall[- ]clock )time|"
     r"seconds|minutes|"
-    r"budget|memory|agreement|kappa|calls|steps|turns|length|usage|traffic|users|expensive|VRAM|"
+    r"budget|memory|(?:test|code|line|branch) coverage|utili[sz]ation|uptime|"
+    r"agreement|kappa|calls|steps|turns|length|usage|traffic|users|expensive|VRAM|"
     r""
     r"throughput|energy|spend\w*|need(?:s|ed)?|require\w*|involve\w*|"
     r"contain\w*|questions? are)\b",
@@ -426,7 +437,9 @@ _NAMES_OF_TASKS = re.compile(
 
 def unknown_words(text: str) -> list[str]:
     """The words of a text that are in none of the lists, without tokens."""
-    plain = TOKEN.sub(" ", _NAMES_OF_TASKS.sub(" ", re.sub(BENCHMARK, " ", text)))
+    plain = TOKEN.sub(
+        " ", _NAMES_OF_TASKS.sub(" ", re.sub(rf"{BENCHMARK}(?: [A-Z]\w+)?", " ", text))
+    )
     words = re.findall(r"[^\W\d_][\w'+.-]*[\w']|[^\W\d_]", plain)
     return [word for word in words if not is_known(word)]
 
