@@ -325,3 +325,15 @@ def test_tasks_with_models_are_read_whole_in_every_order(tmp_path: Path) -> None
     for tasks in (("jug", "door"), ("door", "jug")):
         runs = read(_write(tmp_path, dict.fromkeys(tasks, tries)))
         assert [_counts(run) for run in runs] == [(2, 4, 2)] * 2
+
+
+def test_cells_of_several_lines_make_no_log(tmp_path: Path) -> None:
+    rows = [
+        f'"In item {i}, which holds:\nA. this: passed\nB. that\nAnswer:",True,{i < 2}'
+        for i in range(6)
+    ]
+    path = _write(tmp_path, "\n".join(["prompt,gpt-4,llama-3", *rows]), "mine.csv")
+    assert {run.name: _counts(run) for run in read(path)} == {
+        "gpt-4": (6, 6, 6),
+        "llama-3": (6, 6, 2),
+    }

@@ -472,7 +472,7 @@ def sample_tables(source: Source) -> Iterator[SampleTable]:
 
 def _covers(path: str, part: str) -> bool:
     """Whether one path leads to all that another leads to: ``*.*[*]`` and ``gpt.*[*]``."""
-    pattern = re.escape(path).replace(r"\[\*\]", "\0").replace(r"\*", r"[^.\[\]]+")
+    pattern = re.escape(path).replace(r"\[\*\]", "\0").replace(r"\*", r'(?:"[^"]*"|[^.\[\]"]+)')
     return re.fullmatch(pattern.replace("\0", r"\[\*\]"), part) is not None
 
 
@@ -517,7 +517,7 @@ def _are_alike(objects: Sequence[Mapping[str, Any]]) -> bool:
         return False
     if all(isinstance(value, dict) for value in values):
         shared = set.intersection(*(set(value) for value in values))
-        return bool(shared) or (len(values) > 1 and all(_are_alike([value]) for value in values))
+        return bool(shared) or 2 * sum(_are_alike([value]) for value in values) > len(values)
     if all(isinstance(value, list) for value in values):
         return True
     words = RewardWords()

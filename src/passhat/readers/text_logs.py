@@ -7,6 +7,8 @@ name. Names that only stand in lines above, such as a heading, hold for the line
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -102,6 +104,8 @@ def convert_text(source: Source) -> Source | None:
 
 def _is_delimited(head: bytes) -> bool:
     """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
+    if b'"' in head and _has_long_cells(head):
+        return True
     lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"]
     rests = [line[match.end() :] for line in lines if (match := _LEADING_STAMP.match(line))]
     if 2 * sum(rest[:1] not in (b",", b"\t", b";", b"|") for rest in rests) > len(lines):
@@ -118,6 +122,20 @@ def _is_delimited(head: bytes) -> bool:
             for number, count in counter.most_common(1)
         )
     )
+
+
+def _has_long_cells(head: bytes) -> bool:
+    """Whether a text is CSV with cells of several lines in quotes."""
+    text = head.decode("utf-8", "replace")
+    for sign in ",;\t":
+        try:
+            rows = list(csv.reader(io.StringIO(text), delimiter=sign))[:20]
+        except csv.Error:
+            continue
+        is_even = len({len(row) for row in rows[:-1]}) == 1 < len(rows[0])
+        if len(rows) > 3 and is_even and any("\n" in cell for row in rows for cell in row):
+            return True
+    return False
 
 
 def _as_rows(source: Source, rows: Iterable[Mapping[str, object]], decision: str) -> Source:
