@@ -244,7 +244,10 @@ def _group_rows(table: SampleTable, outcome: Outcome) -> Iterator[Interpretation
     columns = [
         c
         for c in table.columns.values()
-        if c.name not in outcome.used and c.words and not c.is_inner and not c.is_measure
+        if c.name.partition("[")[0] not in outcome.used
+        and c.name not in outcome.used
+        and c.words
+        and not (c.is_inner or c.is_measure)
     ]
     size, nothing = table.size, _Choice(0.0, "", np.zeros(table.size, np.int64))
     is_count = not {"n", "c"}.isdisjoint(outcome.pairs)
