@@ -61,7 +61,7 @@ def _parse(
         clause = _Clause(part, reader, context, population)
         statements += clause.statements()
         context = clause.next_context()
-        if clause.doubt:
+        if words.SUBSET.search(part):
             skipped |= {int(at) for at in re.findall(r"⟦s(\d+)⟧", part)}
     for shown in reader.p_values:
         compared = next((one for one in statements if isinstance(one, Difference)), None)

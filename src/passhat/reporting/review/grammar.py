@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from passhat.reporting.review.protocols import BOUNDS, EARLY, NEVER, PROTOCOLS, SCORES, SPREADS
-from passhat.reporting.review.rewrites import SETS, plain_comparison, plain_number
+from passhat.reporting.review.rewrites import SETS, TWO, plain_comparison, plain_number
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
@@ -124,6 +124,7 @@ _COMMON = re.compile(
 )
 
 
+_REACH = r"(?:share|have|had|reach|achieve|get|got|score|attain|hit|solve|pass|are at)(?:e?d)?"
 _VERSION = r"(?:release|version|model|agent|system|checkpoint|build|one)"
 _BOUND_WORDS = {
     **dict.fromkeys(("more than", "over", "at least"), ">="),
@@ -227,6 +228,8 @@ class Reader:
             ):
                 text = re.sub(rf"\bthe {age} {_VERSION}\b(?:'s)?", f" ⟦r{run}⟧ ", text, flags=re.I)
         number = "two|three|four|five|six|2|3|4|5|6"
+        if len(re.findall(r"\d%|\d\.\d", text)) == 1:  # A and B reach 87.5%
+            text = re.sub(rf"{TWO}(?=\s+{_REACH}\b)", r"⟦r\1+\2⟧", text)
         for pattern, new in SETS:
             text = re.sub(pattern, new, text, flags=re.I)
         agents = (

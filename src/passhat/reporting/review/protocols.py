@@ -84,7 +84,7 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
     ),
     (
         rf"\b(?:given |giving |with |within |using |allow\w+ |in |it )?(?:⟦r\d+⟧\s+)?"
-        rf"(?:a budget of |up to |at most )+(?P<k>{_INT}) (?:{_ATT}|retries)\b"
+        rf"(?:a budget of |up to |at most )+(?P<k>{_INT}) {_ATT}\b"
         rf"(?: (?:each|per {_TASK}|for each {_TASK}))?",
         "<",
     ),

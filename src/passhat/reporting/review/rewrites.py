@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from passhat.reporting.review.statements import ATTEMPTS, NUMBER, OBJECT, POLARITY, TASKS
 
-__all__ = ["SETS", "plain_comparison", "plain_number"]
+__all__ = ["SETS", "TWO", "plain_comparison", "plain_number"]
 
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TEENS = (
@@ -81,6 +81,15 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"\1 in every \2",
     ),
     (rf"\b(?:one|an?) (?:second|extra|additional) (?:{ATTEMPTS}|chance)\b", "up to 2 attempts"),
+    (
+        r"\b(?:retry\w*|re-?running|trying again) once\b|\b(?:one|a single) retry\b",
+        "up to 2 attempts",
+    ),
+    (
+        r"\b(?:not|unable to|fail(?:s|ed)? to) (?:solve|pass|complete|resolve|crack|finish)d?s?"
+        r"(?= (?:only |just |exactly )?\d)",
+        "fails",
+    ),
     (r"\bapiece\b", "each"),
     (rf"\b({_WORD}|hundred)fold\b", r"\1 fold"),
     (r"\b(on|in) none\b(?! of)", r"\1 0 tasks"),
@@ -143,10 +152,10 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 
 # Several runs as one owner.
-_TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
+TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
 SETS = (
-    (rf"\b(?:both|each of)\s+{_TWO}", r"⟦r\1+\2⟧"),
-    (rf"{_TWO}\s+(?:both|each)\b(?! (?:of )?(?:the |its |their )?(?:\d|{ATTEMPTS}))", r"⟦r\1+\2⟧"),
+    (rf"\b(?:both|each of)\s+{TWO}", r"⟦r\1+\2⟧"),
+    (rf"{TWO}\s+(?:both|each)\b(?! (?:of )?(?:the |its |their )?(?:\d|{ATTEMPTS}))", r"⟦r\1+\2⟧"),
     (r"\bneither\s+⟦r(\d+)⟧\s+nor\s+⟦r(\d+)⟧", r"⟦r\1+\2⟧ not"),
 )
 

@@ -277,7 +277,7 @@ OBJECT = re.compile(
     r"(?:los\w+|lost|inferior|superior|second|close|identical|equal|equivalent) to|"
     r"improv\w* (?:up)?on|from|"
     r"(?:beat|outperform|outscor|surpass|exceed|top|lead|trail|lag|underperform|edge|match|"
-    r"dominat|led)\w*"
+    r"dominat|led|tak|took|bring|brought|push)\w*"
     r"(?: out| behind| with)?))"
     r"\s+(?:both |that of |those of |the |agent |model |baseline )*$",
     re.IGNORECASE,
@@ -387,7 +387,8 @@ like instead rather ask tbh imo imho introduce present propose sibling variance 
 negligible completely entirely scale scaling scaled pay serve customer close hour day week month
 year median training train trained finetune fine-tune rl distill real-world agentic user people
 team open source closed frontier flagship small-scale large-scale family series generation final
-plain original default public internal production offline online local short fully art
+plain original default public internal production offline online local short fully art pack field
+pool retry reinforcement learning runner-up runner
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
@@ -400,6 +401,11 @@ QUANTITY = re.compile(
     r"dramatic\w*|substantial\w*|marginal\w*|considerabl\w*|overwhelming\w*)\b",
     re.IGNORECASE,
 )
+
+
+_PLACE = re.compile("|".join(pattern for _, pattern in PLACES), re.IGNORECASE)
+# Noticeably and the like turn no sentence round; partly and supposedly do.
+_MANNER = re.compile(r"(?!part|suppos|alleg|false|wrong|theor|hypoth|allow)\w{3,}ly", re.IGNORECASE)
 
 
 @cache
@@ -423,6 +429,8 @@ def is_known(word: str) -> bool:
                 GOAL,
                 QUANTITY,
                 CHANGE_AFTER,
+                _PLACE,
+                _MANNER,
             )
         )
     )
