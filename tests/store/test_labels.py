@@ -18,6 +18,7 @@ from passhat.store.labels import (
     Label,
     StoredLabel,
     add_labels,
+    choose_anchors,
     decide_label,
     load_draws,
     load_label_counts,
@@ -112,6 +113,23 @@ def test_counts_take_the_majority_against_the_verdict_that_counts_now(tmp_path: 
         counts = load_label_counts(store._queries, store._key(run))
         assert counts is not None
         assert (counts.right_failed_total, counts.right_passed_total) == (0, 1)
+
+
+def test_anchors_are_labels_of_the_newest_run_of_the_suite(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "s.db")) as store:
+        runs = []
+        for day, suite in enumerate(("s", "s", "other", "s"), 1):
+            protocol = Protocol(suite=suite)
+            started = f"2026-01-0{day}T00:00:00+00:00"
+            run = RunRecord("agent", protocol, [Task("a", "")], name=f"{day}", started=started)
+            store.begin(run, 1)
+            store.claim(run.id, [("a", 1)])
+            store.finish(run.id, [AttemptRecord("a", 1, Judgement.passed())])
+            runs.append(run.id)
+        for labeled in runs[:3]:
+            add_labels(store, labeled, [StoredLabel("a", 1, "ada", Label.WRONG)])
+        assert choose_anchors(store, runs[3], "s") == [(runs[1], "a", 1)]
+        assert choose_anchors(store, runs[3], "none") == []
 
 
 def test_labels_go_with_a_run_when_it_is_copied_and_merged(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def test_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
     private_folder(folder)
     assert (mode(folder), mode(path), mode(path.with_suffix(".md"))) == (0o775, 0o664, 0o664)
     assert mode(folder / "new") == 0o600
+    with pytest.raises(FileExistsError):
+        private_folder(path)
 
 
 def test_reports_figures_exports_and_backups(

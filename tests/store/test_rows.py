@@ -61,6 +61,8 @@ def test_planned_attempts_survive_the_store() -> None:
     assert again.protocol_text == "1 to 9 by task for pass^4, from run abc"
     same = PlannedAttempts.from_text("", 4)
     assert (same, same.text, same.protocol_text, same.fewest) == (PlannedAttempts(4), "", None, 4)
+    unsourced = PlannedAttempts(9, {"a": 2})
+    assert PlannedAttempts.from_text(unsourced.text, 9) == unsourced
     assert PlannedAttempts(3, {"a": 3}).protocol_text == "3 to 3 by task, from run an earlier run"
 
 
