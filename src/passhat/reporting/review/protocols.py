@@ -51,8 +51,9 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         "@n",
     ),
     (
-        rf"\b(?:in |on |over |for )(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?! {_TASK})(?: "
-        rf"{_ATT})?"
+        rf"\bpass(?:es|ed)? (?P<k8>{_INT})/(?P=k8)\b|"
+        rf"\b(?:in |on |over |for |demand |require |need )(?P<k>{_INT})(?: times)?"
+        rf" (?:out )?of (?P=k)\b(?! {_TASK})(?: {_ATT})?"
         rf"|\ball (?P<k7>{_INT}) (?:out )?of (?P=k7)\b(?! {_TASK})"
         rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
         rf"(?:out )?of (?P=k6)\b"

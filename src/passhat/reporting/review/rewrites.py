@@ -178,6 +178,8 @@ _COMPARISONS = (
         rf"((?:⟦r\d+⟧|it\b)[^,;]*?{POLARITY.pattern}[^,;]*?)(?=\s*(?:[,;]|\.?\s*$))",
         r"\2 on \1",
     ),
+    # Of 400 attempts of A, 305 failed.
+    (rf"\bof (\d+)\s+(⟦r\d+⟧)\s+(?={TASKS}|{ATTEMPTS})", r"of \2 \1 "),
     # Tasks that defeat a run.
     (
         r"\b(?:defeat|stump|elud|resist|baffl)\w*\s+(?:even\s+)?(⟦r\d+⟧)"

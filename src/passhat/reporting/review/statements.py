@@ -388,7 +388,7 @@ negligible completely entirely scale scaling scaled pay serve customer close hou
 year median training train trained finetune fine-tune rl distill real-world agentic user people
 team open source closed frontier flagship small-scale large-scale family series generation final
 plain original default public internal production offline online local short fully art pack field
-pool retry reinforcement learning runner-up runner
+pool retry reinforcement learning runner-up runner demand
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
@@ -404,6 +404,7 @@ QUANTITY = re.compile(
 
 
 _PLACE = re.compile("|".join(pattern for _, pattern in PLACES), re.IGNORECASE)
+_COUNTED = re.compile(rf"{TASKS}|{ATTEMPTS}", re.IGNORECASE)
 # Noticeably and the like turn no sentence round; partly and supposedly do.
 _MANNER = re.compile(r"(?!part|suppos|alleg|false|wrong|theor|hypoth|allow)\w{3,}ly", re.IGNORECASE)
 
@@ -431,6 +432,7 @@ def is_known(word: str) -> bool:
                 CHANGE_AFTER,
                 _PLACE,
                 _MANNER,
+                _COUNTED,
             )
         )
     )
@@ -468,6 +470,7 @@ HARMLESS = re.compile(
     r"\b(?:on|for|of|over|in|across|with|made) (?:each|all)(?: of)?(?: the| our| these)*"
     r"(?=\s*⟦s|\s+tasks?\b)|(?<=\d⟧)\s*(?:tasks )?each\b|\beach(?= (?:agent|model|system|side))|"
     r"\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*(?=⟦v)|"
+    r"\bonce (?=we\b|you\b|it\b|all\b)|"
     r"\bas (?:many|much|often)\b|\bonce\b(?= \w+ (?:has|have|is|are))|\b\w+ twice(?=,)",
     re.IGNORECASE,
 )
