@@ -171,6 +171,10 @@ def test_a_drop_of_ten_points_is_shown_within_five_nights() -> None:
     assert change.before - change.after == pytest.approx(0.1, abs=0.05)
 
 
+def test_a_probe_counts_its_attempts() -> None:
+    assert Probe((2, 5), (0, 1, 3), 4).total == 24
+
+
 def test_what_the_newest_run_shows_is_shown_at_it() -> None:
     broken = Outcomes.from_counts(8, [0] * 30, [f"t{place}" for place in range(30)])
     (change,) = find_changes([*nightly(12), broken])
