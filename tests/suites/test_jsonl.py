@@ -108,3 +108,19 @@ def test_a_file_of_tasks_is_a_suite_without_naming_its_kind(tmp_path: Path) -> N
     assert [task.id for task in load_suite(str(path)).tasks] == ["a"]
     with pytest.raises(PasshatError, match="is not a suite"):
         load_suite(str(tmp_path / "absent.jsonl"))
+
+
+def test_a_task_without_an_id_is_called_by_its_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    long = "Add the numbers " + ", ".join(map(str, range(40)))
+    rows = [{"prompt": " 2 +\n2? ", "answer": "4"}, {"prompt": long, "answer": "780"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    short, shortened = (task.id for task in load_suite(f"jsonl:{path}").tasks)
+    assert short == "2 + 2?"
+    assert shortened.startswith("Add the numbers 0, 1, 2")
+    assert len(shortened) == 41
+    path.write_text("".join(json.dumps(row) + "\n" for row in reversed(rows)))
+    assert [task.id for task in load_suite(f"jsonl:{path}").tasks] == [shortened, short]
+    path.write_text('{"task_id": "a", "prompt": "2 + 2?", "answer": "4"}\n')
+    with pytest.raises(ReadError, match="missing required field `id`"):
+        load_suite(f"jsonl:{path}")

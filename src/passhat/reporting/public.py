@@ -132,7 +132,8 @@ def _plain_text(document: Document, level: Level) -> str:
     from passhat.reporting.terminal import render_terminal
 
     console = Console(width=80, color_system=None, force_jupyter=False)
-    return render_terminal(document, console, level).rstrip()
+    lines = render_terminal(document, console, level).rstrip().splitlines()
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def report(

@@ -9,6 +9,7 @@ labels of the task, as those in ``slices`` are.
 from __future__ import annotations
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -94,6 +95,9 @@ _OTHER_NAMES = {
 _GRADED_BY = frozenset(("grader", "graders", "choices", "rubric"))
 """Keys by which a task names its own grader."""
 _LONGEST_LABEL = 80
+_LONGEST_ID = 40
+_ID = re.compile(r"id$|^(task|name|key|number)$", re.IGNORECASE)
+"""Keys that may have been meant as the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,10 +538,18 @@ def _labels(extra: Mapping[str, object]) -> dict[str, str | int | float | bool]:
     return labels
 
 
+def _id_of(prompt: str) -> str:
+    """The id of a task that has none: its prompt, so that it stays whatever stands before it."""
+    text = " ".join(prompt.split())
+    return text if len(text) <= _LONGEST_ID else f"{text[:32]} {fingerprint([prompt])[:8]}"
+
+
 def _decode(raw: bytes, path: str, number: int) -> _Line:
     refuse = partial(ReadError, source=path, line=number)
     try:
         data = msgspec.json.decode(raw)
+        if isinstance(data, dict) and not any(_ID.search(key) for key in data):
+            data |= {"id": _id_of(data["prompt"])} if isinstance(data.get("prompt"), str) else {}
         line = msgspec.convert(data, _Line)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         hint = 'A task reads {"id": "a", "prompt": "2 + 2?", "answer": 4, "grader": "numeric"}.'

@@ -324,7 +324,10 @@ def _goal(detect: float | None, half_width: float | None, power: float, level: f
         )
     for name, value in (("detect", detect), ("half_width", half_width), ("level", level)):
         if value is not None and not 0 < value < 1:
-            raise InvalidValue(f"{name} must lie between 0 and 1, not {value:g}.")
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {value:g}.",
+                hint=f"{value:g} points are {value / 100:g}." if 1 < value < 100 else None,
+            )
     if detect is None:
         assert half_width is not None
         return HalfWidth(half_width, level)
