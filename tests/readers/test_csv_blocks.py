@@ -66,6 +66,15 @@ def test_long_cells_and_equal_beginnings() -> None:
     assert list(block["a"]) == cells
 
 
+def test_each_different_cell_is_kept_once_whatever_follows_it() -> None:
+    cells = [f"{'task' * size}{i % 4}" for size in range(1, 7) for i in range(40)]
+    text = "".join(f"{cell},{row}\n" for row, cell in enumerate(cells))
+    block = cut_block(text.encode(), ("a", "b"), b",")
+    assert block is not None
+    assert sorted(block["a"].values) == sorted(set(cells))  # type: ignore[type-var]
+    assert [block["a"].values[code] for code in block["a"].codes] == cells
+
+
 def test_a_quote_late_in_a_large_table_changes_nothing(tmp_path: Path) -> None:
     rows = [f"t{i % 997},{i // 997},{i % 2}" for i in range(60_000)]
     rows[50_001] = f'"t{50_001 % 997}",{50_001 // 997},1'
