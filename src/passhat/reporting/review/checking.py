@@ -14,18 +14,19 @@ import numpy as np
 from passhat._display import counted, number
 from passhat.errors import PasshatError
 from passhat.reporting.review.agreement import (
+    RunScore,
     Support,
     agrees_any,
     fits_points,
     holds,
     is_error,
     near,
+    run_scores,
     support,
     support_of,
 )
 from passhat.reporting.review.claim_text import Passage
 from passhat.reporting.review.clauses import parse_sentences
-from passhat.reporting.review.single_runs import RunScore, run_scores
 from passhat.reporting.review.statements import (
     Difference,
     Place,

@@ -13,8 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from passhat.reporting.review.protocols import BOUNDS, EARLY, NEVER, PROTOCOLS, SCORES, SPREADS
-from passhat.reporting.review.rewrites import SETS, TWO, plain_comparison, plain_number
+from passhat.reporting.review.rewrites import (
+    BOUNDS,
+    EARLY,
+    NEVER,
+    PROTOCOLS,
+    SCORES,
+    SETS,
+    SPREADS,
+    TWO,
+    plain_comparison,
+    plain_number,
+)
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,

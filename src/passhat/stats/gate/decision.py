@@ -28,7 +28,6 @@ from passhat.stats.gate.cases import (
     pair_names,
 )
 from passhat.stats.gate.confirm import MOST_SUSPECTS, Suspects, choose_suspects
-from passhat.stats.gate.corrected_rules import judge_corrected
 from passhat.stats.gate.each_task import EachTaskRule, refuting_chances
 from passhat.stats.gate.gate_result import (
     Advice,
@@ -39,7 +38,7 @@ from passhat.stats.gate.gate_result import (
     RuleResult,
     RunSide,
 )
-from passhat.stats.gate.metric_rules import LiftRule, MetricRule
+from passhat.stats.gate.metric_rules import LiftRule, MetricRule, judge_corrected
 from passhat.stats.gate.power import PowerCurve, RulePower, simulate_curve, simulate_rule
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule

@@ -2,9 +2,8 @@
 
 from passhat.stats.estimate.metrics.base import CountMetric, Metric, OrderedMetric
 from passhat.stats.estimate.metrics.delta import Delta
-from passhat.stats.estimate.metrics.g_pass import GPass
 from passhat.stats.estimate.metrics.ordered import FirstAll, FirstAny, Window
-from passhat.stats.estimate.metrics.pass_k import PassAt, PassHat, Rate
+from passhat.stats.estimate.metrics.pass_k import GPass, PassAt, PassHat, Rate
 from passhat.stats.estimate.metrics.scored import BestOf, Mean, ScoreMetric, WorstOf
 
 __all__ = [
