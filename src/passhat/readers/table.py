@@ -21,7 +21,7 @@ from passhat.readers.outcome_candidates import UnknownWords
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
-from passhat.readers.records import RecordRows, content_kind
+from passhat.readers.records import RecordRows, content_kind, find_facts, find_threshold
 from passhat.readers.rewrites import Rewrites
 from passhat.readers.row_groups import (
     Regrouping,
@@ -34,7 +34,6 @@ from passhat.readers.row_groups import (
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source
-from passhat.readers.stated_facts import find_facts, find_threshold
 from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
