@@ -94,7 +94,7 @@ class Interpretation:
 
     @property
     def rule(self) -> str:
-        """What passes, whatever the task."""
+        """The rule for a pass and the rows that count, without the task."""
         words = ("where", "n", "c", "fails", "success")
         return repr([self.columns.get(word) for word in words])
 
