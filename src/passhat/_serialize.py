@@ -75,7 +75,7 @@ class Screen(Plain):
 
     @property
     def title(self) -> str:
-        """What it is, in a line."""
+        """A line that names the result."""
         return ""
 
     def __str__(self) -> str:

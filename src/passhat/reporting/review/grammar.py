@@ -16,6 +16,8 @@ from functools import cache, partial
 from passhat.reporting.review.rewrites import (
     BOUNDS,
     EARLY,
+    ERRORS,
+    INTERVALS,
     NEVER,
     PROTOCOLS,
     SCORES,
@@ -40,26 +42,7 @@ from passhat.reporting.review.statements import (
     unknown_words,
 )
 
-__all__ = ["Reader", "Value", "name_pattern"]
-
-
 _N, _INT, _ATT, _TASK = NUMBER, INTEGER, ATTEMPTS, TASKS
-_END = r"([-+]?\d*\.?\d+)\s?(%?)"
-_ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
-_INTERVALS = re.compile(
-    rf"[(,]?\s*(?:{_N}% )?(?:bootstrap )?(?:confidence intervals?|credible intervals?|intervals?|"
-    rf"CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
-    rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
-    rf"tasks|for these tasks|is|was|"
-    rf"of|from|for|on|in|⟦[rm]\d+⟧|the|"
-    rf"runs|between))*[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
-    rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
-    re.IGNORECASE,
-)
-_ERRORS = re.compile(
-    rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{_N})\s?%?\s*(?P<se>SE|SEM|s\.e\.)?\s*(?:points)?\)?|"
-    rf"[(,]?\s*\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*(?P<error>{_N})%?\)?",
-)
 _DROPPED = (
     rf"\(?\b{_N}%[ -](?:bootstrap |percentile )?(?:confidence|credible|CIs?|"
     rf"intervals?|level|bands?)\b(?: (?:level|intervals?))?",
@@ -215,8 +198,8 @@ class Reader:
         text = self._mark_protocols(text, PROTOCOLS[EARLY:])
         if not any("<" in metric for metric in self.metrics):
             text = re.sub(NEVER, lambda _: f"{self._add_metric('tasks<n')} fails", text, flags=re.I)
-        text = _INTERVALS.sub(self._interval, text)
-        text = _ERRORS.sub(self._error, text)
+        text = INTERVALS.sub(self._interval, text)
+        text = ERRORS.sub(self._error, text)
         text = self._mark_sizes(text)
         for pattern in _DROPPED:
             text = re.sub(pattern, " ", text)
@@ -426,7 +409,7 @@ class Reader:
         return f"{match['head']} {self._fraction('all', 1.0, 0.002, '=', 'task')} tasks"
 
     def _fraction(self, text: str, share: float, step: float, relation: str, kind: str) -> str:
-        self._add(Value(text.strip(), share, share, step, relation, counted=kind))
+        self.values.append(Value(text.strip(), share, share, step, relation, counted=kind))
         return f" ⟦v{len(self.values) - 1}⟧ "
 
     def _whole(self, match: re.Match[str]) -> str:
@@ -508,7 +491,9 @@ class Reader:
         is_part = _SOLVED_BEFORE.search(before) or _SOLVED_AFTER.match(after)
         if kind == "t" and is_part and not self._has_share(before, after):
             relation = _BOUND_WORDS.get(bound.strip().lower(), "=")
-            self._add(Value(phrase, count, count, 1.0, relation, counted="task", count=count))
+            self.values.append(
+                Value(phrase, count, count, 1.0, relation, counted="task", count=count)
+            )
             return f" ⟦v{len(self.values) - 1}⟧ tasks "
         self.sizes.append(
             Size(phrase, count, kind != "a", kind != "t", per_task and kind == "a", is_certain)
@@ -574,16 +559,18 @@ class Reader:
             match.string[: match.start()].count("⟦r") > 1 and POLARITY.search(match.string)
         ):
             return f"{match[1]}% vs {match[2]}%"
-        self._add(Value(match[0], low, high, _step(match[2]) / 100))
+        self.values.append(Value(match[0], low, high, _step(match[2]) / 100))
         return f" ⟦v{len(self.values) - 1}⟧ "
 
     def _percent(self, match: re.Match[str]) -> str:
         share = float(match[2]) / 100
-        self._add(Value(f"{match[2]}%", share, share, _step(match[2]) / 100, match[1] or "="))
+        self.values.append(
+            Value(f"{match[2]}%", share, share, _step(match[2]) / 100, match[1] or "=")
+        )
         return f" ⟦v{len(self.values) - 1}⟧ "
 
     def _decimal(self, match: re.Match[str]) -> str:
-        self._add(
+        self.values.append(
             Value(match[2], float(match[2]), float(match[2]), _step(match[2]), match[1] or "=")
         )
         return f" ⟦v{len(self.values) - 1}⟧ "
@@ -593,15 +580,12 @@ class Reader:
         if match[2].isdigit() and any(one.count is not None for one in self.values):
             count, share, step = int(match[2]), float(match[2]), 1.0  # 20 tasks, the other 6
         kind = "" if count is None else "task"
-        self._add(
+        self.values.append(
             Value(
                 match[2], share, share, step, match[1] or "=", counted=kind, bare=True, count=count
             )
         )
         return f" ⟦v{len(self.values) - 1}⟧ "
-
-    def _add(self, value: Value) -> None:
-        self.values.append(value)
 
 
 def _step(text: str) -> float:

@@ -379,3 +379,20 @@ def plain_comparison(text: str) -> str:
     for pattern, new in _COMPARISONS:
         text = re.sub(pattern, new, text, flags=re.IGNORECASE)
     return _one_by_one(text)
+
+
+_END = r"([-+]?\d*\.?\d+)\s?(%?)"
+_ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
+INTERVALS = re.compile(
+    rf"[(,]?\s*(?:{NUMBER}% )?(?:bootstrap )?(?:confidence intervals?|credible intervals?|"
+    rf"intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
+    rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
+    rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between))*"
+    rf"[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
+    rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
+    re.IGNORECASE,
+)
+ERRORS = re.compile(
+    rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SE|SEM|s\.e\.)?\s*(?:points)?\)?|"
+    rf"[(,]?\s*\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*(?P<error>{NUMBER})%?\)?",
+)
