@@ -61,6 +61,15 @@ def test_an_export_that_is_cut_off_keeps_its_sound_rows(
     assert [loss.rows for loss in run.losses] == [1]
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_an_export_holds_the_labels_of_tasks(passhat: Passhat, tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"hasty.{form}"
+    assert passhat("export", "example:helpdesk", "-o", path, "--run", "hasty").code == 0
+    (run,), (_, hasty) = read(path), read("example:helpdesk")
+    assert run.outcomes.labels == hasty.outcomes.labels
+    assert set(run.outcomes.labels) == {"band"}
+
+
 def test_csv_cells(passhat: Passhat) -> None:
     ended = passhat("export", "example:helpdesk", "-o", "csv", "--run", "hasty")
     rows = list(csv.DictReader(io.StringIO(ended.out)))
