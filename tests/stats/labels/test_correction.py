@@ -138,6 +138,27 @@ def test_error_rates_hold_the_truth_where_errors_are_alike() -> None:
     assert hits >= count - 2
 
 
+def test_the_gain_of_tasks_by_error_rates_lies_within_its_ends() -> None:
+    """delta^2 is E[p^2] - E[p]^2: 80% of tasks at .98, the others spread evenly."""
+    mean = 0.8 * 0.98 + 0.2 / 2
+    truth = 0.8 * 0.98**2 + 0.2 / 3 - mean**2
+    hits = count = 0
+    for seed in range(12):
+        outcomes, true, judged = simulate(300 + seed)
+        try:
+            found = correct(outcomes, label(25, true, judged), "delta^2", correction="errors")
+        except InvalidValue:
+            continue
+        count += 1
+        low, high = found.estimate.low, found.estimate.high
+        assert low is not None
+        assert high is not None
+        assert 0 <= low <= found.estimate.value <= high <= 0.25
+        hits += low <= truth <= high
+    assert count >= 6
+    assert hits >= count - 1
+
+
 def test_error_rates_are_refused_where_errors_belong_to_tasks() -> None:
     outcomes, true, judged = simulate(5, error=0.1, by_task=True)
     with pytest.raises(InvalidValue, match="depend on the task"):
