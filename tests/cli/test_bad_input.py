@@ -51,6 +51,8 @@ CASES = {
     "judge nothere.jsonl -s code:ordercode": "cannot be read: No such file",
     "judge t.csv -s code:ordercode": "line 1: is not JSON",
     "tasks jsonl:nothere.jsonl": "cannot be read: No such file",
+    "gate t.csv 80%": "Perhaps 'pass^1 >= 80%'. Rules look like:",
+    "gate t.csv yes": "a limit. Rules look like:",
     # options that only passhat read has
     "report signed.csv --metric mean": "signed.csv --score-range LOWEST..HIGHEST -o runs.jsonl && "
     "passhat report runs.jsonl --metric mean",

@@ -31,6 +31,7 @@ from passhat.stats.gate.gate_result import GateVerdict, Rule, RuleResult
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.attempts import MEASURES
 
+_SHARE = re.compile(r"0?\.\d+|\d+(\.\d+)?\s?%")
 _RULE = re.compile(r"(?P<subject>[^<>=≥≤!]+?)\s*(?P<sign>[<>=≥≤!]+)\s*(?P<limit>.+)")
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LIMIT = re.compile(rf"(?P<sign>[+-]?)\s*(?P<number>{_NUMBER})\s*(?P<percent>%?)")
@@ -89,9 +90,11 @@ class RuleText:
         """Take a rule apart, or raise RuleError with the problem and a suggestion."""
         match = _RULE.fullmatch(text.strip())
         if match is None:
+            limit_alone = _SHARE.fullmatch(text.strip())
+            meant = f"Perhaps 'pass^1 >= {text.strip()}'. " if limit_alone else ""
             raise RuleError(
                 f"{shorten(text)} is not a rule: it needs a subject, a sign and a limit.",
-                hint=f"Rules look like: {_EXAMPLES}. In a shell, put a rule in quotes.",
+                hint=f"{meant}Rules look like: {_EXAMPLES}. In a shell, put a rule in quotes.",
             )
         sign = _parse_sign(match["sign"], text)
         limit, relative = _parse_limit(match["limit"].strip().lower(), text)
