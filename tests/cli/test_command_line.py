@@ -146,6 +146,8 @@ SLIPS = {
     "report t.csv --html": "passhat report t.csv -o report.html",
     "report nothere@2.csv": "Check the path or the glob.",
     "estimate t.csv": "passhat report t.csv",
+    "help": "passhat --help",
+    "version": "passhat --version",
     "gate t.csv --rule 'pass^1 >= 0.5'": "passhat gate t.csv 'pass^1 >= 0.5'",
 }
 

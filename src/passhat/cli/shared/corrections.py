@@ -14,6 +14,8 @@ import click
 
 _OTHER_WORDS = {
     "config": "run --show-config",
+    "help": "--help",
+    "version": "--version",
     **dict.fromkeys(("diagnose", "estimate", "flaky"), "report"),
 }
 """Commands of earlier versions and functions of Python, and the commands that do the same."""
