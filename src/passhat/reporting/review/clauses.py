@@ -477,7 +477,7 @@ class _Clause(Roles):
 
     def _place(self) -> Place | None:
         """The place of the only run of a clause among three or more."""
-        runs = {token[1] for token in self._names}
+        runs = {token[1] for token in self._names if token[1] != "*"}
         if self._runs < 3 or len(runs) != 1 or not next(iter(runs)).isdigit():
             return None
         for place, pattern in words.PLACES:

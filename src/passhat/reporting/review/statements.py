@@ -400,6 +400,7 @@ promising robust dependable inconsistent exhibit display demonstrate illustrate 
 offer produce register log boast earn secure clock emerge start begin retain maintain predecessor
 successor competitor rival counterpart contender alternative configuration pipeline framework
 step forward leap milestone stride advance happen analysis study research leaderboard harness
+word caution thanks
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
