@@ -25,19 +25,26 @@ from passhat.reporting.review.statements import (
 __all__ = ["parse_sentences"]
 
 
+# It is about the run of the sentence before.
+_PRONOUN = re.compile(
+    r"^(?!.*⟦r[^⟦]*\b(?:it|its)\b).*?\b(?:it|its|that is|that's)\b", re.IGNORECASE
+)
+
+
 def parse_sentences(text: str, names: Sequence[Sequence[str]]) -> Iterator[tuple[Statement, ...]]:
     """The statements of every sentence of a text; ``names`` are the words for each run."""
     text = text.replace("⟦", "[").replace("⟧", "]")  # the brackets of tokens
     text = re.sub(r"\b(vs|e\.g|i\.e|approx|resp|cf|al)\.\\?(?=\s)", r"\1", text)
     text = re.sub(r"\([^()]*\)", lambda found: found[0].replace(";", ","), text)
-    total, context = None, Context()
+    total, last, context = None, None, Context()
     metrics: tuple[str, ...] = ()
     for sentence in words.SENTENCE.split(text):
         reader = Reader(names, total=total, elsewhere=metrics)
         rewritten = reader.rewrite(sentence)
         if not reader.continues:
-            context = Context()
+            context = Context(last if _PRONOUN.search(rewritten) else None)
         statements, context = _parse(sentence, rewritten, reader, context)
+        last = context.subject if "⟦r" in rewritten else last
         total, metrics = reader.total, (*metrics, *reader.metrics)
         if statements:
             yield statements
@@ -241,6 +248,8 @@ class _Clause(Roles):
             )
             strange = words.unknown_words(self._part(start))
             doubt = f"{strange[0]!r} was not understood" if strange else ""
+        if words.AT_TIMES.search(self._part(start)):
+            doubt = "it is about tasks that pass in some attempts only"
         return Share(
             value.text,
             value.low,
@@ -263,6 +272,8 @@ class _Clause(Roles):
     def _other_readings(self, at: int) -> tuple[tuple[tuple[int, ...], str], ...]:
         """With up to 4 attempts a run climbs from 46% to 80%: of one attempt, then of four."""
         named = {token[1] for token in self._names if token[1].isdigit()}
+        if not self._names and self._context.subject is not None:
+            named = {str(self._context.subject)}
         phrases = [one for one in self._reader.metrics if re.match(r"tasks[<^@]", one)]
         if len(named) > 1 or not phrases or not (named or self._runs == 1):
             return ()
@@ -466,7 +477,7 @@ class _Clause(Roles):
 
     def _place(self) -> Place | None:
         """The place of the only run of a clause among three or more."""
-        runs = {token[1] for token in self._names}
+        runs = {token[1] for token in self._names if token[1] != "*"}
         if self._runs < 3 or len(runs) != 1 or not next(iter(runs)).isdigit():
             return None
         for place, pattern in words.PLACES:
@@ -497,6 +508,7 @@ class _Clause(Roles):
             is_plus = re.search(rf"\+ ?⟦d{at}⟧", self.text)
             sign = 1 if is_plus else -1 if size < 0 else 0
         is_size = words.GAP_NOUN.search(self.text) or relation == "<="
+        is_clear = is_clear and "deviation" not in self.text
         is_clear = (is_clear and bool(sign or is_size) and not beside) or bool(
             beside and (beside[2] or beside[3])
         )
@@ -539,7 +551,7 @@ class _Clause(Roles):
         word, text = match[0].lower(), self.text
         following = " ".join(text[match.end() :].split()[:4])
         is_level = re.match(r"(?:back |only |just )?to (?:only |just )?⟦v", following)
-        phrases = any(one.startswith("tasks") for one in self._reader.metrics)
+        phrases = any(one not in ("pass@1", "pass^1") for one in self._reader.metrics)
         if is_level and phrases and not re.search(r"\bfrom\b", text):
             return False  # of one run, from its single attempts
         if word in ("cost", "costs", "up", "down", "best", "worst", "top"):

@@ -24,6 +24,7 @@ from passhat.reporting.review.rewrites import (
     SETS,
     SPREADS,
     TWO,
+    other_runs,
     plain_comparison,
     plain_number,
 )
@@ -242,6 +243,7 @@ class Reader:
             text,
             flags=re.I,
         )
+        text = other_runs(text, len(self.names))
         return _UNKNOWN.sub(self._unknown, text)
 
     def _run_of(self, word: str) -> int:
@@ -337,7 +339,8 @@ class Reader:
         noun = rf"(?=(?:(?: [\w-]+){{0,2}}?) ({_TASK}|{_ATT})\b|\W)?"
         text = re.sub(
             rf"(~|>=|<=|(?:more|fewer|less) than |over |at least |at most )?"
-            rf"\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?(?:/|out of|of|in)\s?"
+            rf"(?<!\d\.)\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?"
+            rf"(?:/|out of|of|in)\s?"
             rf"(every |each |the |its |all |those )?(?:⟦r\d+⟧\s*)?({_INT})(?!\.?\d|\s?%){noun}",
             self._count,
             text,
@@ -381,6 +384,7 @@ class Reader:
         is_task = bool(re.fullmatch(_TASK, noun) or (not noun and named and named[1]))
         kind = "task" if is_task else "attempt" if noun or named else ""
         is_every = match[3] in ("every ", "each ") or " in " in match[0].lower()
+        is_every = is_every or (match[1] == "~" and total in (10, 100))
         unsure = ""
         if not is_every:
             self.total = total, kind
@@ -489,7 +493,9 @@ class Reader:
         is_certain = "=" in phrase or per_task or bool(_TOTAL_BEFORE.search(before))
         is_certain = is_certain and not _PART_AFTER.match(after)
         is_part = _SOLVED_BEFORE.search(before) or _SOLVED_AFTER.match(after)
-        if kind == "t" and is_part and not self._has_share(before, after):
+        is_change = re.search(r"\b(?:from|to) $", before) is not None
+        is_change = is_change and any(one.startswith("tasks") for one in self.metrics)
+        if kind == "t" and (is_part or is_change) and not self._has_share(before, after):
             relation = _BOUND_WORDS.get(bound.strip().lower(), "=")
             self.values.append(
                 Value(phrase, count, count, 1.0, relation, counted="task", count=count)
@@ -545,7 +551,7 @@ class Reader:
             self._bare,
             text,
         )
-        for match in re.finditer(rf"(?<![\w⟦.-])[-+]?{_N}%?(?![\w⟧])", text):
+        for match in re.finditer(rf"(?<![\w⟦.+-])[-+]?{_N}%?(?![\w⟧])", text):
             self.unread.append(
                 Unread(match[0], "what this number counts was not understood", blocks=True)
             )

@@ -32,7 +32,9 @@ _RUNS: tuple[tuple[str, str], ...] = (
         rf"\b(?:worst|lowest|minimum|min) (?:{_OF_RUNS})|\b(?:worst|lowest[ -]scoring){_ONE_RUN}",
         ":worst",
     ),
-    (r"\b(?:best|highest)(?=\s*\()", ":best"),
+    (r"(?<!s )(?<!perform )(?<!performed )\b(?:best|highest)(?=\s*\()", ":best"),
+    (r"\bin (?:the|its) best(?: one)?,?(?= (?:it |\w+s )?~?\d)", ":best"),
+    (r"\bin (?:the|its) worst(?: one)?,?(?= (?:it |\w+s )?~?\d)", ":worst"),
     (r"\b(?:worst|lowest)(?=\s*\()", ":worst"),
     (rf"\bmedian (?:{_OF_RUNS})|\bmedian{_ONE_RUN}", ":median"),
     (
@@ -47,7 +49,7 @@ _AMONG = r"(?:in|of|out of|within|over|across|with|from|after)"
 PROTOCOLS: tuple[tuple[str, str], ...] = (
     (
         rf"\b(?:in |on |by )?at least (?:once|1|one)(?: \w+)? {_AMONG} "
-        rf"(?:the |its |their |all |any of )*(?P<k>{_INT})(?: {_ATT})?\b",
+        rf"(?:the |its |their |all |every |any of )*(?P<k>{_INT})(?: {_ATT})?\b",
         "@",
     ),
     *_RUNS,
@@ -287,6 +289,14 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 )
 
 
+_EXCEPT = r"(?:except|but|other than|apart from|besides)(?: for)?"
+_OTHER_RUN = (
+    r"\b(than|over|against|above|for|outperform\w*|beat\w*|surpass\w*|exceed\w*) "
+    r"(?:the|its|our|any) (?:(?:immediate |direct )?predecessor|(?:(?:second|next)[- ])?"
+    r"(?:best|strongest|closest|"
+    r"previous|prior|existing)(?: (?:previous|prior|existing|published|other|competing))* "
+    r"(?:systems?|agents?|models?|methods?|baselines?|approach(?:es)?|competitors?))\b(?:'s)?"
+)
 # Several runs as one owner.
 TWO = r"⟦r(\d+)⟧\s+(?:and|&)\s+⟦r(\d+)⟧"
 SETS = (
@@ -308,6 +318,18 @@ _COMPARISONS = (
         rf"(⟦r\d+⟧[^⟦,;]*?{_PLACE})\s*(?:,\s*and\b|,|\band\b)\s*(?=⟦r\d+⟧[^⟦,;]*?{_PLACE})",
         r"\1 ; ",
     ),
+    # Although A is above B, C is above A.
+    (
+        r"^\W*(?:even )?(?:although|though|while|whereas)\s+([^,;]*⟦r[^,;]*),\s+"
+        r"(?=⟦r|(?:its?|the)\b)",
+        r"\1 ; ",
+    ),
+    # The number of tasks that pass every time went from 6 to 20.
+    (
+        rf"((?:\b(?:number|count) of {TASKS}\b|\b{TASKS} (?:that|which)\b|^\W*{TASKS}\b)[^%.;]*?"
+        r"\b(?:from|to)) (\d+),?( \(?(?:from|to)) (\d+)(?![\d.]*(?:\d|%| points))",
+        r"\1 \2 tasks\3 \4 tasks",
+    ),
     # On 26 of 45 tasks A is better than B.
     (
         rf"\bon ((?:only |just )?\d+(?: (?:out )?of (?:the |all )*\d+)?(?: {TASKS})?),?\s+"
@@ -321,6 +343,12 @@ _COMPARISONS = (
         r"\b(?:defeat|stump|elud|resist|baffl)\w*\s+(?:even\s+)?(⟦r\d+⟧)"
         r"(?: (?:completely|entirely))?",
         r"are never solved by \1",
+    ),
+    # As k grows from 1 to 5, pass@k rises to 92%.
+    (
+        r"^(.*?)\b(?:as|when) k (?:grows|increases|goes|rises|moves|varies)(?: from \d+)? to "
+        r"(\d+),?",
+        r"\1 k=\2 ",
     ),
     (r"\b(?:of|among) (?:the |all |our )+[2-9](?=\s*(?:[,.;:)]|$))", ""),
     # 81.3 (+37.2 over the baseline)
@@ -365,6 +393,20 @@ def _one_by_one(text: str) -> str:
         for name, number in zip(names, numbers, strict=True)
     ]
     return " ; ".join(parts)
+
+
+def other_runs(text: str, runs: int) -> str:
+    """The text with the predecessor, and all but one run, as tokens.
+
+    The predecessor of the second of two runs is the first; of others no source has one.
+    """
+    other = "0" if runs == 2 and set(re.findall(r"⟦r(\d+)⟧", text)) == {"1"} else "?"
+    text = re.sub(_OTHER_RUN, rf"\1 ⟦r{other}⟧ ", text, flags=re.IGNORECASE)
+
+    def all_but(match: re.Match[str]) -> str:
+        return f" ⟦r{'+'.join(str(run) for run in range(runs) if run != int(match[1]))}⟧ "
+
+    return re.sub(rf"⟦r\*⟧\s+{_EXCEPT}\s+(?:the\s+)?⟦r(\d+)⟧", all_but, text, flags=re.IGNORECASE)
 
 
 def plain_number(text: str) -> str:

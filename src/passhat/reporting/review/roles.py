@@ -55,14 +55,9 @@ class Roles:
     def _roles(self) -> tuple[int | None, int | None, bool]:
         """Subject of a comparison, the run it is compared with, whether both are named."""
         text, runs = self.text, self._runs
-        for pattern in (
-            rf"\bfrom\b[^,;]*?{words.NAME}[^,;]*?\bto\b[^,;]*?{words.NAME}",
-            rf"{words.NAME}\s*(?:to|→|->)\s*{words.NAME}",
-            rf"\b(?:replac|swap|exchang)\w+ {words.NAME} (?:with|by|for) {words.NAME}",
-        ):
-            match = re.search(pattern, re.sub(r"\s+", " ", text), re.IGNORECASE)
-            if match and match[1].isdigit() and match[2].isdigit() and match[1] != match[2]:
-                return int(match[2]), int(match[1]), True
+        moved = self._movement()
+        if moved is not None:
+            return *moved, True
         match = re.search(rf"\b(?:\w+ed|beaten) by\s+(?:the )?{words.NAME}", text, re.IGNORECASE)
         actor = match[1] if match and words.POLARITY.search(match[0]) else None
         objects: list[int] = []
@@ -108,6 +103,30 @@ class Roles:
         if subject is None and runs == 2:
             subject, other = 1, 0  # the sources are given baseline first
         return subject, other, explicit
+
+    def _movement(self) -> tuple[int, int] | None:
+        """The runs that a change leads to and comes from: from A to B."""
+        text = self.text
+        for pattern in (
+            rf"\bfrom\b[^,;]*?{words.NAME}[^,;]*?\bto\b[^,;]*?{words.NAME}",
+            rf"{words.NAME}\s*(?:to|→|->)\s*{words.NAME}",
+            rf"\bfrom\b.*\bbetween {words.NAME} and {words.NAME}",
+            rf"\b(?:replac|swap|exchang)\w+ {words.NAME} (?:with|by|for) {words.NAME}",
+        ):
+            match = re.search(pattern, re.sub(r"\s+", " ", text), re.IGNORECASE)
+            if match and match[1].isdigit() and match[2].isdigit() and match[1] != match[2]:
+                return int(match[2]), int(match[1])
+        # After training, it rose from 44% to 81%: the run named is where it began.
+        if (
+            self._runs == 2
+            and {token[1] for token in self._names} == {"0"}
+            and re.search(
+                r"^\W*(?:after|with|by|through|via|following)\b[^⟦]*,", text, re.IGNORECASE
+            )
+            and any(pattern.search(text) for pattern in words.FROM_TO)
+        ):
+            return 1, 0
+        return None
 
     def _opposite(self, run: int) -> int | None:
         return 1 - run if self._runs == 2 and run in (0, 1) else None
@@ -202,9 +221,8 @@ class Roles:
                 return self._owners(names[group.index(at)]), False
             if len(names) == 1 and re.search(r"vs|against|→|->", gap) and names[0].isdigit():
                 run = int(names[0])
-                return self._as_owners(run if at == group[0] else self._opposite(run)), at != group[
-                    0
-                ]
+                second = self._other if run == self._subject else self._opposite(run)
+                return self._as_owners(run if at == group[0] else second), at != group[0]
         return None
 
     # Metrics

@@ -175,14 +175,14 @@ _UP = (
     r"issues|"
     r"attempts|tickets|cases)\b(?! fail))|ranks? (?:first|1st|top)|"
     r"dominat\w+|crush\w*|eclips\w*|trounc\w*|overt(?:ak|ook)\w*|outclass\w*|outd[io]\w*|outpac\w*|"
-    r"outrank\w*|comes? out (?:on top|ahead)|on top|worth"
+    r"outrank\w*|comes? out (?:on top|ahead)|on top|worth|"
+    r"most (?:reliable|capable|accurate|consistent|successful)"
 )
 _DOWN = (
     r"trail\w*|los(?:es?|t|ing)|lag\w*|behind|worse|lower|below|fewer|weaker|inferior|"
     r"underperform\w*|"
-    r"less (?:reliable|capable|accurate|consistent|successful|often)|regress\w*|deficit|weakest|"
-    r"worst|"
-    r"short of|ranks? (?:second|2nd|last)"
+    r"(?:less|least) (?:reliable|capable|accurate|consistent|successful|often)|regress\w*|deficit|"
+    r"weakest|worst|short of|ranks? (?:second|2nd|last)"
 )
 _RISES = (
     r"rais\w+|rises?|rose|risen|rising|increas\w+|gain(?:s|ed|ing)?|climb\w*|lift(?:s|ed|ing)?|"
@@ -191,8 +191,7 @@ _RISES = (
 )
 _FALLS = (
     r"drop\w*|falls?|fell|fallen|decreas\w+|declin\w+|down\b|cuts?|slash\w*|trim\w*|reduc\w+|"
-    r"shrink\w*|slip\w*|"
-    r"sinks?|sank|"
+    r"shr[iau]nk\w*|slip\w*|sinks?|sank|"
     r"costs?|decay\w*|deteriorat\w*|worsen\w*|hurts?|harms?|suffer\w*|sheds?|lowers?|lowered|"
     r"shav\w+|degrad\w+|went down"
 )
@@ -268,7 +267,8 @@ SINGLE_TASK = re.compile(
 )
 TOKEN = re.compile(r"⟦([a-z])(\d+(?:\+\d+)*|\*|\?)⟧")
 CLAUSE = re.compile(
-    r"\s*;\s*|,?\s+(?:while|whereas|although|though|yet|but|even as)\s+|\s+[—–]\s+", re.IGNORECASE
+    r"\s*;\s*|,?\s+(?:while|whereas|although|though|yet|but|even as|until)\s+|\s+[—–]\s+",
+    re.IGNORECASE,
 )
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[.!?])\s+(?=[a-z][\w-]* )|\n")
 OBJECT = re.compile(
@@ -311,14 +311,19 @@ RATE = re.compile(
 PLACES = (
     (
         1,
-        r"best|strongest|highest|top|on top|first(?: place)?|1st|leads?|leading|wins?|winner|"
-        r"#1|tops",
+        r"best|strongest|highest|most (?:reliable|capable|accurate|consistent|successful)|top|"
+        r"on top|first(?: place)?|1st|leads?|leading|wins?|winner|#1|tops",
     ),
     (2, r"2nd|second(?:[- ]best)?|runner-up|#2"),
     (3, r"3rd|third(?:[- ]best)?|#3"),
     (4, r"4th|fourth|#4"),
-    (-1, r"worst|weakest|lowest|last(?: place)?|bottom"),
+    (
+        -1,
+        r"worst|weakest|lowest|last(?: place)?|bottom|"
+        r"least (?:reliable|capable|accurate|consistent|successful)",
+    ),
 )
+AT_TIMES = re.compile(r"\b(?:sometimes|intermittent\w*|occasional\w*|flaky)\b", re.IGNORECASE)
 CHANGE_BEFORE = re.compile(
     r"\b(?:gain|improvement|increase|reduction|drop|decrease|uplift|lift|loss|change)s? of(?: "
     r"about)?\s*$",
@@ -388,7 +393,14 @@ negligible completely entirely scale scaling scaled pay serve customer close hou
 year median training train trained finetune fine-tune rl distill real-world agentic user people
 team open source closed frontier flagship small-scale large-scale family series generation final
 plain original default public internal production offline online local short fully art pack field
-pool retry reinforcement learning runner-up runner demand
+pool retry reinforcement learning runner-up runner demand summarize summary sum limitation highlight
+update hot take headline caveat takeaway announcement announce excited happy glad proud pleased
+surprise surprised impressive remarkable decent solid strong great good poor weak disappointing
+promising robust dependable inconsistent exhibit display demonstrate illustrate reveal provide
+offer produce register log boast earn secure clock emerge start begin retain maintain predecessor
+successor competitor rival counterpart contender alternative configuration pipeline framework
+step forward leap milestone stride advance happen analysis study research leaderboard harness
+word caution thanks
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
@@ -412,12 +424,11 @@ _MANNER = re.compile(r"(?!part|suppos|alleg|false|wrong|theor|hypoth|allow)\w{3,
 @cache
 def is_known(word: str) -> bool:
     """Whether a word is in one of the lists, by itself or without its ending."""
-    if "-" in word:
-        return all(is_known(part) for part in word.split("-") if part)
     stem = _SUFFIX.sub("", word.lower())
     return (
         not {word.lower(), stem, f"{stem}e", stem[:-1]}.isdisjoint(_WORDS)
         or len(word) < 2
+        or ("-" in word and all(is_known(part) for part in word.split("-") if part))
         or any(
             pattern.fullmatch(word)
             for pattern in (
@@ -470,6 +481,7 @@ HARMLESS = re.compile(
     r"\b(?:on|for|of|over|in|across|with|made) (?:each|all)(?: of)?(?: the| our| these)*"
     r"(?=\s*⟦s|\s+tasks?\b)|(?<=\d⟧)\s*(?:tasks )?each\b|\beach(?= (?:agent|model|system|side))|"
     r"\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*(?=⟦v)|"
+    r"\b(?:big|huge|large|small|tiny|massive) (?=(?:step|leap|milestone|stride|advance)s?\b)|"
     r"\bonce (?=we\b|you\b|it\b|all\b)|"
     r"\bas (?:many|much|often)\b|\bonce\b(?= \w+ (?:has|have|is|are))|\b\w+ twice(?=,)",
     re.IGNORECASE,
