@@ -226,10 +226,6 @@ READ: dict[str, tuple[str, Counts]] = {
         _table("task,judge", "a,CORRECT", "b,INCORRECT", "c,NOT_ATTEMPTED", "d,NOT_ATTEMPTED"),
         {"mine": (1, 2)},
     ),
-    "giving up is a failure": (
-        _table("task,attempt_1,attempt_2", "a,solved,gave up", "b,wrong answer,solved"),
-        {"mine": (2, 4)},
-    ),
     "rewards of -1 and 1": (
         _table("task,trial,reward", "a,1,1", "a,2,-1", "b,1,-1", "b,2,1"),
         {"mine": (2, 4)},

@@ -41,7 +41,7 @@ _FAILED = frozenset(
         *("false", "no", "n", "f", "fail", "failed", "fails", "failure", "incorrect", "wrong"),
         *("not ok", "unresolved", "unsolved", "unsuccessful", "rejected", "loss", "lost", "ko"),
         *("not passed", "not solved", "not resolved", "not correct", "nok", "wa", "wrong answer"),
-        *("gave up", "tle", "time limit exceeded", "mle", "memory limit exceeded", "×", "✕"),
+        *("tle", "time limit exceeded", "mle", "memory limit exceeded", "×", "✕"),
         *("✗", "✘", "✖", "✖️", "❌", "☒", "🔴", "🟥", "👎", "💔"),
         *("nein", "falsch", "inkorrekt", "nicht bestanden", "non", "faux", "échec", "échoué"),
         *("falso", "incorrecto", "fallido", "suspenso", "não", "nao", "нет", "неверно", "ложь"),
