@@ -45,6 +45,14 @@ HINTED: dict[str, tuple[str, Counts]] = {
         _table("prompt,ours,other", "a,good,bad", "b,bad,bad", "c,good,good", "d,good,bad"),
         {"ours": (3, 4), "other": (1, 4)},
     ),
+    "scores up to ten of each model": (
+        _table("prompt,ours,other", "a,9,2", "b,10,5", "c,3,0", "d,7,4"),
+        {"ours": (3, 4), "other": (1, 4)},
+    ),
+    "a column of failures alone beside others": (
+        _table("id,ours,other,third", "a,solved,failed,failed", "b,failed,solved,failed"),
+        {"ours": (1, 2), "other": (1, 2), "third": (0, 2)},
+    ),
     "columns with letters": (
         _table("Test,Owner,Run A,Run B", "a,x,pass,fail", "b,y,pass,pass", "c,x,fail,pass"),
         {"mine": (4, 6)},
@@ -194,6 +202,26 @@ def test_the_command_runs_as_it_is_printed(
 
 
 READ: dict[str, tuple[str, Counts]] = {
+    **{
+        f"{name!r} beside a number of attempts": (
+            _table(f"task,{name},n", "a,50,200", "b,10,200"),
+            {"mine": (120, 400)},
+        )
+        for name in ("passed (%)", "pass %", "% solved", "success %")
+    },
+    "a model in the facts about a record": (
+        json.dumps(
+            {
+                "results": [
+                    {"verdict": verdict, "meta": {"model": model}, "id": task}
+                    for model, passes in (("x", ("PASS", "FAIL")), ("y", ("PASS", "PASS")))
+                    for task, verdict in zip("ab", passes, strict=True)
+                ],
+                "finished": "2026-02-02",
+            }
+        ),
+        {"x": (1, 2), "y": (2, 2)},
+    ),
     "an ending that is no verdict": (
         _table("task,judge", "a,CORRECT", "b,INCORRECT", "c,NOT_ATTEMPTED", "d,NOT_ATTEMPTED"),
         {"mine": (1, 2)},

@@ -40,11 +40,12 @@ _ITEMS = frozenset(
         *("models", "agents", "logs", "rows", "entries", "tests_run", "seeds", "per_task"),
     }
 )
+_FACTS = ("config", "metadata", "meta", "info", "params", "parameters", "settings")
 _NOT_ATTEMPTS = frozenset(
     {
         *("tests", "checks", "assertions", "steps", "turns", "tool_calls", "messages", "rubric"),
         *("criteria", "metrics", "scores", "errors", "history", "trajectory", "events", "args"),
-        *("config", "metadata", "meta", "info", "params", "parameters", "settings", "usage"),
+        *("usage", *_FACTS),
         *("summary", "stats", "totals", "aggregate", "aggregates", "overall", "by_category"),
         *("exact", "exact_match", "em", "f1", "bleu", "rouge", "precision", "recall", "auc"),
     }
@@ -72,6 +73,8 @@ class _Level:
     keys: tuple[str, ...]
     fields: tuple[str, ...]
     """Plain fields of the elements."""
+    facts: tuple[str, ...]
+    """Fields of an object about the element: ``meta.model``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def guess_nested(source: Source, *, attempts_only: bool = False) -> RecordMap | 
     if not nodes or (not is_lines and is_frame(nodes[0])):
         return None
     root = nodes[0] if not is_lines and isinstance(nodes[0], dict) else {}
-    start = _Level(False, (), _plain_fields(nodes))
+    start = _Level(False, (), _plain_fields(nodes), _facts(nodes))
     levels = (start,) if is_lines else ()
     places = sorted(_walk(nodes, "", levels, 0), key=lambda place: -len(place.levels))
     for place in places:
@@ -123,7 +126,7 @@ def _walk(
     if len(lists) * 2 > len(nodes):
         inner = [element for node in lists for element in node[:_NODES_LOOKED_AT]]
         if inner and all(isinstance(element, dict) for element in inner):
-            level = _Level(False, (), _plain_fields(inner))
+            level = _Level(False, (), _plain_fields(inner), _facts(inner))
             place = _Place(f"{path}[*]", (*levels, level), tuple(inner))
             yield place
             yield from _walk(inner, place.path, place.levels, depth + 1)
@@ -134,7 +137,7 @@ def _walk(
         objects = [(not path and _sections(node)) or node for node in objects]
         inner = [value for node in objects for value in list(node.values())[:_NODES_LOOKED_AT]]
         keys = tuple(dict.fromkeys(str(key) for node in objects for key in node))
-        level = _Level(True, keys, _plain_fields(inner))
+        level = _Level(True, keys, _plain_fields(inner), _facts(inner))
         star = f"{path}.*" if path else "*"
         yield _Place(star, (*levels, level), tuple(inner))
         yield from _walk(inner, star, (*levels, level), depth + 1)
@@ -224,6 +227,16 @@ def _plain_fields(nodes: Sequence[Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _facts(nodes: Sequence[Any]) -> tuple[str, ...]:
+    objects = [node for node in nodes if isinstance(node, dict)]
+    return tuple(
+        f"{name}.{field}"
+        for name in dict.fromkeys(key for node in objects for key in node)
+        if fold_name(str(name)) in _FACTS
+        for field in _plain_fields([node.get(name) for node in objects])
+    )
+
+
 def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
     """The mapping of the records at a place; ``None`` without a task or a verdict."""
     fields = _verdict_fields(place)
@@ -294,7 +307,8 @@ def _add_aliases(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         for word in ("success", "task", "trial", "model", "score"):
             if word in fields or (word in ("success", "score") and up):
                 continue
-            name = _find_alias(word, level.fields, set(fields.values()))
+            names = (*level.fields, *(level.facts if word == "model" else ()))
+            name = _find_alias(word, names, set(fields.values()))
             if name is not None:
                 fields[word] = "^" * up + name
 
@@ -350,7 +364,8 @@ def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
 
 
 def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:
-    folds = {fold_name(name): name for name in reversed(names) if not is_negative(name)}
+    usable = [name for name in reversed(names) if not is_negative(name)]
+    folds = {fold_name(name.rpartition(".")[2]): name for name in usable}
     return next((folds[a] for a in ALIASES[word] if a in folds and folds[a] not in used), None)
 
 

@@ -34,6 +34,7 @@ from passhat.stats.outcomes.columns import (
     ColumnMap,
     fold_name,
     is_negative,
+    is_percent,
 )
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
@@ -333,6 +334,8 @@ def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
     """Numbers of attempts and passes, of passes and failures, or a share of a number."""
     whole = [c for c in columns if c.is_whole and not c.is_measure and not c.named("task", "trial")]
     for n, c in permutations(whole[:10], 2):
+        if any(is_percent(each.name) for each in (c, n)):
+            continue
         if _is_below(c, n) and max(n.numbers) > 1 and not _counts_failures(c):
             yield from _parts_of(n, c)
         yield from _passes_and_failures(c, n)
@@ -350,7 +353,7 @@ def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
         stated = re.search(r"(?:of|/|max\.?)\s*(\d+)\s*[)\]]?$", c.name)
         if stated and max(c.numbers) <= int(stated[1]) and int(stated[1]) > 1:
             yield Outcome({"n": stated[1], "c": c.name}, 3.5, frozenset({c.name}))
-        elif c.named("c") and max(c.numbers) > 1:
+        elif c.named("c") and max(c.numbers) > 1 and not is_percent(c.name):
             yield Outcome({"n": f"{max(c.numbers):g}", "c": c.name}, 0.5, frozenset({c.name}))
 
 
@@ -392,8 +395,12 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
             ),
             0,
         )
+    models = sum(is_model_name(c.name) for c in columns) / len(columns)
+    if len(columns) > 1 and 5 < top <= 10 and not any("%" in text for text in texts):
+        weight = 2.5 if top == 10 or not is_count else 1.5
+        yield Outcome({**every, "success": ">= 5"}, weight + models, used)
+        yield Outcome({**every, "success": ">= 8"}, weight - 0.2 + models, used)
     if least and len(columns) > 1:
-        models = sum(is_model_name(c.name) for c in columns) / len(columns)
         yield Outcome({**every, "n": str(least)}, 2.0 + models, used)
     elif least and _GRADED.fullmatch(columns[0].fold):
         (column,) = columns
@@ -464,7 +471,10 @@ def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
         and not is_negative(c.name)
     ]
     for kind in ([c for c in plain if c.is_mostly_verdict], [c for c in plain if c.is_fraction]):
-        families = [[c for c in kind if _is_alike(c, first)] for first in kind]
+        # A column of passes alone is like one of failures alone where a third has both.
+        near = {first: [c for c in kind if _is_alike(c, first)] for first in kind}
+        reach = {first: {c for other in near[first] for c in near[other]} for first in kind}
+        families = [[c for c in kind if c in reach[first]] for first in kind]
         for family in {
             frozenset(c.name for c in members): members for members in families
         }.values():
@@ -505,7 +515,7 @@ def _pivot(
     base -= 3.0 * any(is_judge_name(c.name) for c in family)  # of the same attempts
     stems = {re.sub(r"\d+|(?<![a-z])[a-z]$", "", c.fold) for c in family}
     numbered = len(stems) == 1 and stems != {""}
-    ordinal = all(re.search(r"\d", c.name) for c in family)
+    ordinal = len(stems) == 1 and all(re.search(r"\d", c.name) for c in family)
     models = sum(is_model_name(c.name) for c in family) / len(family)
     yield Outcome({"model": every, **pairs}, base + 0.2 + 2 * models, used)
     yield Outcome({"trial": every, **pairs}, base + numbered + ordinal, used)

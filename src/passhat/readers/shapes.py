@@ -40,6 +40,7 @@ from passhat.stats.outcomes.columns import (
     JOIN_SIGN,
     ColumnMap,
     fold_name,
+    is_percent,
 )
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
 from passhat.stats.outcomes.rewards import RewardWords
@@ -485,7 +486,8 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
         return None  # a task has several rows: they are its attempts
     is_stated = {"n", "success"} <= columns.stated
     is_graded = any(not n.is_integer() for n in numbers)
-    is_rate = "success" not in meaning or is_graded or (is_stated and max(numbers) <= 1)
+    is_rate = "success" not in meaning or is_graded or is_percent(score)
+    is_rate = is_rate or (is_stated and max(numbers) <= 1)
     percent = max(numbers) > 1 and is_rate
     if is_rate:
         return _as_counts(

@@ -224,11 +224,21 @@ def _columns_with(word: str, columns: ColumnMap, chunk: Chunk) -> list[str]:
         name: set(map(str, distinct_cells(chunk[name]))) for name in list_unused(columns, chunk)
     }
     start = {text for texts in cells.values() if word in texts and len(texts) < 9 for text in texts}
+    if AT_LEAST.fullmatch(word):
+        numbers = {name: [parse_number(text) for text in texts] for name, texts in cells.items()}
+        return [name for name, found in numbers.items() if found and None not in found]
     return [name for name, texts in cells.items() if texts and texts <= start]
+
+
+AT_LEAST = re.compile(r">=\s*(\d+(?:\.\d+)?)")
+"""Scores from which on a cell of a wide table passes, in place of a word."""
 
 
 def _mark_cells(cells: Sequence[object], word: str) -> list[object]:
     texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    if rule := AT_LEAST.fullmatch(word):
+        numbers = [parse_number(text) for text in texts]
+        return [None if number is None else int(number >= float(rule[1])) for number in numbers]
     return [int(text == word) if text else None for text in texts]
 
 

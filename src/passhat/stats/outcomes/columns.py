@@ -112,13 +112,17 @@ _NEGATIVE = re.compile(
 
 _UNIT = re.compile(
     r"(?<=\w)\s*[(\[](%|percent|pct|in %|s|ms|secs?|seconds|min|usd|\$|€|n|0[/-]1|[01]|y/n|yes/no|"
-    r"pass/fail|bool(ean)?|true/false|max\.? \d+|out of \d+|[^()]*[<>≤≥=][^()]*)[)\]]\s*$",
+    r"pass/fail|bool(ean)?|true/false|max\.? \d+|out of \d+|[^()]*[<>≤≥=][^()]*)[)\]]\s*$|"
+    r"(?<=\w)\s*%\s*$|^\s*%\s*(?=\w)",
     re.IGNORECASE,
 )
-"""A remark on the cells behind the name of a column: "Pass rate (%)", "Solved (y/n)"."""
+"""A remark on the cells at the name of a column: "Pass rate (%)", "Solved (y/n)", "% solved"."""
+
+_PERCENT = re.compile(r"%|(?<![a-z])(percent|pct)(?![a-z])", re.IGNORECASE)
 
 _MARKS = re.compile(r"^[^\w\s!-~]+\s*|\s*[^\w\s!-~]+$")
 
+_COUNTS = ("n", "c", "fails", "missing")
 _LABELS_WITHOUT_ORDER = ("seed",)
 """A seed tells attempts apart, but a larger seed did not come later."""
 
@@ -155,7 +159,12 @@ class ColumnMap:
         mapped_names = {*overrides.values(), *overrides.get("task", "").split(JOIN_SIGN)}
         for word, aliases in ALIASES.items():
             column = next(
-                (by_alias[a] for a in aliases if by_alias.get(a) not in (None, *mapped_names)),
+                (
+                    by_alias[a]
+                    for a in aliases
+                    if by_alias.get(a) not in (None, *mapped_names)
+                    and not (word in _COUNTS and is_percent(by_alias[a]))
+                ),
                 None,
             )
             if word not in meaning and column is not None:
@@ -244,6 +253,11 @@ def split_joined(column: str) -> list[str]:
     """The columns of ``subject+question_id``; a name that is none such is alone."""
     parts = column.split(JOIN_SIGN)
     return parts if all(parts) else [column]
+
+
+def is_percent(name: str) -> bool:
+    """Whether a heading says that its cells are shares of 100, not counts."""
+    return _PERCENT.search(name) is not None
 
 
 def is_negative(name: str) -> bool:

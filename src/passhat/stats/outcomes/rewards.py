@@ -301,7 +301,7 @@ def _refuse_scale(rewards: FloatArray) -> InvalidValue:
     is_binary_scale = highest in (10, 100) and len(np.unique(rewards)) == 2
     limits = [top] if is_binary_scale else [top, 0.8 * top, 0.5 * top]
     passes = [f"from {each:g} on {int((rewards >= each).sum())}" for each in limits]
-    limit = float(limits[len(limits) // 2])
+    limit = float(f"{limits[len(limits) // 2]:g}")
     return InvalidValue(
         f"rewards go up to {highest:g}, so what counts as a pass must be stated.",
         hint=Hint(
