@@ -113,7 +113,8 @@ def screen(result: Comparison | Comparisons | GateResult | Plan) -> str:
         document = plan_document(result)
     else:
         document = comparison_document(result)
-    return _screen(document, Level.SHORT)
+    has_slices = bool(getattr(result, "slices", ()))
+    return _screen(document, Level.FULL if has_slices else Level.SHORT)
 
 
 def _screen(document: Document, level: Level) -> str:

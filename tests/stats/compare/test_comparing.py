@@ -118,7 +118,7 @@ def test_the_ranking_flips_over_k_and_the_curve_says_where() -> None:
     assert (flip.last_k, flip.first_k) == (1, 2)
     assert (flip.leader_before, flip.leader_after) == ("A", "B")
     assert not flip.shown
-    assert "the ranking flips over k: A leads up to k = 1" in str(found)
+    assert "the ranking flips over k: A leads up to k = 1" in str(flip)
     assert all(point.low <= point.lift <= point.high for point in hat.points)
     assert str(hat).startswith("lift of pass^k")
 

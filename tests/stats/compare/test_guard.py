@@ -47,7 +47,8 @@ def test_unequal_attempts_are_no_unfairness_to_metrics_of_counts() -> None:
     other = Outcomes.from_counts([3, 5, 9], [1, 2, 3])
     for word in ("pass^1", "pass@2", "pass^2", "rate", "gpass@2:0.5"):
         result = compare(COUNTS, other, word)
-        assert result.agreement.attempts_text == "attempts per task differ (4 against 3 to 9)"
+        text = result.agreement.attempts_text or ""
+        assert text.startswith("attempts per task differ (4 against 3 to 9)")
         assert result.agreement.differences == ()
         assert result.results[0].p_value is None
     recorded = (_run("a", Protocol(attempts=4)), _run("b", Protocol(allocation="by task"), other))
