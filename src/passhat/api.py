@@ -109,9 +109,10 @@ def _load(parameter: str, value: Any) -> Any:
     sides = parameter == "a" and len(runs) == 2
     raise InvalidValue(
         f"{value} holds {len(runs)} runs ({some([run.name for run in runs])}); one is needed.",
-        hint=f"Compare them: passhat.compare(*passhat.read({str(value)!r}))"
-        if sides
-        else f"Choose one of them: passhat.read({str(value)!r})[0]",
+        hint=f"Choose one of them: passhat.read({str(value)!r})[0]"
+        + (
+            f", or compare the two: passhat.compare(*passhat.read({str(value)!r}))" if sides else ""
+        ),
     )
 
 

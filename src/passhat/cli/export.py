@@ -130,8 +130,8 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
             )
     if ids:
         elsewhere = store_words(store_path)
-        verb = {1: "report", 2: "compare"}.get(len(ids)) if not elsewhere else None
-        step = f"{verb} {' '.join(ids)}" if verb else f"runs{elsewhere}"
+        is_short = not elsewhere and len(ids) <= 2
+        step = f"report {' '.join(ids)}" if is_short else f"runs{elsewhere}"
         click.echo(f"Next: passhat {step}", err=True)
     return exit_code(runs)
 

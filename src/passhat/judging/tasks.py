@@ -120,12 +120,10 @@ def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
     calls_check = calls_check and bool(task.entry_point)
     if not own and not calls_check and not _imports(task.tests) & set(PROGRAM_MODULES):
         return MissingReason.JUDGE_ERROR, "the tests never call the program"
-    if {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree)} & _CONFIGURES:
+    words = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree)}
+    if words & {"dictConfig", "fileConfig"}:
         return MissingReason.UNSUPPORTED, "the tests have logging.config call what a program names"
     return _find_unsupported(task.tests)
-
-
-_CONFIGURES = {"dictConfig", "fileConfig"}
 
 
 class _Import(NamedTuple):

@@ -539,7 +539,7 @@ def _labels(extra: Mapping[str, object]) -> dict[str, str | int | float | bool]:
 
 
 def _id_of(prompt: str) -> str:
-    """The id of a task that has none: its prompt, so that it stays whatever stands before it."""
+    """The id of a task that has none: its prompt, whatever its place in the file."""
     text = " ".join(prompt.split())
     return text if len(text) <= _LONGEST_ID else f"{text[:32]} {fingerprint([prompt])[:8]}"
 

@@ -104,7 +104,9 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
 
     Most commands have few options for reading; ``passhat read`` has all of them.
     """
-    if (beyond := _FORECAST.search(hint)) and len(words) > 1 and _SOURCE.match(words[1]):
+    others = {word for word in words if word[:1] == "-"} - {"-k", "--metric", "--full"}
+    beyond = _FORECAST.search(hint)
+    if beyond and not others and len(words) > 1 and _SOURCE.match(words[1]):
         line = ["passhat forecast", words[1], "--metric", beyond[1]]
         return [f"As in: {join_command(line)}"]
     if "--" not in hint:
@@ -148,14 +150,11 @@ def complete_hint(root: click.Group, words: Sequence[str], hint: str) -> list[st
 
 def _with_metrics(command: click.Command, path: str, words: Sequence[str]) -> list[str]:
     """The command line with the metrics among its words as options; empty where there are none."""
-    metrics = [
-        word
-        for before, word in pairwise(["", *words])
-        if _METRIC.match(word) and before != "--metric"
-    ]
+    metrics, rest = list[str](), list[str]()
+    for before, word in pairwise(["", *words]):
+        (metrics if _METRIC.match(word) and before != "--metric" else rest).append(word)
     if not metrics or "--metric" not in _all_flags(command):
         return []
-    rest = [word for word in words if word not in metrics]
     return [path, *rest, *(part for metric in metrics for part in ("--metric", metric))]
 
 
@@ -268,7 +267,7 @@ def correct_option(
 
 def _new_words(template: str, option: str, value: str | None, command: str) -> list[str]:
     """The words for an option of an earlier version and its value."""
-    new = [part.replace("{}", value or "") for part in template.split()]
+    new = [part.replace("{}", value or "") for part in template.split() if value or part != "{}"]
     if "{}" not in template and value is not None:
         new.append(_target(option, value))
     elif new == ["-o"]:

@@ -320,9 +320,9 @@ def _run_tests(
         key: value for key, value in names.items() if before.get(key, before) is not value
     }
     check = definitions.get("check")
-    if inspect.isfunction(check) and (entry or not inspect.signature(check).parameters):
-        given = [names[entry] if candidate is None else candidate] if entry else []
-        assert check(*given) is not False, "check returns False"
+    if entry and inspect.isfunction(check):
+        result = check(names[entry] if candidate is None else candidate)
+        assert result is not False, "check returns False"
         return
     classes = [value for value in definitions.values() if isinstance(value, type)]
     cases = [kind for kind in classes if issubclass(kind, unittest.TestCase)]
@@ -338,6 +338,9 @@ def _run_tests(
         for key, value in definitions.items()
         if key.startswith("test") and inspect.isfunction(value)
     ]
+    has_others = cases or functions or any(name.startswith("Test") for name in definitions)
+    if not has_others and inspect.isfunction(check) and not inspect.signature(check).parameters:
+        functions = [check]
     run_functions(functions, definitions)
 
 

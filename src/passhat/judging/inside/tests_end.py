@@ -351,7 +351,7 @@ class TestsEnd(Peer):
             raise AttributeError(name)
         elif isinstance(target, type) and (verb == "call" or name == "__call__"):
             # A mock that the program makes equals whatever it is to equal.
-            self._note("a class of the tests", target.__name__, is_doubtful=True)
+            self._note("an object of a class of the tests", target.__name__, is_doubtful=True)
 
     def describe_function(self, target: Any) -> Any:
         parameters, result = super().describe_function(target)
@@ -372,7 +372,7 @@ class TestsEnd(Peer):
     def error_number(self, error: BaseException) -> int:
         if isinstance(error, AssertionError) and not is_remote(error):
             self.has_shown_failure = True
-            self._note("an assertion of the tests that fails", "kept")
+            self._note("an assertion of the tests that fails", "a callback")
         return self.number_of(error)
 
     def adopt_other(self, tag: str, parts: list[Any]) -> Any:

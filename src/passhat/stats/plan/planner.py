@@ -326,7 +326,7 @@ def _goal(detect: float | None, half_width: float | None, power: float, level: f
         if value is not None and not 0 < value < 1:
             raise InvalidValue(
                 f"{name} must lie between 0 and 1, not {value:g}.",
-                hint=f"{value:g} points are {value / 100:g}." if 1 < value < 100 else None,
+                hint=f"{value:g}% is {value / 100:g}." if 1 < value < 100 else None,
             )
     if detect is None:
         assert half_width is not None
