@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,11 @@ EXPECTED: dict[str, tuple[str, list[tuple[str, int, int, int, int]]]] = {
 
 
 @pytest.mark.parametrize("name", maker.FILES)
-def test_every_fixture_is_read_as_counted_by_hand(name: str) -> None:
-    found = read_all(maker.FOLDER / maker.FILES[name])
+def test_every_fixture_is_read_as_counted_by_hand(
+    name: str, as_before: Callable[[object], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(maker.FOLDER)  # the same place in every checkout
+    found = read_all(maker.FILES[name])
     runs = [
         (
             run.agent,
@@ -71,6 +75,7 @@ def test_every_fixture_is_read_as_counted_by_hand(name: str) -> None:
     ]
     assert (found.files[0].reader, runs) == EXPECTED[name]
     assert found.runs[0].losses == ()
+    as_before([(run, *(run.attempts or ())) for run in found.runs])
 
 
 def test_the_fixtures_are_what_the_script_writes(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -284,11 +285,14 @@ def _counts(path: Path, **options: Any) -> Counts:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_it_is_read_at_first_try(tmp_path: Path, name: str) -> None:
+def test_it_is_read_at_first_try(
+    tmp_path: Path, name: str, as_before: Callable[[object], None]
+) -> None:
     text, expected = READ[name]
     path = tmp_path / "mine.txt"
     path.write_text(text, encoding="utf-8", newline="")
     assert _counts(path) == expected
+    as_before(read(path))
 
 
 @pytest.mark.parametrize(
@@ -304,12 +308,15 @@ def test_verdicts_of_a_stated_column_may_be_several(
 
 
 @pytest.mark.parametrize("name", HINTED)
-def test_the_hint_of_a_refusal_gives_the_right_number(tmp_path: Path, name: str) -> None:
+def test_the_hint_of_a_refusal_gives_the_right_number(
+    tmp_path: Path, name: str, as_before: Callable[[object], None]
+) -> None:
     text, choice, expected = HINTED[name]
     path = tmp_path / "mine.txt"
     path.write_text(text)
     with pytest.raises(PasshatError) as caught:
         read(path)
+    as_before([str(caught.value), str(caught.value.hint)])
     hint = str(caught.value.hint)
     commands = re.findall(r"(?m): passhat report \S+ (--map .+)$", hint)
     if hint.startswith("Say how to read it"):

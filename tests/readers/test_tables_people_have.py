@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -384,20 +384,24 @@ def _runs(path: Path, **options: Any) -> Runs:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_it_is_read_at_first_try(tmp_path: Path, name: str) -> None:
+def test_it_is_read_at_first_try(
+    tmp_path: Path, name: str, as_before: Callable[[object], None]
+) -> None:
     text, expected = READ[name]
     path = tmp_path / "mine.txt"
     path.write_text(text, encoding="utf-8")
     assert sorted(_runs(path)) == sorted(sorted(run) for run in expected)
+    as_before(read(path))
 
 
 @pytest.mark.parametrize("name", HINTED)
-def test_the_hint_works(tmp_path: Path, name: str) -> None:
+def test_the_hint_works(tmp_path: Path, name: str, as_before: Callable[[object], None]) -> None:
     text, options, expected = HINTED[name]
     path = tmp_path / "mine.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PasshatError) as caught:
         read(path)
+    as_before([str(caught.value), str(caught.value.hint)])
     hint = str(caught.value.hint)
     commands = re.findall(r"(?m): passhat report \S+ --map (.+)$", hint)
     if hint.startswith("Say how to read it"):
