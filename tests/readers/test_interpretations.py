@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,117 @@ def test_a_label_is_no_verdict(tmp_path: Path, name: str) -> None:
     path.write_text(NOTHING[name], encoding="utf-8")
     with pytest.raises(PasshatError):
         read(path)
+
+
+UNSURE: dict[str, str] = {
+    # marks, shares and numbers of passes in a column for each model
+    "marks of ten": _table("task,gpt-4,claude-3", "a,7,4", "b,10,2", "c,8,9"),
+    "marks of nine": _table("task,gpt-4,claude-3", "a,7,4", "b,9,2", "c,8,9"),
+    "marks of people": _table("task,alice,bob", "a,7,4", "b,10,2", "c,8,9"),
+    "halves": _table("task,gpt-4,claude-3", "a,5.5,4", "b,6,2", "c,1,3"),
+    "up to five": _table("task,gpt-4,claude-3", "a,5,4", "b,4,2", "c,1,3"),
+    "shares of three": _table("task,gpt-4,claude-3", "a,0.33,0.67", "b,1,0", "c,0.67,0.33"),
+    "shares of seven": _table("task,gpt-4,claude-3", "a,14.3%,28.6%", "b,100%,0%"),
+    "tenths": _table("task,gpt-4,claude-3", "a,0.1,0.5", "b,0.9,0.3"),
+    "a hundred and more": _table("task,gpt-4,claude-3", "a,120,4", "b,10,2"),
+    "one model": _table("task,gpt-4", "a,7", "b,10", "c,8"),
+    "a model and another word": _table("task,gpt-4,mine", "a,pass,fail", "b,fail,fail"),
+    "models and notes": _table("task,gpt-4,claude,notes", "a,pass,fail,x", "b,fail,fail,y"),
+    "a share and its number": _table("task,score,runs", "a,0.5,2", "b,1,4"),
+    # verdicts and scores
+    "scores before verdicts": _table(
+        "task,score_gpt,score_claude,passed_gpt,passed_claude", "a,0.2,0.3,1,0", "b,0.5,0.9,0,0"
+    ),
+    "verdicts behind models": _table(
+        "task,gpt_score,gpt_passed,claude_score,claude_passed", "a,0.5,1,0.7,0", "b,0.4,0,0.9,1"
+    ),
+    "a number that is none": _table("task,score >= 50", "a,70", "b,nan", "c,20"),
+    "no number at all": _table("task,gpt-4,claude", "a,nan,1", "b,inf,2"),
+    "a limit in the heading": _table("task,score >= 50", "a,70", "b,", "c,50", "d,20"),
+    "a strict limit": _table("task,score > 50", "a,70", "b,50", "c,20"),
+    "a limit from above": _table("task,errors <= 2", "a,2", "b,3", "c,0"),
+    "a limit beside the score": _table("task,score,threshold", "a,3,4", "b,5,4", "c,4,4"),
+    "a pass mark": _table("task,points,pass mark", "a,3,4", "b,5,4", "c,4,4"),
+    "two judges": _table("task,judge_a,judge_b", "a,pass,fail", "b,fail,fail"),
+    "a final verdict": _table("task,judge_a,judge_b,final", "a,pass,fail,fail", "b,pass,pass,pass"),
+    # reasons and times
+    "errors": _table("task,trial,error", "a,1,", "a,2,boom", "b,1,", "b,2,late"),
+    "codes of errors": _table("task,trial,error_code", "a,1,0", "a,2,3", "b,1,0", "b,2,4"),
+    "numbers of failures": _table("task,trial,failure", "a,1,", "a,2,3", "b,1,", "b,2,4"),
+    "notes": _table("task,trial,note", "a,1,", "a,2,boom", "b,1,", "b,2,late"),
+    "dates of passes": _table("task,passed_at", "a,2026-01-01", "b,", "c,2026-01-02"),
+    "a mark where it passed": _table("task,trial,fine", "a,1,x", "a,2,", "b,1,x", "b,2,x"),
+    # numbers of attempts
+    "of so many": _table("task,passes (of 5),seconds", "a,3,4", "b,5,4"),
+    "of one": _table("task,passes (of 1)", "a,1", "b,0"),
+    "passes and failures": _table("task,passes,failures", "a,3,1", "b,0,4"),
+    "failures and runs": _table("task,failures,runs", "a,3,4", "b,0,4"),
+    "passes without runs": _table("task,passed", "a,3", "b,4", "c,0"),
+    "a share without runs": _table("task,pass rate", "a,75%", "b,50%", "c,0%"),
+    # rows that are not tasks
+    "models as headings": _table("task,passed", "gpt,", "a,1", "b,0", "claude,", "a,1", "b,1"),
+    "parts as headings": _table(
+        "task,passed,seconds", "easy,,", "a,1,3", "b,0,4", "hard,,", "c,1,5", "d,1,5"
+    ),
+    "one heading": _table("task,passed,seconds", "easy,,", "a,1,3", "b,0,4"),
+    "only a total": _table("task,n,c", "total,4,2"),
+    "a total first": _table("task,n,c", "total,4,2", "a,2,1", "b,2,1"),
+    "a total below each model": _table(
+        "model,task,n,c", "x,a,2,1", "x,total,2,1", "y,a,2,2", "y,total,2,2"
+    ),
+    "a mean": _table("task,score", "a,1", "b,0", "mean,0.5"),
+    # parts of a task and of a run
+    "one suite": _table("suite,task,passed", "s,a,1", "s,b,0"),
+    "one suite at two temperatures": _table("suite,temperature,task,passed", "s,0,a,1", "s,1,a,0"),
+    "two suites": _table("suite,task,passed", "s,a,1", "t,a,0"),
+    "subjects with numbers": _table(
+        "subject,question,correct", "law,1,1", "law,2,0", "math,1,1", "math,2,1"
+    ),
+    "a domain that says nothing": _table("domain,id,correct", "law,1,1", "law,2,0", "math,3,1"),
+    "tasks in two columns": _table("group,item,ok", "x,1,yes", "x,2,no", "y,1,yes", "y,2,no"),
+    "steps of attempts": _table(
+        "task,trial,step,passed", "a,1,1,0", "a,1,2,1", "b,1,1,0", "b,1,2,0"
+    ),
+    "scorers": _table(
+        "task,trial,scorer,score", "a,1,strict,0", "a,1,loose,1", "b,1,strict,1", "b,1,loose,1"
+    ),
+    "seeds": _table("task,seed,passed", "a,7,1", "a,19,0", "b,7,1", "b,19,1"),
+    "variants": _table("task,variant,passed", "a,x,1", "a,y,0", "b,x,1", "b,y,1"),
+    "no name of a task": _table("passed,seconds", "1,3", "0,4", "1,3"),
+    "ids and names": _table("id,name,passed", "1,a,1", "2,b,0", "3,a,1"),
+    "models in records": json.dumps({"gpt-4": {"a": [1, 0]}, "claude": {"a": [1, 1]}}),
+    "tasks in records": json.dumps({"a": {"run1": "pass", "run2": "fail"}, "b": {"run1": "pass"}}),
+    "lists of verdicts": json.dumps({"a": [True, False], "b": [True, True]}),
+    "deep records": json.dumps(
+        {"results": [{"id": "a", "info": {"grade": {"passed": True}}, "meta": {"n": 3}}] * 2}
+    ),
+    "a lone record": json.dumps({"task": "a", "passed": True}),
+    "records with totals": _lines(
+        {"task": "a", "passed": True}, {"task": "b", "passed": False}, {"total": 2, "passed": 1}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSURE)
+def test_what_is_said_of_an_unsure_table_stays(
+    tmp_path: Path, name: str, as_before: Callable[[object], None]
+) -> None:
+    """What is read, refused and advised, word for word: weights decide it."""
+    path = tmp_path / "mine.txt"
+    path.write_text(UNSURE[name], encoding="utf-8")
+    try:
+        as_before(read(path))
+    except PasshatError as error:
+        as_before([str(error), str(error.hint)])
+
+
+def test_verdicts_are_read_before_scores_whichever_comes_first(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(UNSURE["scores before verdicts"], encoding="utf-8")
+    assert {run.agent: run.outcomes.passes for run in read(path)} == {"gpt": 1, "claude": 0}
+
+
+def test_one_task_of_several_models_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(UNSURE["models in records"], encoding="utf-8")
+    assert {run.agent: run.outcomes.passes for run in read(path)} == {"gpt-4": 1, "claude": 2}

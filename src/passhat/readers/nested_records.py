@@ -347,8 +347,10 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         has_id = any(fold_name(n) in _WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
         is_model = all(map(is_model_name, level.keys)) and (has_outer or has_id)
         # {"task-1": {"my-model": [...]}, "task-2": {"my-model": [...]}}
-        outer_keys = [len(outer.keys) for outer in levels[: len(levels) - up - 1] if outer.has_keys]
-        is_model = is_model or (len(level.keys) == 1 and max(outer_keys, default=1) > 1)
+        outer_keys = [outer.keys for outer in levels[: len(levels) - up - 1] if outer.has_keys]
+        if len(level.keys) == 1 and any(len(keys) > 1 for keys in outer_keys):
+            # But {"gpt-4": {"task-1": [...]}, "claude": {"task-1": [...]}} has one task.
+            is_model |= not any(all(map(is_model_name, keys)) for keys in outer_keys)
         word = "model" if is_model or "task" in fields else "task"
         is_named = "task" in fields and all(map(_NAMED_TRIAL.fullmatch, level.keys))
         if ((is_trial and has_outer) or is_named) and "trial" not in fields:

@@ -213,7 +213,7 @@ def _find_rule(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] 
 
     def passes(cell: object) -> object:
         number = parse_number(cell)
-        if is_empty(cell) or number is None:
+        if number is None:
             return None if is_empty(cell) else cell
         left, right = (limit, number) if is_below else (number, limit)
         return left > right or (left == right and not is_strict)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from types import MappingProxyType
 
 from passhat._display import some
@@ -78,9 +79,10 @@ def parse_number(cell: object) -> float | None:
     elif re.fullmatch(r"-?\d*,\d+", text):
         text = text.replace(",", ".")
     try:
-        return float(text) / scale
+        number = float(text) / scale
     except ValueError:
         return None
+    return number if isfinite(number) else None
 
 
 def reward_or_none(words: RewardWords, cell: object) -> float | None:
@@ -398,14 +400,13 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
                 by_suffix.setdefault(fold_name(verdict), []).append(column)
                 break
     families = [
-        family
-        for family in by_suffix.values()
+        (verdict, family)
+        for verdict, family in by_suffix.items()
         # build_passed and test_passed are no models.
         if len(family) > 1 and any(is_model_name(str(c.labels[0][1])) for c in family)
     ]
     if families:
-        families.sort(key=lambda family: _verdict_rank((fold_name(family[0].name),)))
-        return families[0]
+        return min(families, key=lambda entry: _verdict_rank((entry[0],)))[1]
     if any(map(is_judge_name, names)):
         return []  # verdicts of judges on one model
     plain = _without_measures(names)
