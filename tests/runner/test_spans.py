@@ -1,10 +1,14 @@
-"""Spans become calls: how long they took."""
+"""Spans become calls: which do, and part by part."""
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
-from passhat.runner.spans import Span, calls_in
+from passhat.agents.base import ModelCall
+from passhat.runner.spans import Span, calls_in, decode_spans
 
 
 @pytest.mark.parametrize(("ended", "seconds"), [(10.25, 0.25), (10.0, 0.0), (9.0, 0.0)])
@@ -20,3 +24,186 @@ def test_a_call_takes_as_long_as_its_span_and_never_less_than_nothing(
     (call,) = calls_in([Span("t", "1", "", "chat", 10.0, ended, about)], None)
     assert call.seconds == seconds
     assert (call.input_tokens, call.output_tokens) == (3, 2)
+
+
+def _json_span(**more: object) -> dict[str, object]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [more]}]}]}
+
+
+def _decode(data: object) -> list[Span]:
+    return decode_spans(json.dumps(data).encode(), "application/json; charset=utf-8")
+
+
+def test_a_span_in_json_is_read_part_by_part() -> None:
+    values = {
+        "gen_ai.a": {"stringValue": "x"},
+        "gen_ai.b": {"intValue": "7"},
+        "gen_ai.c": {"doubleValue": 0.5},
+        "gen_ai.d": {"boolValue": True},
+        "gen_ai.e": {"arrayValue": {"values": [{"intValue": "1"}, {"stringValue": "y"}]}},
+        "gen_ai.f": {"kvlistValue": {"values": [{"key": "k", "value": {"intValue": 2}}]}},
+        "gen_ai.g": {},
+        "http.url": {"stringValue": "not kept"},
+    }
+    data = _json_span(
+        traceId="AB" * 16,
+        spanId=base64.b64encode(bytes(8)).decode().rstrip("="),
+        parentSpanId="",
+        name="n" * 200_000,
+        startTimeUnixNano="1500000000",
+        endTimeUnixNano=2_500_000_000,
+        attributes=[{"key": key, "value": value} for key, value in values.items()],
+        status={"code": 2, "message": ""},
+    )
+    (span,) = _decode(data)
+    assert (span.trace, span.id, span.parent) == ("ab" * 16, "00" * 8, "")
+    assert (span.started, span.ended, span.error) == (1.5, 2.5, "error")
+    assert set(span.name) == {"n"}
+    assert len(span.name) < 200_000
+    assert span.attributes == {
+        "gen_ai.a": "x",
+        "gen_ai.b": 7,
+        "gen_ai.c": 0.5,
+        "gen_ai.d": True,
+        "gen_ai.e": [1, "y"],
+        "gen_ai.f": {"k": 2},
+        "gen_ai.g": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("STATUS_CODE_ERROR", "boom"), (2, "boom"), (1, ""), (None, ""), ("STATUS_CODE_OK", "")],
+)
+def test_only_a_status_of_an_error_is_one(code: object, error: str) -> None:
+    (span,) = _decode(_json_span(status={"code": code, "message": "boom"}))
+    assert span.error == error
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[], {"resourceSpans": [1]}, _json_span(spanId="not base64!"), _json_span(attributes=[1])],
+)
+def test_what_is_no_otlp_is_an_error_that_says_so(data: object) -> None:
+    with pytest.raises(ValueError, match="not OTLP in JSON"):
+        _decode(data)
+
+
+def test_a_document_without_spans_has_none() -> None:
+    assert _decode({}) == _decode({"resourceSpans": [{"scopeSpans": [{}]}, {}]}) == []
+
+
+def _call(**about: object) -> ModelCall:
+    attributes = {f"gen_ai.{name.replace('__', '.')}": value for name, value in about.items()}
+    (call,) = calls_in([Span("t", "1", "", "chat", 10.0, 11.0, attributes)], None)
+    return call
+
+
+CHAT = {"operation__name": "chat", "system": "openai"}
+
+
+@pytest.mark.parametrize(
+    ("about", "expected"),
+    [
+        ({"request__model": "m", "response__model": "m-1"}, {"name": "openai:m", "model": "m-1"}),
+        ({"response__model": "m-1"}, {"name": "openai:m-1", "model": "m-1"}),
+        ({"provider__name": "azure"}, {"name": "azure", "model": ""}),
+        ({"system": ""}, {"name": "model"}),
+        ({"response__finish_reasons": ["length"]}, {"stop_raw": "length"}),
+        ({"response__finish_reasons": []}, {"stop_raw": ""}),
+        ({"completion__0__finish_reason": "stop"}, {"stop_raw": "stop"}),
+        ({}, {"stop_raw": "", "stop": "", "input_tokens": None, "cost": None, "limit": None}),
+        ({"usage__input_tokens": 5}, {"input_tokens": 5, "output_tokens": 0, "cached_tokens": 0}),
+        ({"usage__output_tokens": 5}, {"input_tokens": 0, "output_tokens": 5}),
+        (
+            {"usage__input_tokens": 5, "usage__cache_read_input_tokens": 9},
+            {"input_tokens": 5, "cached_tokens": 5},  # never more than there were
+        ),
+        (
+            {"usage__input_tokens": 5, "usage__reasoning__output_tokens": 3},
+            {"reasoning_tokens": 3},
+        ),
+        ({"usage__input_tokens": 5}, {"reasoning_tokens": None}),
+        ({"usage__cost": 0.25, "request__max_tokens": 64}, {"cost": 0.25, "limit": 64}),
+        ({"response__id": "r-1"}, {"request_id": "r-1", "seconds": 1.0, "started": 10.0}),
+        ({"prompt": "why", "completion": "so"}, {"request": "why", "reply": "so"}),
+    ],
+)
+def test_conventions_become_the_parts_of_a_call(
+    about: dict[str, object], expected: dict[str, object]
+) -> None:
+    call = _call(**{**CHAT, **about})
+    assert {name: getattr(call, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("about", "kind"),
+    [
+        ({"gen_ai.operation.name": "chat"}, "agent"),
+        ({"gen_ai.operation.name": "embeddings"}, "agent"),
+        ({"gen_ai.operation.name": "execute_tool"}, "tool"),
+        ({"gen_ai.operation.name": "invoke_agent", "gen_ai.tool.name": "t"}, None),
+        ({"openinference.span.kind": "llm"}, "agent"),
+        ({"openinference.span.kind": "TOOL"}, "tool"),
+        ({"openinference.span.kind": "CHAIN"}, None),
+        ({"traceloop.span.kind": "tool"}, "tool"),
+        ({"traceloop.span.kind": "workflow"}, None),
+        ({"gen_ai.tool.name": "t"}, "tool"),
+        ({"gen_ai.system": "openai"}, None),
+        ({"gen_ai.system": "openai", "gen_ai.usage.input_tokens": 1}, "agent"),
+        ({"gen_ai.provider.name": "openai", "gen_ai.usage.output_tokens": 1}, "agent"),
+        ({"gen_ai.usage.input_tokens": 1}, None),
+        ({}, None),
+    ],
+)
+def test_which_spans_are_calls(about: dict[str, object], kind: str | None) -> None:
+    calls = calls_in([Span("t", "1", "", "x", 0.0, 1.0, about)], None)
+    assert [call.role for call in calls] == ([] if kind is None else [kind])
+
+
+def test_of_spans_inside_each_other_the_outermost_that_counts_is_taken() -> None:
+    chat = {"gen_ai.operation.name": "chat"}
+    counted = {**chat, "gen_ai.usage.input_tokens": 1}
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look"}
+    spans = [
+        Span("t", "outer", "", "x", 0.0, 9.0, chat),
+        Span("t", "middle", "outer", "x", 1.0, 9.0, counted),
+        Span("t", "inner", "middle", "x", 2.0, 9.0, counted),
+        Span("t", "tool", "middle", "execute_tool look", 3.0, 9.0, tool),
+        Span("t", "same", "tool", "execute_tool look", 4.0, 9.0, tool),
+        Span("t", "within", "tool", "x", 5.0, 9.0, counted),
+        Span("t", "alone", "gone", "x", 6.0, 9.0, chat),
+        Span("t", "own", "own", "x", 7.0, 9.0, counted),
+    ]
+    starts = [call.started for call in calls_in(spans, None)]
+    assert starts == [1.0, 3.0, 5.0, 6.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "error"),
+    [("Oops", "bad", "Oops: bad"), ("", "bad", "bad"), ("Oops", "", "Oops"), ("a", "a", "a")],
+)
+def test_an_error_is_named_once(kind: str, status: str, error: str) -> None:
+    about = {"gen_ai.operation.name": "chat", "error.type": kind}
+    (call,) = calls_in([Span("t", "1", "", "chat", 0.0, 1.0, about, status)], None)
+    assert call.error == error
+
+
+@pytest.mark.parametrize(
+    ("name", "about", "tool"),
+    [
+        ("execute_tool look", {}, "look"),
+        ("execute_tool", {}, "tool"),
+        ("x", {"gen_ai.tool.name": "look"}, "look"),
+        ("x", {"tool.name": "look"}, "look"),
+    ],
+)
+def test_the_name_of_a_tool(name: str, about: dict[str, object], tool: str) -> None:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.call.arguments": {"a": 1},
+        "gen_ai.tool.call.result": "r",
+        **about,
+    }
+    (call,) = calls_in([Span("t", "1", "", name, 0.0, 2.0, attributes)], None)
+    assert (call.name, call.role, call.seconds, call.reply) == (tool, "tool", 2.0, "r")
