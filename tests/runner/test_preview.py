@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from passhat.runner.preview import Range, Spread, preview_run, sum_of, time_left
 
 
@@ -83,3 +85,38 @@ def test_one_costly_attempt_among_very_many_is_a_range_of_numbers() -> None:
 def test_a_cost_that_was_seen_is_preferred_to_the_price_table() -> None:
     seen = preview_run(40, 4, 30, [(2.0, 5.0, 0.01)] * 20, Range(5.0, 9.0))
     assert seen == preview_run(40, 4, 30, [(2.0, 5.0, 0.01)] * 20)
+
+
+@pytest.mark.parametrize(
+    ("left", "jobs", "values", "elapsed", "expected"),
+    [
+        (4, 1, [2.0], 0.0, (8 / 9.356, 8 * 9.356)),
+        (4, 2, [2.0], 0.0, (4 / 9.356, 4 * 9.356 + 2 + 2 * 2)),
+        (4, 9, [2.0], 0.0, (2 / 9.356, 2 * 9.356 + 2 + 2 * 2)),
+        (4, 1, [2.0], 99.0, (8 / 9.356, 99 * 4)),
+        (4, 1, [2.0], 0.1, (0.4, 8 * 9.356)),
+        (1, 4, [2.0, 4.0, 6.0], 0.0, (4 / 6.207, 4 * 6.207)),
+        (8, 4, [2.0, 4.0, 6.0], 6.0, (8 / 2.916, 8 * 2.916 + 4 + 2 * 3.162)),
+        (8, 1, [2.0, 4.0, 6.0], 300.0, (32 / 2.916, 100 * 8)),
+        (4, 1, [], 0.0, None),
+        (0, 1, [2.0], 9.0, (0.0, 0.0)),
+        (3, 1, [0.0], 0.0, (0.0, 0.0)),
+    ],
+)
+def test_ranges_by_hand(
+    left: int,
+    jobs: int,
+    values: list[float],
+    elapsed: float,
+    expected: tuple[float, float] | None,
+) -> None:
+    """A factor both ways: exp(2 * deviation / mean * sqrt(1 / left + 1 / seen)).
+
+    Of one attempt of 2 s the deviation is taken for 2 s, of 2, 4 and 6 s for 3.162 s.
+    """
+    seen = Spread()
+    for value in (*values, None):
+        seen.add(value)
+    found = time_left(left, jobs, seen, elapsed)
+    pair = None if found is None else (found.low, found.high)
+    assert pair == (None if expected is None else pytest.approx(expected, rel=2e-3))
