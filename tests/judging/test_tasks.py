@@ -10,8 +10,10 @@ from passhat.judging.tasks import (
     Case,
     CodeSuite,
     CodeTask,
+    discarded_calls,
     free_names,
     function_names,
+    method_names,
     shared_state,
     top_level_names,
 )
@@ -61,6 +63,11 @@ def test_an_output_is_accepted_for_itself_with_more_space_behind(
         ("import os.path as p\nassert f(p.sep)", {"f"}),
         ("from solution import f, g as h\nassert f(1) == h(1)", {"f", "g"}),
         ("import candidate\nassert candidate.f(1) == 1", {"f"}),
+        ("assert solution.f(1) == candidate.g(2)", {"f", "g"}),
+        ("import other\nassert other.f(1) == f(1)", {"f"}),
+        ("from . import f\nassert f(1)", set()),
+        ("from solution import f as g\nassert g(1)", {"f"}),
+        ("case = [1]\nassert sum(case) == total(case)", {"total"}),
         ("assert [f(x) for x in range(3)] == [y for y in (0, 1, 2)]", {"f"}),
         ("assert (lambda n: f(n))(1)", {"f"}),
         ("try:\n    f(1)\nexcept ValueError as error:\n    assert str(error)", {"f"}),
@@ -110,6 +117,13 @@ def test_names_that_a_source_defines() -> None:
         ("def test_f(tmp_path, monkeypatch):\n    assert f(tmp_path)", ["monkeypatch", "tmp_path"]),
         ("assert f(open('x'))", ["open"]),
         ("import math\nassert f(math.pi)", []),
+        ("def test_f(self):\n    with self.assertLogs(): f(1)", ["logging"]),
+        ("def test_f(self):\n    self.assertWarns(UserWarning, f)", ["warnings"]),
+        ("assert f(datetime.now()).today()", ["time"]),
+        ("assert f(random.random())", ["random"]),
+        ("import unittest\nassert f(unittest.mock)", ["unittest.mock"]),
+        ("import os\nimport time\nassert f(open('x'))", ["time", "open", "os"]),
+        ("def f(open):\n    return open", ["open"]),
     ],
 )
 def test_state_that_two_processes_do_not_share(tests: str, state: list[str]) -> None:
@@ -125,6 +139,10 @@ def test_state_that_two_processes_do_not_share(tests: str, state: list[str]) -> 
         ("assert f(1)\npytest.importorskip('x')", MissingReason.UNSUPPORTED, "pytest.importorskip"),
         ("async def test_f():\n    assert f(1)", MissingReason.UNSUPPORTED, "test_f"),
         ("def test_f(client):\n    assert f(client)", MissingReason.JUDGE_ERROR, "'client'"),
+        ("def test_f(a, b=1):\n    assert f(a)", MissingReason.JUDGE_ERROR, "'a'"),
+        ("def check(candidate):\n    assert 1", MissingReason.JUDGE_ERROR, "never call"),
+        ("import logging.config\ndictConfig(f(1))", MissingReason.UNSUPPORTED, "logging.config"),
+        ("logging.config.fileConfig(f(1))", MissingReason.UNSUPPORTED, "logging.config"),
     ],
 )
 def test_problems_of_the_tests_are_the_judges_and_not_the_programs(
@@ -150,6 +168,17 @@ def test_tests_without_a_problem(tests: str) -> None:
     assert CodeTask("t", tests=tests).problem is None
     # With inputs and outputs the tests are not needed.
     assert CodeTask("t", tests="broken (", cases=(Case(b"", b""),)).problem is None
+
+
+def test_names_in_tests() -> None:
+    source = (
+        "class A:\n    def m(self): pass\n    n = m\n    a.b = 1\n"
+        "class B:\n    x = y = 1\ndef f(): pass\nasync def g(): pass\n"
+    )
+    assert method_names(source) == ["m", "n", "x", "y"]
+    assert function_names(source) == {"f"}
+    tests = "f(1)\ng.add(2)\nassert g.add(3)\nh(k(4))\nx = j(5)"
+    assert discarded_calls(tests) == {"f", "h"}
 
 
 def test_check_without_an_entry_point_never_calls_the_program() -> None:

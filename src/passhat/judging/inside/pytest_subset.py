@@ -139,8 +139,10 @@ class _Monkeypatch:
         if isinstance(target, str):
             module, _, last = target.rpartition(".")
             target, name, value = __import__(module, fromlist=["_"]), last, (name,)
-        if raising:
+        if raising or hasattr(target, name):
             self._stack.callback(setattr, target, name, getattr(target, name))
+        else:
+            self._stack.callback(delattr, target, name)
         setattr(target, name, *value)
 
     def setitem(self, target: Any, key: Any, value: Any) -> None:
