@@ -117,12 +117,20 @@ CASES: dict[str, Callable[[], object]] = {
     "comparison of these tasks": lambda: compare(A, C, COUNTS[2:], about="these tasks"),
     "comparison by family": lambda: compare(A, B, ["pass^1", "pass^3"], cluster="family"),
     "comparison with gaps": lambda: compare(GAPS, B, ["pass@1", "pass^2"], allow=True),
+    "comparison without short tasks": lambda: compare(
+        GAPS, _outcomes(20, 0, gaps=True), ["pass^1", "pass^5"], drop_short=True, missing="fail"
+    ),
     "comparison one way": lambda: compare(A, C, "pass^2", alternative="greater", level=0.9),
     "comparison of others": lambda: compare(A, SHORT, "pass^2", unpaired=True, allow=True),
     "comparison of scores": lambda: compare(SCORED, SCORED_TOO, "best@2"),
     "comparisons": lambda: compare_all([A, B, C], ["pass^1", "pass^2"]),
     "gate": lambda: gate(A, ["pass^2 >= 0.2", "pass@2 >= base", "pass^1 >= 0.9"], B, allow=True),
     "gate of tasks": lambda: gate(A, ["each pass^1 >= 0.1"]),
+    "gate with what its sources say": lambda: gate(
+        Run("b", "b", B, decisions=("one column of two",), about={"model_version": "m-2"}),
+        "pass^2 >= base",
+        Run("a", "a", A, decisions=("a threshold",), about={"model_version": "m-1"}),
+    ),
     "regression": lambda: gate(B, (), A, margin=0.1, metric="pass^2"),
     "power": lambda: simulate_power(A, A.n, PassHat(1), 0.25, runs=6),
     "plan": lambda: plan_tasks(A, metric="pass^2", detect=0.15),
