@@ -346,7 +346,7 @@ class Scratch:
             while True:
                 left = max(slowest - (time.monotonic() - begin), 30.0)
                 if arguments[0].startswith("@"):  # their usual time is known: more is a hang
-                    left = min(left, 60 + 20 * self._usual_seconds(package, arguments[0][1:]))
+                    left = min(left, 60 + 4 * self._usual_seconds(package, arguments[0][1:]))
                 with self._changed(mutant):
                     code, output = self._run(["-x", *self._deselect(), *arguments], left)
                 if code in (0, 5):  # 5: no test was selected

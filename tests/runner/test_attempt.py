@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passhat.agents.base import ModelCall
+from passhat.agents.base import Agent, AttemptInfo, ModelCall, Session
+from passhat.errors import RunStopped
+from passhat.runner import attempt
 from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Progress
+from passhat.runner.run_spec import RunSpec, run
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord
-from passhat.suites.base import Judgement
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
 WRONG = Judgement(Verdict.FAILED, "wrong_answer", "4, not 5")
 
@@ -123,3 +127,89 @@ def test_progress_adds_up() -> None:
     assert (progress.tokens, progress.cost, progress.costed) == (15.0, 0.5, 2)
     progress.dropped = 2
     assert progress.results == 6
+
+
+class _Asks(Suite):
+    """One question, whose episode may be none at all."""
+
+    tasks = (Task("a", "2 + 2?"),)
+    judge_fingerprint = "1"
+
+    def __init__(self, episode: Any = None) -> None:
+        self._episode = episode
+
+    def episode(self, task: Task, seed: int) -> Any:
+        del task, seed
+        return _Answers() if self._episode is None else self._episode
+
+
+class _Answers(Episode):
+    def open(self) -> Turn:
+        return Turn("2 + 2?")
+
+    def reply(self, answer: str) -> None:
+        self.answer = answer
+
+    def judge(self) -> Judgement:
+        return Judgement(Verdict.PASSED if self.answer == "4" else Verdict.FAILED)
+
+
+class _Starts(Agent):
+    """An agent that cannot be reached so many times."""
+
+    def __init__(self, failures: int, error: Exception) -> None:
+        self.failures = failures
+        self.error = error
+
+    async def session(self, attempt: AttemptInfo) -> Session:
+        del attempt
+        self.failures -= 1
+        if self.failures >= 0:
+            raise self.error
+        return _Session()
+
+
+class _Session(Session):
+    async def answer(self, turn: Turn) -> str:
+        del turn
+        return "4"
+
+
+def _record(agent: Agent, suite: Suite, place: Path) -> AttemptRecord:
+    records: list[AttemptRecord] = []
+    spec = RunSpec(agent=agent, suite=suite, attempts=1, store=str(place / "store.db"))
+    run(spec, progress=lambda record, _: records.append(record))
+    (record,) = records
+    return record
+
+
+@pytest.mark.parametrize(
+    ("failures", "error", "why", "retries"),
+    [
+        (0, OSError("away"), "", 0),
+        (1, OSError("away"), "", 1),
+        (2, ConnectionRefusedError("away"), "", 2),
+        (3, OSError("away"), "communication_error", 2),
+        (1, ValueError("wrong"), "agent_error", 0),
+    ],
+)
+def test_an_agent_that_cannot_be_reached_is_tried_three_times(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: int,
+    error: Exception,
+    why: str,
+    retries: int,
+) -> None:
+    monkeypatch.setattr(attempt, "_START_PAUSE", 0.0)
+    record = _record(_Starts(failures, error), _Asks(), tmp_path)
+    assert (record.judgement.why, record.retries) == (why, retries)
+    assert record.judgement.verdict is (Verdict.FAILED if why else Verdict.PASSED)
+    if why:
+        assert str(error) in record.judgement.detail
+
+
+@pytest.mark.parametrize("episode", ["text", 42, _Asks])
+def test_what_is_no_episode_stops_the_run_in_one_line(tmp_path: Path, episode: Any) -> None:
+    with pytest.raises(RunStopped, match="episode"):
+        _record(_Starts(0, OSError()), _Asks(episode), tmp_path)
