@@ -177,3 +177,33 @@ def test_what_an_attempt_left_behind_is_no_conflict(stores: list[Store], target:
     (copied,) = copy_runs(stores[1], target, [RUN.id])
     assert copied.equal
     assert copied.added == 2
+
+
+def test_a_zero_byte_becomes_the_sign_for_it_and_everything_else_stays(stores: list[Store]) -> None:
+    """PostgreSQL's text cannot hold one; numbers beside it are no texts."""
+    source, target, *_ = stores
+    source.begin(RUN, 9)
+    source.claim(RUN.id, [("t0", 1), ("t0", 2)])
+    texts = {1: "a\x00b", 2: "a\\x00b"}  # the second one only looks like it
+    source.finish(
+        RUN.id,
+        [
+            AttemptRecord(
+                *("t0", number, Judgement(Verdict.FAILED, "exception", text)),
+                seconds=1.5,
+                tokens=7.0,
+                answer_hash=f"hash {number}",
+                transcript=[{"role": "agent", "text": text}],
+            )
+            for number, text in texts.items()
+        ],
+    )
+    source._db.execute("UPDATE attempts SET detail = ? WHERE number = 1", (texts[1],))
+    list(copy_runs(source, target, [RUN.id]))
+    for number, detail in ((1, "a\ufffdb"), (2, texts[2])):
+        ended = target.attempt(RUN.id, "t0", number)
+        assert ended is not None
+        assert (ended.detail, ended.seconds) == (detail, 1.5)
+        original = source.attempt(RUN.id, "t0", number)
+        assert original is not None
+        assert ended.transcript == original.transcript

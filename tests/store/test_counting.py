@@ -23,6 +23,7 @@ from passhat.store import (
     open_store,
 )
 from passhat.store.copy import digest_of
+from passhat.store.counting import _Tally
 from passhat.suites.base import Judgement, Task
 
 PASSED, FAILED, MISSING = Verdict.PASSED, Verdict.FAILED, Verdict.MISSING
@@ -278,3 +279,13 @@ def test_only_reasons_of_the_account_are_made_again(store_place: str) -> None:
         assert list(store.verdicts(run.id)) == [("a", 2, MISSING)]
         assert store.release(run.id, missing=True) == 1
         assert list(store.verdicts(run.id)) == []
+
+
+def test_counts_without_tasks_or_rows_are_empty() -> None:
+    counter = _Tally(np.array([], np.int64))
+    counter.add([(1, 1, "", 3)])
+    assert counter.by_verdict.shape == (3, 0)
+    counter = _Tally(np.array([5, 2], np.int64))
+    counter.add([])
+    counter.add([(2, 1, "", 3), (5, 0, "timeout", 1), (9, 1, "", 4)])  # 9 is no task
+    assert counter.by_verdict.sum() == 4

@@ -186,3 +186,15 @@ def test_a_store_is_closed_while_its_file_is_locked(
 def test_a_lease_lasts_at_least_a_second(store_place: str) -> None:
     with pytest.raises(InvalidValue, match="at least 1 s"):
         open_store(store_place, lease_seconds=0.0)
+
+
+@pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)
+def test_a_claim_of_which_a_part_is_taken_leaves_no_trace_of_the_rest(
+    store: Store, store_place: str
+) -> None:
+    """Rows that were claimed together and undone may be claimed one by one, each once."""
+    with open_store(store_place) as other:
+        other.claim(RUN.id, [("a", 1)])
+        assert store.claim(RUN.id, [("b", 2), ("a", 1), ("b", 1)]) == [("b", 2), ("b", 1)]
+        assert sum(held.claims for held in other.list_claims(RUN.id)) == 2
+        assert other.claim(RUN.id, [("b", 1), ("a", 1)]) == [("a", 1)]
