@@ -49,7 +49,6 @@ _HAS_UPDATE_FROM = sqlite3.sqlite_version_info >= (3, 33)
 _TALK = "INSERT OR REPLACE INTO transcripts (run, task, number, body) VALUES {rows}"
 _NO_TALK = "DELETE FROM transcripts WHERE run = ? AND task = ? AND number = ?"
 _CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES {rows}"
-_CLAIM_ONE = _CLAIM.format(rows="(?, ?, ?, ?)")
 _MOST_VALUES = 900
 """Values in one statement: versions of SQLite before 3.32 take 999."""
 # The first number of beats is drawn: a lease that was deleted as expired, and is begun again, must
@@ -131,22 +130,17 @@ class SqliteStore(Store):
             key, tasks = self._own_key(run), self._tasks(run)
             rows = [(key, tasks[task], number, self._token) for task, number in attempts]
             self._renew(self._db)
-            self._db.execute("SAVEPOINT one_by_one")
             before = self._db.total_changes
             self._db.execute_rows(_CLAIM, sorted(rows))  # in the order of the table
             if self._db.total_changes - before == len(rows):
                 ours = [1] * len(rows)
-            else:
-                # Another runner is here: undo, and see which are still free.
-                self._db.execute("ROLLBACK TO one_by_one")
-                ours = [
-                    self._db.execute(_CLAIM_ONE, row).rowcount or self._is_ours(row) for row in rows
-                ]
+            else:  # another runner is here
+                ours = [self._is_ours(row) for row in rows]
         self._heart.start()
         return [attempt for attempt, is_ours in zip(attempts, ours, strict=True) if is_ours]
 
     def _is_ours(self, row: Row) -> int:
-        """Whether we claimed it before, and still hold it."""
+        """Whether we claimed it, now or before, and still hold it."""
         statement = _OURS.replace("IS NOT NULL", "IS NULL")
         return int(self._db.execute(statement, row).fetchone() is not None)
 
