@@ -122,3 +122,23 @@ def test_what_the_rest_would_take_is_the_average_of_what_was_made() -> None:
     before = Used(Sum(300, 0.6), largest=Sum(1, 0.3), attempt_count=3)
     budget = Budget(cost=1.0, first=Sum(1, 9.0), before=before)
     assert budget.expected(10).cost == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("used", "at_once"), [(None, True), (0.0, True), (0.5, False)])
+def test_whether_an_attempt_was_refused_before_it_used_anything(
+    used: float | None, at_once: bool
+) -> None:
+    async def play() -> tuple[bool, bool]:
+        budget = Budget(cost=1.0, first=Sum(100, 1.0))
+        account = await budget.admit()
+        assert account is not None
+        with account:
+            if used is not None:
+                await account.reserve(Usage(0, 1.0))
+                account.settle(Usage(0, used))
+            before = account.refused_at_once
+            with pytest.raises(ProviderFault):
+                await account.reserve(Usage(0, 2.0))
+        return before, account.refused_at_once
+
+    assert asyncio.run(play()) == (False, at_once)

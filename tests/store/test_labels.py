@@ -181,12 +181,13 @@ def test_a_page_reads_labels_without_writing(tmp_path: Path) -> None:
         assert len(load_labels(reading, key)) == 1
 
 
-def test_a_majority_decides() -> None:
-    assert decide_label([Label.RIGHT]) is True
-    assert decide_label([Label.RIGHT, Label.WRONG]) is None
-    assert decide_label([Label.WRONG, Label.WRONG, Label.RIGHT]) is False
-    assert decide_label([Label.SKIPPED, Label.RIGHT]) is True
-    assert decide_label([Label.SKIPPED]) is None
+@pytest.mark.parametrize("right", range(4))
+@pytest.mark.parametrize("wrong", range(4))
+def test_a_majority_decides(right: int, wrong: int) -> None:
+    words = [Label.RIGHT] * right + [Label.WRONG] * wrong
+    decision = None if right == wrong else right > wrong
+    assert decide_label(words) is decision
+    assert decide_label([None, Label.SKIPPED, *reversed(words)]) is decision
 
 
 def test_labels_that_cannot_be_read_are_named() -> None:

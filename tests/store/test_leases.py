@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from passhat.errors import InvalidValue, ReadError
+from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, leases, open_store
+from passhat.store.leases import Heartbeat
 from passhat.suites.base import Judgement, Task
 
 RUN = RunRecord("agent", Protocol(suite="suite"), [Task("a", "?"), Task("b", "?")])
@@ -198,3 +200,64 @@ def test_a_claim_of_which_a_part_is_taken_leaves_no_trace_of_the_rest(
         assert store.claim(RUN.id, [("b", 2), ("a", 1), ("b", 1)]) == [("b", 2), ("b", 1)]
         assert sum(held.claims for held in other.list_claims(RUN.id)) == 2
         assert other.claim(RUN.id, [("b", 1), ("a", 1)]) == [("a", 1)]
+
+
+def _beating(renew: Callable[[], None]) -> tuple[Heartbeat, list[str]]:
+    """A heartbeat that renews a hundred times a second, and what it did."""
+    events: list[str] = []
+
+    def end(was_started: bool) -> None:
+        events.append(f"end {was_started}")
+
+    heart = Heartbeat(renew, end, lambda: events.append("interrupt"), 1.0)
+    heart._every = 0.01
+    return heart, events
+
+
+def test_a_lease_is_renewed_again_and_again_also_behind_an_error() -> None:
+    renewed = threading.Event()
+    calls: list[int] = []
+
+    def renew() -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            raise StoreUnavailable("is locked.", source="s.db")
+        renewed.set()
+
+    heart, events = _beating(renew)
+    heart.start()
+    thread = heart._thread
+    heart.start()
+    assert heart._thread is thread
+    assert renewed.wait(30)
+    heart.stop()
+    assert events == ["end True"]
+    assert thread is not None
+    assert not thread.is_alive()
+
+
+def test_a_renewal_that_does_not_come_back_is_interrupted() -> None:
+    gate = threading.Event()
+
+    def renew() -> None:
+        gate.wait(30)
+
+    heart, events = _beating(renew)
+    interrupt = heart._interrupt
+
+    def let_go() -> None:
+        interrupt()
+        gate.set()
+
+    heart._interrupt = let_go
+    heart.start()
+    assert gate.wait(30)
+    heart.stop()
+    assert events[0] == "interrupt"
+    assert events[-1] == "end True"
+
+
+def test_without_a_claim_nothing_was_begun() -> None:
+    heart, events = _beating(lambda: None)
+    heart.stop()
+    assert events == ["end False"]
