@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
-from passhat import Outcomes, Protocol, Run, allocate, compare, forecast, gate, plan_tasks
+from passhat import Outcomes, Protocol, Run, allocate, compare, forecast, plan_tasks
 from passhat._serialize import to_data
 from passhat.stats.changes import find_changes, in_order, locate_change
 from passhat.stats.compare import compare_all
@@ -21,16 +23,20 @@ from passhat.stats.estimate import default_ks, estimate_all
 from passhat.stats.estimate.diagnostics import diagnose
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
-from passhat.stats.gate import GateOptions, simulate_power
+from passhat.stats.gate import GateOptions, gate, simulate_power
 from passhat.stats.gate.sequential_gate import Watcher
 from passhat.stats.labels.correction import correct
 from passhat.stats.labels.judge_error import judge_error
 from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.labels.lifts import LabeledSide, correct_lift
+from passhat.stats.outcomes import Attempts
+from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.labels import LabelCounts
 from passhat.stats.sequential import ConfidenceSequence
 from passhat.stats.temperature import fit_temperatures
+from passhat.stats.temperature.laws import study
 from passhat.stats.terms import Population, Terms
+from passhat.stats.why import Step, Trace, explain_failures, explain_task
 
 FILE = Path(__file__).with_name("numbers.json")
 
@@ -67,8 +73,8 @@ def _labels(outcomes: Outcomes) -> LabelCounts:
     """Labels of every attempt at two tasks of three; now and then the judge was wrong."""
     return LabelCounts.from_rows(
         (task, place < int(c), (place < int(c)) ^ (row % 5 == 0 and place == 1))
-        for row, (task, c) in enumerate(zip(outcomes.tasks, outcomes.c, strict=True))
-        for place in range(4)
+        for row, (task, n, c) in enumerate(zip(outcomes.tasks, outcomes.n, outcomes.c, strict=True))
+        for place in range(int(n))
         if row % 3
     )
 
@@ -98,6 +104,30 @@ def _posterior() -> object:
     return [found.chances, found.before, found.after]
 
 
+def _with_attempts() -> Run:
+    """A run with seconds and reasons of its attempts."""
+    verdicts = np.array([1, 0, -1, 1, 1, 0], np.int8)
+    details = Categorical(("", "timeout: late", "rate_limit"), np.array([0, 1, 2, 0, 0, 1]))
+    measures = MappingProxyType({"seconds": np.array([1.5, np.nan, 2.0, 0.5, 1.0, 9.0])})
+    attempts = Attempts(("a", "b"), np.array([0, 3, 6]), verdicts, details, measures)
+    outcomes = Outcomes.from_matrix([[1, 0, -1], [1, 1, 0]], ("a", "b"), labels={"k": ["x", "y"]})
+    return Run("r", "r", outcomes, attempts=attempts)
+
+
+def _traces() -> list[Trace]:
+    """Attempts at two tasks; a call of ``b`` goes with failure, and sometimes it does without."""
+    return [
+        Trace(
+            task,
+            number,
+            (number % 2 == 0) or (task == "b" and number == 3),
+            (Step("find"), Step("a" if number % 2 == 0 or number == 9 else "b"), Step("end")),
+        )
+        for task in "ab"
+        for number in range(1, 11)
+    ]
+
+
 CASES: dict[str, Callable[[], object]] = {
     "estimates": lambda: estimate_all(A, METRICS),
     "estimates of these tasks": lambda: estimate_all(A, METRICS, about="these tasks"),
@@ -108,9 +138,7 @@ CASES: dict[str, Callable[[], object]] = {
     ),
     "estimates of few": lambda: estimate_all(SHORT, METRICS, missing="fail"),
     "estimates of scores": lambda: estimate_all(SCORED, ["mean", "best@2", "worst@3", "pass^2"]),
-    "scores of these tasks": lambda: estimate_all(
-        SCORED, ["mean", "best@2", "worst@3"], about="these tasks"
-    ),
+    "scores of these tasks": lambda: estimate_all(SCORED, ["mean", "worst@3"], about="these tasks"),
     "ks": lambda: [default_ks(data) for data in (A, GAPS, SHORT)],
     "diagnosis": lambda: [diagnose(data) for data in (A, GAPS, SHORT)],
     "comparison": lambda: compare(A, B, COUNTS[1:3], by="family"),
@@ -162,6 +190,46 @@ CASES: dict[str, Callable[[], object]] = {
     "corrected lift": lambda: correct_lift(
         LabeledSide(A, _labels(A)), LabeledSide(B, _labels(B)), "pass^1"
     ),
+    "corrected by errors": lambda: [
+        correct(A, _labels(A), metric, correction="errors") for metric in ("pass^2", "rate")
+    ],
+    "corrected with gaps": lambda: correct(GAPS, _labels(GAPS), "pass^2", missing="fail"),
+    "corrected of these tasks": lambda: correct(A, _labels(A), "delta^2", about="these tasks"),
+    "corrected lift by errors": lambda: correct_lift(
+        LabeledSide(A, _labels(A)), LabeledSide(B, _labels(B)), "pass^1", correction="errors"
+    ),
+    "label plan by errors": lambda: plan_labels(A, _labels(A), "pass^2", correction="errors"),
+    "gate with labels": lambda: gate(
+        replace(_at(A, "x", 0.5), labels=_labels(A)),
+        ["pass^1 >= 0.3", "pass^1 >= base - 0.2"],
+        replace(_at(B, "y", 0.5), labels=_labels(B)),
+        corrected="whole tasks",
+    ),
+    "labels of two runs": lambda: [
+        judge_error(A, LabelCounts.join([_labels(A)])),
+        LabelCounts.join([_labels(A), _labels(B)]).tasks,
+    ],
+    "rows": lambda: list(_with_attempts().iterate_rows())[:7],
+    "frame": lambda: _with_attempts().to_pandas().to_dict("list"),
+    "law": lambda: study("gaussian", (2, 4, 8)).law,
+    "best temperatures": lambda: [
+        fit.best_rows()
+        for fit in fit_temperatures(
+            [_at(data, "x", 0.3 * step) for step, data in enumerate((A, B, C))], [1, 4]
+        ).agents
+    ],
+    "explanation": lambda: [explain_failures(_traces()), explain_task("a", _traces()[:10])],
+    "printed": lambda: [
+        str(result)
+        for result in (
+            compare(A, B, "pass^2"),
+            gate(A, "pass^1 >= 0.3"),
+            plan_tasks(A, detect=0.15),
+            forecast(A, "pass^8"),
+            fit_temperatures([_at(A, "x", 0.0), _at(B, "x", 0.5)], [1, 2]),
+            estimate_all(A, ["pass^2"])[0],
+        )
+    ],
 }
 
 
@@ -194,7 +262,7 @@ def _compare(data: object, expected: object, where: str) -> None:
         for place, (value, other) in enumerate(zip(data, expected, strict=True)):
             _compare(value, other, f"{where}, {place}")
     elif isinstance(data, float):
-        assert data == pytest.approx(expected, rel=1e-4, abs=1e-6), where
+        assert data == pytest.approx(expected, rel=1e-4, abs=1e-6, nan_ok=True), where
     else:
         assert data == expected, where
 
