@@ -337,6 +337,11 @@ UNSURE: dict[str, str] = {
     "notes": _table("task,trial,note", "a,1,", "a,2,boom", "b,1,", "b,2,late"),
     "dates of passes": _table("task,passed_at", "a,2026-01-01", "b,", "c,2026-01-02"),
     "a mark where it passed": _table("task,trial,fine", "a,1,x", "a,2,", "b,1,x", "b,2,x"),
+    "verdicts and words for none": _table(
+        "task,run,fine", "a,1,yes", "a,2,NA", "b,1,no", "b,2,yes"
+    ),
+    "text before verdicts": "Results of May\n\nsort: PASS\nfind: FAIL\nsum: PASS\n",
+    "text without verdicts": "Results of May\n\nsort: blue\nfind: green\nsum: red\n",
     # numbers of attempts
     "of so many": _table("task,passes (of 5),seconds", "a,3,4", "b,5,4"),
     "of one": _table("task,passes (of 1)", "a,1", "b,0"),

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from passhat.agents.base import ModelCall
+from passhat.agents.prices import Price, PriceTable
 from passhat.runner.spans import Span, calls_in, decode_spans
 
 
@@ -99,6 +100,7 @@ def _call(**about: object) -> ModelCall:
     return call
 
 
+CHAT_ONLY = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "small"}
 CHAT = {"operation__name": "chat", "system": "openai"}
 
 
@@ -207,3 +209,30 @@ def test_the_name_of_a_tool(name: str, about: dict[str, object], tool: str) -> N
     }
     (call,) = calls_in([Span("t", "1", "", name, 0.0, 2.0, attributes)], None)
     assert (call.name, call.role, call.seconds, call.reply) == (tool, "tool", 2.0, "r")
+
+
+@pytest.mark.parametrize(
+    ("about", "cost", "source"),
+    [
+        ({"request__model": "small"}, 5.0, "list"),
+        ({"request__model": "small", "response__model": "unknown"}, 5.0, "list"),
+        ({"request__model": "unknown", "response__model": "small"}, 5.0, "list"),
+        ({"request__model": "unknown"}, None, ""),
+        ({"response__model": "unknown"}, None, ""),
+        ({}, None, ""),
+        ({"request__model": "small", "usage__cost": 0.5}, 0.5, ""),
+    ],
+)
+def test_tokens_have_the_price_of_their_model(
+    about: dict[str, object], cost: float | None, source: str
+) -> None:
+    table = PriceTable({("openai", "small"): Price(1.0, 4.0, source="list")})
+    counts = {"usage__input_tokens": 1_000_000, "usage__output_tokens": 1_000_000}
+    attributes = {
+        f"gen_ai.{name.replace('__', '.')}": value
+        for name, value in {**CHAT, **counts, **about}.items()
+    }
+    (call,) = calls_in([Span("t", "1", "", "chat", 0.0, 1.0, attributes)], table)
+    assert (call.cost, call.priced) == (cost, source)
+    (bare,) = calls_in([Span("t", "1", "", "chat", 0.0, 1.0, {**CHAT_ONLY})], table)
+    assert bare.cost is None
