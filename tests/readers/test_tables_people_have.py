@@ -9,13 +9,13 @@ import json
 import re
 import shlex
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passhat import read
+from passhat import Run, read
 from passhat.cli import main
 from passhat.cli.shared.options import column_map
 from passhat.errors import PasshatError
@@ -374,8 +374,12 @@ HINTED: dict[str, tuple[str, dict[str, Any], Runs]] = {
 
 
 def _runs(path: Path, **options: Any) -> Runs:
+    return _counts(read(path, **options))
+
+
+def _counts(found: Iterable[Run]) -> Runs:
     runs = []
-    for run in read(path, **options):
+    for run in found:
         columns = (run.outcomes.n, run.outcomes.c, run.outcomes.missing)
         runs.append(sorted(zip(*(map(int, column) for column in columns), strict=True)))
         assert run.tally is not None
@@ -390,8 +394,9 @@ def test_it_is_read_at_first_try(
     text, expected = READ[name]
     path = tmp_path / "mine.txt"
     path.write_text(text, encoding="utf-8")
-    assert sorted(_runs(path)) == sorted(sorted(run) for run in expected)
-    as_before(read(path))
+    runs = read(path)
+    assert sorted(_counts(runs)) == sorted(sorted(run) for run in expected)
+    as_before(runs)
 
 
 @pytest.mark.parametrize("name", HINTED)
