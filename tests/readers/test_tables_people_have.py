@@ -715,6 +715,24 @@ def test_documents_of_one_attempt_each_are_one_run(tmp_path: Path) -> None:
     assert _runs(tmp_path) == ONE
 
 
+@pytest.mark.parametrize("tasks", ["abc", "ab", "aab"])
+def test_documents_of_a_task_each_are_one_run(tmp_path: Path, tasks: str) -> None:
+    """From three on, by a field for the task that differs in all of them."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for place, task in enumerate(tasks):
+        document = {"task_id": task, "attempts": [{"passed": True}, {"passed": False}]}
+        (folder / f"{place}.json").write_text(json.dumps(document), encoding="utf-8")
+    if tasks != "abc":
+        with pytest.raises(PasshatError, match="without any log or table"):
+            read(folder)
+        return
+    (run,) = read(folder)
+    assert run.outcomes.tasks == ("a", "b", "c")
+    assert (run.outcomes.n.tolist(), run.outcomes.c.tolist()) == ([2, 2, 2], [1, 1, 1])
+    assert run.decisions[0] == "3 files are a task each, by their field 'task_id'"
+
+
 def test_folders_of_documents_that_may_be_models_are_refused_with_a_pattern(
     tmp_path: Path,
 ) -> None:

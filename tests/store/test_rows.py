@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,7 @@ def test_the_status_of_a_run(head: RunHead, counts: RunCounts, status: str) -> N
     assert run.status == status
     assert run.total == (head.planned * counts.tasks if head.total is None else head.total)
     assert run.title == "agent id"
+    assert replace(run, name="mine").title == "mine"
 
 
 def test_ids_tell_runs_apart() -> None:
