@@ -76,7 +76,7 @@ class Examiner:
         self._series: _Series | None = None
         self.open_at_once = False
         weak = self._rules.allow_weak
-        self.programs = Sandbox(kind, interpreter, limits, allow_weak=weak)
+        self.programs = Sandbox(kind, interpreter, limits, allow_weak=weak, runs_programs=True)
         self.tests = Sandbox(kind, interpreter, limits, allow_weak=weak, runs_programs=False)
 
     def start(self) -> None:

@@ -79,8 +79,8 @@ class Sandbox:
         interpreter: Interpreter,
         limits: ProgramLimits,
         *,
-        allow_weak: bool = False,
-        runs_programs: bool = True,
+        allow_weak: bool,
+        runs_programs: bool,
     ) -> None:
         self.kind = kind
         self._allow_weak, self._runs_programs = allow_weak, runs_programs
