@@ -36,6 +36,7 @@ from typing import Any
 __all__ = ["Mutant", "Scratch", "find_mutants", "main", "sample"]
 
 ROOT = Path(__file__).resolve().parents[1]
+_ANYTHING = "*"
 _SANDBOX = "passhat/judging/sandbox.py:"
 PACKAGES = ("stats", "judging", "store", "runner", "readers")
 _SLOW_TOO = ("judging", "store", "runner")
@@ -332,7 +333,10 @@ class Scratch:
             rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
             calls = {row["test"]: row["call"] for row in rows if row["call"]}
             for test in sorted({row["test"] for row in rows} - calls.keys()):
-                print(f"left out, it fails unchanged, or ends the process: {test}", flush=True)
+                if self._is_sound(test):  # it only does not bear to be traced: it may call anything
+                    calls[test] = {"seconds": 1.0, "functions": [_ANYTHING]}
+                else:
+                    print(f"left out, it fails unchanged: {test}", flush=True)
             path.write_text(json.dumps(calls), encoding="utf-8")
         if package not in self._maps:
             self._maps[package] = json.loads(path.read_text(encoding="utf-8"))
@@ -400,6 +404,8 @@ class Scratch:
             if function in call["functions"]
             or (inside and any(called.startswith(_SANDBOX) for called in call["functions"]))
         ]
+        if callers:
+            callers += [test for test, call in calls.items() if _ANYTHING in call["functions"]]
         # A case of every test first, so that those that are chosen of many are of all kinds.
         cases = Counter[str]()
         order = {}
