@@ -548,7 +548,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--again", action="store_true", help="try the survivors again, on new tests"
     )
-    parser.add_argument("--quick", action="store_true", help="only tests that call the function")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="only tests that call the function, up to half a minute",
+    )
     parser.add_argument("--report", action="store_true", help="only print the table")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the mutant is taken back first
