@@ -44,7 +44,8 @@ from passhat.readers.records import (
 )
 from passhat.readers.row_groups import Regrouping, RowGroups, ScorerChoice, is_scorer_name
 from passhat.readers.sources import Source
-from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, is_header, is_total
+from passhat.readers.summary_labels import LabelFilter
+from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, TOTALS, is_header, is_total
 from passhat.readers.wide_tables import FRACTION
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
@@ -175,6 +176,7 @@ class _MappedFile:
             extras=[word for word in EXTRA_WORDS if word in mapping.fields],
         )
         self._file = RecordFile(source, self._log, mapping.records)
+        self._labels = LabelFilter({})
         self._runs: dict[str, dict[str, object]] = {}
         self._never = set(self._fields)
         self._passes_seen = False
@@ -317,11 +319,13 @@ class _MappedFile:
         if is_header(record.data):
             self._log.skip(REPEATED_HEADER)
             return True
-        if self._is_sheet and is_total(self._get(record, "task")):
-            task = shorten(self._get(record, "task"))
-            self._log.lose(
-                record.where, f"{task} looks like a total of other rows, not like a task"
-            )
+        cells = {word: self._get(record, word) for word in ("task", "trial", "model")}
+        if self._is_sheet and is_total(cells["task"]):
+            what = f"{shorten(cells['task'])} looks like a total of other rows, not like a task"
+            self._log.lose(record.where, what)
+            return True
+        if not self._map.title and self._labels.has_summary(cells):
+            self._log.skip(TOTALS)
             return True
         if any(rule.holds(record, self._file.root) is not True for rule in self._where):
             self._log.skip("a record that the mapping leaves aside")
@@ -348,11 +352,8 @@ class _MappedFile:
 
     def _success(self, record: Record) -> object:
         if self._passes is not None:
-            verdict = self._passes.holds(record, self._file.root)
-            self._passes_seen = self._passes_seen or self._passes.is_present(
-                record, self._file.root
-            )
-            return verdict
+            self._passes_seen |= self._passes.is_present(record, self._file.root)
+            return self._passes.holds(record, self._file.root)
         value = self._get(record, "success")
         # The object around a verdict that is null, where a later path names the object.
         return None if isinstance(value, dict) and len(self._fields["success"]) > 1 else value
@@ -367,6 +368,8 @@ class _MappedFile:
         for place, name in enumerate(names, 1):
             inner = record.data[name]
             label = str(name)[start:] or place
+            if self._labels.has_summary({"trial": label}):
+                continue
             fields = inner if isinstance(inner, dict) else {"value": inner}
             attempt = replace(record, data={**record.data, **fields})
             is_inner = isinstance(inner, dict) or self._passes is not None
@@ -514,7 +517,8 @@ class _MappedFile:
             "none is kept; passhat read --scorer NAME takes one of them"
         )
         lost_scores = several if self._several_scores else ""
-        return tuple(line for line in (self._map.decision, rule, lost_scores) if line)
+        lines = (self._map.decision, rule, lost_scores, *self._labels.decisions)
+        return tuple(filter(None, lines))
 
     def _protocol(self, suite: str, decoding: dict[str, Scalar]) -> Protocol:
         """The protocol; a rule that the user states is part of how attempts were judged."""
@@ -531,9 +535,7 @@ class _MappedFile:
         )
 
     def _constant(self, text: str) -> object:
-        if not text.startswith("/"):
-            return text
-        return value_at(self._file.root, steps_of(text[1:]))
+        return value_at(self._file.root, steps_of(text[1:])) if text[:1] == "/" else text
 
     # -- which judge counts ------------------------------------------------------------------
 

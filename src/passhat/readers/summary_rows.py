@@ -13,6 +13,7 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.row_groups import RivalVerdicts, RowGroups
 from passhat.readers.rows import Losses, Rows
 from passhat.readers.sources import Source
+from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label
 from passhat.readers.wide_tables import FRACTION, Shape, parse_number
 from passhat.stats.outcomes import Tally
 from passhat.stats.outcomes.cells import CellCodes, RowError, is_empty
@@ -110,7 +111,8 @@ class TableRows:
         totals = []
         for row in self._filter.summaries:
             cells, _ = self._shape.rearrange(row.cells)
-            if equals_totals(cells, columns, parts):
+            is_spread = fold_label(row.task) in _SPREADS and bool(totals)
+            if is_spread or equals_totals(cells, columns, parts):
                 totals.append(row)
             elif is_plausible_task(cells, columns, parts):
                 tasks.append(row)
@@ -124,7 +126,7 @@ class TableRows:
         if totals:
             places = some([f"{place} {row.line} ({row.task})" for row in totals], 4)
             self._notes.append(f"rows with the totals of others are left out: {places}")
-            self._skipped["the totals of other rows"] = len(totals)
+            self._skipped[TOTALS] = len(totals)
         for row in tasks:
             self.add(row.cells, [row.line])
             self._notes.append(
@@ -163,7 +165,9 @@ class TableRows:
 
     def tally(self, skipped: Mapping[str, int]) -> Tally:
         """Counts of all rows; ``skipped`` were left out before."""
-        self._skipped |= {why: count for why, count in skipped.items() if count}
+        for why, count in skipped.items():
+            if count:
+                self._skipped[why] = self._skipped.get(why, 0) + count
         lost = sum(loss.rows for loss in self._losses.all)
         count = self._gatherer.count - self._dropped
         rows = count + lost + sum(self._skipped.values())
@@ -207,22 +211,20 @@ def no_rows(source: Source, losses: Losses) -> ReadError:
     return NoRows("has no rows: there is nothing to report.", source=source.name)
 
 
+TOTALS = "the totals of other rows"
 REPEATED_HEADER = "a row that repeats the header"
 MODEL_HINT = (
     "Fill in the model of these rows; in Excel, unmerge the cells and fill them down. If the "
     "column is not the model, name another: --map model=COLUMN"
 )
-_TOTALS = frozenset(
-    {
-        *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "summary"),
-        *("solved", "passed", "passes", "correct", "successes", "# solved", "# passed"),
-        *("pass rate", "pass_rate", "success rate", "solve rate", "accuracy", "pass %", "% passed"),
-        *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "итого", "合计"),
-        *("平均", "合計"),
-    }
-)
-_LAST_TOTALS = frozenset({"mean", "sum", "all"})
+_TOTALS = TOTAL_WORDS | {
+    *("summary", "solved", "passed", "passes", "correct", "successes", "# solved", "# passed"),
+    *("pass rate", "pass_rate", "success rate", "solve rate", "accuracy", "pass %", "% passed"),
+}
+_LAST_TOTALS = STATISTICS | {"all", "min", "max", "count"}
 """Also names of real tasks: a total only below all other rows."""
+_SPREADS = _LAST_TOTALS - {"mean", "sum", "all", "mittel", "somma", "suma", "均值"}
+"""No total or average of others: left out below a row that is one."""
 _NOTE = re.compile(
     r"\s*(notes?|legend|source|comment|remark|\*|#|†)\b|\s*[*†#]|\S.*:\s|(\S+\s+){5}", re.I
 )
@@ -243,7 +245,7 @@ def is_header(data: object) -> bool:
 
 def is_total(task: object) -> bool:
     """Whether the name of a task is a word for a total of others."""
-    return str(task).strip().lower() in _TOTALS
+    return fold_label(task) in _TOTALS
 
 
 def is_note(data: Mapping[str, object], task: str) -> bool:
@@ -278,7 +280,7 @@ class TableFilter:
 
     def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
         """The other rows, and their lines."""
-        self.tasks += [row for row in self.summaries if row.task.lower() in _LAST_TOTALS]
+        self.tasks += [row for row in self.summaries if fold_label(row.task) in _LAST_TOTALS]
         self.summaries = [row for row in self.summaries if row not in self.tasks]
         column = self.task_column
         if column is None or column not in chunk:
@@ -287,14 +289,14 @@ class TableFilter:
         values: Iterable[object] = (
             cells.values if isinstance(cells, CellCodes) else set(map(str, cells))
         )
-        words = _TOTALS | _LAST_TOTALS | {column.strip().lower()}
+        words = _TOTALS | _LAST_TOTALS | {fold_label(column)}
         if self._may_have_notes(chunk) and any(_NOTE.match(str(value)) for value in values):
             chunk, lines = self._without_notes(chunk, lines, column)
             cells = chunk[column]
-        if words.isdisjoint(map(str.lower, map(str.strip, map(str, values)))):
+        if words.isdisjoint(map(fold_label, values)):
             return chunk, lines
         size = len(cells)
-        tasks = [str(cell).strip().lower() for cell in cells]
+        tasks = [fold_label(cell) for cell in cells]
         first_rows = {tasks[row]: row for row in reversed(range(size)) if tasks[row] not in words}
         # Below are only tasks that were seen before, as those of the next model.
         newest = max(first_rows.values(), default=-1)
@@ -308,7 +310,7 @@ class TableFilter:
             is_last = tasks[row] in _LAST_TOTALS and tasks[row] not in early
             if is_header(data):
                 self.header_count += 1
-            elif is_last or is_total(tasks[row]):
+            elif is_last or tasks[row] in _TOTALS:
                 part = {name: [cell] for name, cell in data.items()}
                 self.summaries.append(SummaryRow(str(cells[row]).strip(), lines[row], part))
             else:
@@ -343,7 +345,7 @@ class TableFilter:
     def part_tasks(self, columns: ColumnMap) -> None:
         """Move words with several rows in a run to the tasks: they are attempts, not totals."""
         keys = [
-            (row.task.lower(), *(str(_cells(row.cells, columns, word)) for word in RUN_COLUMNS))
+            (fold_label(row.task), *(str(_cells(row.cells, columns, word)) for word in RUN_COLUMNS))
             for row in self.summaries
         ]
         pairs = list(zip(keys, self.summaries, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -34,7 +35,8 @@ from passhat.readers.row_groups import (
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source
-from passhat.readers.summary_rows import Sections, TableFilter, TableRows, no_rows
+from passhat.readers.summary_labels import LabelFilter
+from passhat.readers.summary_rows import TOTALS, Sections, TableFilter, TableRows, no_rows
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
@@ -231,7 +233,8 @@ def _read_table(
         Sections(rows.title if isinstance(rows, CsvRows) else ""),
     )
     rewrites = Rewrites(options.columns, rows.kind in ("CSV", "Excel", "Markdown"))
-    chunks = _select(rows, options, scorer, sections, rewrites)
+    labels = LabelFilter(options.columns)
+    chunks = _select(rows, options, scorer, sections, rewrites, labels)
     with _placing(source, rows):
         first, first_lines = next(chunks, (None, ()))
     if first is None:
@@ -260,17 +263,14 @@ def _read_table(
             raise _with_trial(error, table, options) from None
         decisions = table.decisions(options.pass_at)
     grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
-    decisions = (
-        *rows.decisions,
-        *sections.decisions,
-        *rewrites.decisions,
-        *grouping,
-        *decisions,
-        *scorer.decisions,
-    )
-    decisions = (*source.decisions, *decisions)
+    before = (part.decisions for part in (source, rows, sections, rewrites))
+    decisions = (*chain(*before), *grouping, *decisions, *labels.decisions, *scorer.decisions)
     tally = table.tally(
-        {"of another judge": scorer.skipped, "a heading": sections.count + sections.headers}
+        {
+            "of another judge": scorer.skipped,
+            "a heading": sections.count + sections.headers,
+            TOTALS: labels.counts.total(),
+        }
     )
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
@@ -345,12 +345,14 @@ def _select(
     scorer: ScorerFilter,
     sections: Sections,
     rewrites: Rewrites,
+    labels: LabelFilter,
 ) -> Iterator[tuple[Chunk, Sequence[int]]]:
     """The chunks of a table with joined columns, of one judge, without those that are empty."""
     for chunk in rows.chunks():
         selection, lines = sections.take(chunk, rows.lines)
         selection, lines = rewrites.take(selection, lines)
         selection, lines = scorer.take(join_columns(selection, options.columns), lines)
+        selection, lines = labels.take(selection, lines)
         if len(lines):
             yield selection, lines
 

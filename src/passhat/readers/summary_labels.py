@@ -1,0 +1,161 @@
+"""Rows that sum up others by a word such as mean, in the column of the attempt, run or group."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from passhat._display import some
+from passhat.errors import InvalidValue
+from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
+from passhat.readers.wide_tables import SUMMARIES
+from passhat.stats.outcomes.cells import CellCodes
+from passhat.stats.outcomes.columns import ColumnMap, fold_name, split_joined
+from passhat.stats.outcomes.gathering import Chunk
+
+TOTAL_WORDS = frozenset(
+    {
+        *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "averages"),
+        *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "totale"),
+        *("итого", "всего", "среднее", "合计", "总计", "平均", "合計", "합계", "평균"),
+    }
+)
+"""Words for a sum or an average that are no name of anything else."""
+STATISTICS = frozenset(
+    {
+        *("mean", "sum", "median", "std", "stdev", "std dev", "sd", "stderr", "sem", "variance"),
+        *("mittel", "média", "médiane", "somma", "suma", "średnia", "均值"),
+    }
+)
+"""Also names of tasks and of groups of tasks: functions, kinds of questions."""
+_NUMBERED = re.compile(r"[^\W\d]*[\s_#.-]*\d+")
+_GROUPS = TASK_PARTS | RUN_PARTS
+_OTHER_SUMMARIES = re.compile(r"(maj|best|mean|avg)@\w+|summary|aggregated?|media")
+_ROW_KINDS = frozenset({"row_type", "record_type", "row_kind", "aggregation", "aggregate", "stat"})
+
+
+def fold_label(cell: object) -> str:
+    """A label as the words for totals are written: ``avg`` for ``**Avg.**`` and ``AVG (n=3)``."""
+    text = "" if cell is None else str(cell)[:80].strip(" *_`").lower()
+    return re.split(r"\s*[(\[±]", text, maxsplit=1)[0].strip(" *_`.:")
+
+
+def is_average(label: str) -> bool:
+    """Whether a label is a word for a sum, an average or another statistic."""
+    return label in TOTAL_WORDS or label in STATISTICS
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def is_summary(label: str) -> bool:
+    """Whether a label beside numbers of attempts is a word for what is made from others."""
+    if _NUMBERED.fullmatch(label):
+        return False
+    found = SUMMARIES.fullmatch(label) or _OTHER_SUMMARIES.fullmatch(label)
+    return is_average(label) or found is not None
+
+
+@dataclass(slots=True)
+class LabelFilter:
+    """Takes rows out whose label sums up others: mean among the numbers of attempts.
+
+    In the column of the model or the attempt such a word is no name. In one of a group of tasks
+    or of a setting it may be: there a row sums up others where one of them has the same task.
+    """
+
+    stated: Mapping[str, str]
+    """The columns that the user states."""
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Rows left out, by column and label."""
+    _columns: dict[str, str] = field(default_factory=dict)
+    _tasks: Sequence[str] = ()
+    _others: set[str] = field(default_factory=set)
+    """Columns in which a label was found that is no such word."""
+    _words: dict[str, str] = field(default_factory=dict)
+    """Columns in which there was nothing else so far, with the word."""
+
+    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        """The other rows, and their lines."""
+        if not self._columns:
+            self._find_columns(chunk)
+        left_out: set[int] = set()
+        for name, word in self._columns.items():
+            if name in chunk:
+                left_out |= self._find_rows(name, word, chunk)
+        if not left_out:
+            return chunk, lines
+        places = [row for row in range(len(lines)) if row not in left_out]
+        rest = {name: [cells[row] for row in places] for name, cells in chunk.items()}
+        return rest, [lines[row] for row in places]
+
+    def has_summary(self, cells: Mapping[str, object]) -> bool:
+        """Whether a single record, by its task, attempt and model, sums up others."""
+        for word, cell in cells.items():
+            label = fold_label(cell)
+            if label in TOTAL_WORDS or (word != "task" and is_average(label)):
+                self.counts[word, str(cell)] += 1
+                return True
+        return False
+
+    def _find_columns(self, chunk: Chunk) -> None:
+        """The columns that tell rows of a task apart, and the meaning of each."""
+        stated = {word: name for word, name in self.stated.items() if name in chunk}
+        meaning = ColumnMap.resolve(chunk, stated).meaning
+        self._tasks = split_joined(meaning.get("task", ""))
+        self._columns = {meaning[word]: word for word in ("trial", "model") if word in meaning}
+        used = set(meaning.values()) - {meaning.get("suite")}
+        for name in chunk:
+            fold = fold_name(name)
+            if name not in used and fold in _ROW_KINDS:
+                self._columns[name] = "kind"
+            elif name not in used and (name == meaning.get("suite") or fold in _GROUPS):
+                self._columns[name] = "group"
+
+    def _find_rows(self, name: str, word: str, chunk: Chunk) -> set[int]:
+        """The rows with a word for a summary in a column."""
+        cells = chunk[name]
+        values = cells.values if isinstance(cells, CellCodes) else set(map(str, cells))
+        labels = {text: "" if text.isdigit() else fold_label(text) for text in map(str, values)}
+        others = {text for text, label in labels.items() if not (label and is_average(label))}
+        others -= {"", "None"}
+        is_numbered = word == "trial" and 2 * sum(map(_has_digit, others)) >= len(others) > 0
+        known = is_summary if is_numbered or word == "kind" else is_average
+        words = {text for text, label in labels.items() if label and known(label)}
+        if name in self._words and others:
+            raise InvalidValue(
+                f"has rows with {self._words[name]!r} in column {name!r}, and others: the former "
+                "look like sums of the latter.",
+                hint="Delete those rows; if they are attempts, give them another name.",
+            )
+        if not words:
+            self._others |= {name} if others else set()
+            return set()
+        if not others and name not in self._others:
+            if word in ("trial", "kind") and any(labels[text] in STATISTICS for text in words):
+                raise InvalidValue(
+                    f"holds no attempts: {some(sorted(words), 3)} in column {name!r} are "
+                    "summaries of others.",
+                    hint="Give the attempts, or the numbers n and c of attempts and passes.",
+                )
+            self._words[name] = min(words)
+            return set()
+        self._others.add(name)
+        rows = {row for row, cell in enumerate(cells) if str(cell) in words}
+        if word == "group":
+            rows = {row for row in rows if labels[str(cells[row])] in TOTAL_WORDS}
+            columns = [chunk[each] for each in self._tasks if each != name and each in chunk]
+            tasks = [" ".join(map(str, parts)) for parts in zip(*columns, strict=True)]
+            rest = {task for row, task in enumerate(tasks) if row not in rows}
+            rows = {row for row in rows if not tasks or tasks[row] in rest | {"", "None"}}
+        self.counts.update((name, str(cells[row]).strip()) for row in rows)
+        return rows
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """Decisions about rows left out."""
+        words = [f"{label!r} in {name!r} ({n:,})" for (name, label), n in self.counts.items()]
+        return (f"left out as summaries of other rows: {some(words, 4)}",) if words else ()
