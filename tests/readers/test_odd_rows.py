@@ -40,6 +40,22 @@ def test_an_odd_cell_is_a_missing_attempt(write: Write, cell: str) -> None:
     assert any("timeout" in line for run in runs for line in run.decisions) == (cell == "timeout")
 
 
+def test_reasons_of_failures_are_failures(write: Write) -> None:
+    """Beside "wrong answer" a timeout says why an attempt failed; beside "failed" it may not."""
+    text = "task,attempt_1,attempt_2\na,solved,gave up\nb,{},crash\nc,n/a,timeout\nd,solved,crash\n"
+    (run,) = read(write(text.format("wrong answer")))
+    assert _counts(run) == (2, 7, 1)
+    assert (
+        "cells read as failed attempts: 'gave up' (1), 'crash' (2), 'timeout' (1)" in run.decisions
+    )
+    (run,) = read(write("task,run_1,run_2\na,1,0\nb,failed,crash\nc,1,1\n"))
+    assert _counts(run) == (3, 5, 1)
+    rows = "a,1,solved\na,2,gave up\nb,1,wrong answer\nb,2,timeout\nc,1,timeout\nc,2,gave up\n"
+    (run,) = read(write(f"task,run,status\n{rows}"))
+    assert _counts(run) == (1, 6, 0)
+    assert "counted as failed: 'gave up', 'timeout' in 'status'" in run.decisions
+
+
 def test_columns_that_a_wide_table_leaves_out_are_a_decision(write: Write) -> None:
     (run,) = read(write("task,run_1,run_2,remark\na,1,1,slow\nb,1,0,slow\n"))
     assert "columns not read: remark" in run.decisions

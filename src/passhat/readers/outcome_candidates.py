@@ -16,6 +16,7 @@ import numpy as np
 
 from passhat._display import some
 from passhat.errors import InvalidValue
+from passhat.readers.endings import has_failure_reasons, is_agent_ending, is_odd_ending
 from passhat.readers.guessing import Column, SampleTable
 from passhat.readers.record_map import is_code, likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
@@ -565,26 +566,21 @@ def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Sha
     if not odd or not good:
         return shape
 
+    endings: dict[object, int | None] = dict.fromkeys(odd)
+    if has_failure_reasons(cells):
+        endings |= dict.fromkeys((c for c in odd if is_agent_ending(str(c))), 0)
+
     def rearrange(chunk: Chunk) -> tuple[Chunk, list[int] | None]:
         chunk, origins = shape.rearrange(chunk)
-        verdicts = [None if cell in odd else cell for cell in chunk[success]]
+        verdicts = [endings.get(cell, cell) for cell in chunk[success]]
         return {**chunk, success: verdicts}, origins
 
+    missing, failed = (
+        some(sorted(repr(c) for c, value in endings.items() if value == each), 4)
+        for each in (None, 0)
+    )
     remedy = f"; if they failed: {rule_option(shape.columns, chunk, good[0])}"
     remedy = remedy if len(good) == 1 else ""
-    decision = f"counted as missing: {some(sorted(map(repr, odd)), 4)} in {success!r}{remedy}"
-    return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, decision))
-
-
-_ODD_ENDINGS = frozenset(
-    {
-        *("timeout", "timed out", "timed_out", "crash", "crashed", "error", "errored", "exception"),
-        *("aborted", "cancelled", "canceled", "interrupted", "killed", "oom", "inconclusive"),
-        *("partial", "partially", "partially correct", "unclear", "unknown", "incomplete"),
-    }
-)
-
-
-def is_odd_ending(text: str) -> bool:
-    word = text.strip().lower().replace("_", " ").rstrip("s")
-    return word in _ODD_ENDINGS or word.startswith("partial")
+    decisions = [f"counted as missing: {missing} in {success!r}{remedy}"] if missing else []
+    decisions += [f"counted as failed: {failed} in {success!r}"] if failed else []
+    return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, *decisions))

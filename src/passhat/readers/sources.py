@@ -536,3 +536,16 @@ def unknown_file(source: Source) -> UnknownFormat:
         hint="docs/logs.md lists the formats; any table, JSON or XML can be read by stating its "
         "fields: --map task=FIELD,success=FIELD",
     )
+
+
+def is_text(head: bytes) -> bool:
+    """Whether the first bytes of a file are UTF-8."""
+    if not head.strip() or b"\x00" in head:
+        return False
+    # The head may end in the middle of a character; anything broken before that is not text.
+    tail = head[-4:]
+    try:
+        head[:-4].decode("utf-8") if len(head) > 4 else head.decode("utf-8", "replace")
+    except UnicodeDecodeError as error:
+        return error.start >= len(head) - 8 and bool(tail)
+    return True

@@ -62,6 +62,11 @@ class TableRows:
         """The meaning of the columns, after cells were rearranged."""
         return self._shape.columns
 
+    @property
+    def has_trials(self) -> bool:
+        """Whether a column numbers attempts: it has several values."""
+        return isinstance(self._gatherer, AttemptGatherer) and self._gatherer.trial_count > 1
+
     def take(self, chunk: Chunk, lines: Sequence[int]) -> None:
         """Add the rows of a chunk that are neither headers nor totals."""
         self.add(*self._filter.take(chunk, lines))
@@ -108,7 +113,7 @@ class TableRows:
             raise no_rows(self._source, self._losses)
         parts = self._gatherer.runs()
         tasks = []
-        totals = []
+        totals: list[SummaryRow] = []
         for row in self._filter.summaries:
             cells, _ = self._shape.rearrange(row.cells)
             is_spread = fold_label(row.task) in _SPREADS and bool(totals)
@@ -170,6 +175,11 @@ class TableRows:
                 self._skipped[why] = self._skipped.get(why, 0) + count
         lost = sum(loss.rows for loss in self._losses.all)
         count = self._gatherer.count - self._dropped
+        if isinstance(self._gatherer, AttemptGatherer) and self._gatherer.repeated:
+            self._skipped["an attempt without a verdict that was made again"] = (
+                self._gatherer.repeated
+            )
+            count -= self._gatherer.repeated
         rows = count + lost + sum(self._skipped.values())
         return Tally(rows, count, MappingProxyType(self._skipped), losses=self._losses.all)
 
@@ -351,6 +361,32 @@ class TableFilter:
         pairs = list(zip(keys, self.summaries, strict=True))
         self.tasks += [row for key, row in pairs if keys.count(key) > 1]
         self.summaries = [row for key, row in pairs if keys.count(key) == 1]
+
+
+@dataclass(slots=True)
+class CopyFilter:
+    """Keeps the first of rows that are alike in every cell."""
+
+    count: int = 0
+    _seen: set[int] = field(default_factory=set)
+
+    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        """The rows that were not there before, and their lines."""
+        places = []
+        for row, cells in enumerate(zip(*chunk.values(), strict=True)):
+            size = len(self._seen)
+            self._seen.add(hash(repr(cells)))
+            if len(self._seen) > size:
+                places.append(row)
+        self.count += len(lines) - len(places)
+        rest = {name: [cells[row] for row in places] for name, cells in chunk.items()}
+        return rest, [lines[row] for row in places]
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """The decision to count a row once."""
+        count = counted(self.count, "row")
+        return (f"{count} written twice, alike in every cell: counted once",) if self.count else ()
 
 
 SECTION_COLUMN = "model"

@@ -34,14 +34,21 @@ from passhat.readers.row_groups import (
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
-from passhat.readers.sources import Source
+from passhat.readers.sources import Source, is_text
 from passhat.readers.summary_labels import LabelFilter
-from passhat.readers.summary_rows import TOTALS, Sections, TableFilter, TableRows, no_rows
+from passhat.readers.summary_rows import (
+    TOTALS,
+    CopyFilter,
+    Sections,
+    TableFilter,
+    TableRows,
+    no_rows,
+)
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.cells import RowError, TextColumn
-from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN, ColumnMap
+from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 from passhat.stats.outcomes.rewards import REWARD_NAMES
 
@@ -60,7 +67,7 @@ class TableReader(Reader):
 
     def recognizes(self, source: Source) -> bool:
         head = source.head
-        return head.startswith(_PARQUET_MAGIC) or is_excel(head) or _looks_like_text(head)
+        return head.startswith(_PARQUET_MAGIC) or is_excel(head) or is_text(head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         try:
@@ -118,6 +125,8 @@ def _is_stated(options: ReadOptions) -> bool:
 
 class _RowRefused(ReadError):
     """A row contradicts others."""
+
+    may_be_copy = False
 
 
 class _UnknownColumns(ReadError):
@@ -217,10 +226,24 @@ def _has_columns(names: Collection[str], options: ReadOptions) -> bool:
 
 
 def _read_table(
+    source: Source, options: ReadOptions, open_rows: Callable[[Losses], Rows]
+) -> list[Run]:
+    """The runs in a table; rows that are written twice count once where nothing contradicts."""
+    try:
+        return _read_rows(source, options, open_rows)
+    except _RowRefused as error:
+        if error.may_be_copy:
+            with suppress(PasshatError):
+                return _read_rows(source, options, open_rows, copies=CopyFilter())
+        raise
+
+
+def _read_rows(
     source: Source,
     options: ReadOptions,
     open_rows: Callable[[Losses], Rows],
     regroupings: tuple[Regrouping, ...] = (),
+    copies: CopyFilter | None = None,
 ) -> list[Run]:
     losses = Losses()
     rows = open_rows(losses)
@@ -234,7 +257,7 @@ def _read_table(
     )
     rewrites = Rewrites(options.columns, rows.kind in ("CSV", "Excel", "Markdown"))
     labels = LabelFilter(options.columns)
-    chunks = _select(rows, options, scorer, sections, rewrites, labels)
+    chunks = _select(rows, options, scorer, sections, rewrites, labels, copies)
     with _placing(source, rows):
         first, first_lines = next(chunks, (None, ()))
     if first is None:
@@ -256,44 +279,42 @@ def _read_table(
             task = options.columns.get("task", EVERY_COLUMN)
             named = {w: c.replace("passhat:task", task) for w, c in found.columns.items()}
             again = replace(options, columns={**options.columns, **named})
-            return _read_table(source, again, open_rows, (*regroupings, found))
+            return _read_rows(source, again, open_rows, (*regroupings, found), copies)
         try:
             parts = table.runs()
         except RowError as error:
-            raise _with_trial(error, table, options) from None
+            refusal = _with_line(_with_trial(error, table, options), source, rows)
+            refusal.may_be_copy = error.other is not None and table.has_trials
+            raise refusal from None
         decisions = table.decisions(options.pass_at)
     grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
     before = (part.decisions for part in (source, rows, sections, rewrites))
-    decisions = (*chain(*before), *grouping, *decisions, *labels.decisions, *scorer.decisions)
+    after = (part.decisions for part in (labels, scorer, copies) if part is not None)
+    decisions = (*chain(*before), *grouping, *decisions, *chain(*after))
     tally = table.tally(
         {
             "of another judge": scorer.skipped,
             "a heading": sections.count + sections.headers,
             TOTALS: labels.counts.total(),
+            "a row that is written twice": copies.count if copies is not None else 0,
         }
     )
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = _differing(parts)
     if "suite" in told_apart:
-        decisions = (*decisions, *_suite_decisions(columns))
+        decisions = (*decisions, *columns.suite_remarks())
     judge = options.scorer if scorer.column else None
     runs = [_as_run(part, source, options, reading, columns, told_apart, judge) for part in parts]
     return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
-
-
-def _suite_decisions(columns: ColumnMap) -> Iterator[str]:
-    """The command for one run of all suites."""
-    named = columns.names_of("suite", "task")
-    if len(named) == 2:
-        joined = f"{named['suite']}{JOIN_SIGN}{named['task']}"
-        yield f"a run for each {named['suite']!r}; for one run of all: --map 'task={joined}'"
 
 
 def _with_trial(error: RowError, table: TableRows, options: ReadOptions) -> RowError:
     """The refusal of an attempt that is listed twice, with the column that tells both apart."""
     trial = table.groups.suggest_trial() if error.other is not None else None
     if trial is None:
+        if table.has_trials and not table.columns.ignored:
+            error.hint = "Keep the row that counts, or number the attempts anew."
         return error
     pairs = [f"{word}={name}" for word, name in options.columns.items() if word != "trial"]
     pairs.append(f"trial={trial}")
@@ -346,11 +367,14 @@ def _select(
     sections: Sections,
     rewrites: Rewrites,
     labels: LabelFilter,
+    copies: CopyFilter | None,
 ) -> Iterator[tuple[Chunk, Sequence[int]]]:
     """The chunks of a table with joined columns, of one judge, without those that are empty."""
     for chunk in rows.chunks():
         selection, lines = sections.take(chunk, rows.lines)
         selection, lines = rewrites.take(selection, lines)
+        if copies is not None:
+            selection, lines = copies.take(selection, lines)
         selection, lines = scorer.take(join_columns(selection, options.columns), lines)
         selection, lines = labels.take(selection, lines)
         if len(lines):
@@ -465,18 +489,6 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
     ]
 
 
-def _looks_like_text(head: bytes) -> bool:
-    if not head.strip() or b"\x00" in head:
-        return False
-    # The head may end in the middle of a character; anything broken before that is not text.
-    tail = head[-4:]
-    try:
-        head[:-4].decode("utf-8") if len(head) > 4 else head.decode("utf-8", "replace")
-    except UnicodeDecodeError as error:
-        return error.start >= len(head) - 8 and bool(tail)
-    return True
-
-
 def _rows_of(source: Source, options: ReadOptions, losses: Losses) -> Rows:
     if source.head.startswith(_PARQUET_MAGIC):
         return ParquetRows(source)
@@ -508,7 +520,7 @@ def _gatherer(
     )
 
 
-def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
+def _with_line(error: RowError, source: Source, rows: Rows) -> _RowRefused:
     other = "" if error.other is None else f" (see {rows.place} {rows.line_of(error.other)})"
     return _RowRefused(
         error.message.removesuffix(".") + f"{other}.",
@@ -549,7 +561,7 @@ def _as_run(
         source=source.name,
         agent_guessed=not gathered.model,
         attempts_counted=True,
-        reading=(*reading, *_gaps(columns), *gathered.notes, *gathered.remarks),
+        reading=(*reading, *columns.gaps(), *gathered.notes, *gathered.remarks),
         decisions=gathered.notes,
     )
 
@@ -583,13 +595,3 @@ def _name(agent: str, gathered: Gathered, told_apart: set[str]) -> str:
     if gathered.temperature is not None and "temperature" in told_apart:
         name += f" T={gathered.temperature:g}"
     return name
-
-
-def _gaps(columns: ColumnMap) -> Iterator[str]:
-    """Facts that the table does not give, and their consequences."""
-    if "model" not in columns.meaning:
-        yield "no column for the model: the run is named after the file"
-    if columns.holds_attempts and "trial" not in columns.meaning:
-        yield "no column for the trial: the order of attempts is unknown"
-    elif columns.holds_attempts and not columns.trial_gives_order:
-        yield f"column {columns.meaning['trial']!r} tells attempts apart but gives no order"

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import shorten
+from passhat.readers.endings import are_endings, has_failure_reasons, is_agent_ending
 from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.gathering import Chunk
@@ -104,18 +105,8 @@ _TRIAL_WORDS = {
     *("run", "trial", "attempt", "seed", "sample", "try", "rep", "repeat", "repetition"),
     *("iteration", "iter", "epoch", "pass", "k", "r", "t", "a", "s", "round", "rollout"),
     *("replicate", "generation", "gen", "completion", "day", "week", "versuch", "durchlauf"),
-    *(
-        "lauf",
-        "essai",
-        "tentative",
-        "intento",
-        "tentativa",
-        "prova",
-        "попытка",
-        "第",
-        "試行",
-        "시도",
-    ),
+    *("lauf", "essai", "tentative", "intento", "tentativa", "prova", "попытка", "第", "試行"),
+    "시도",
 }
 """Before a number in the heading of a column: the column is an attempt."""
 _VERDICT_WORDS = {*ALIASES["success"], "ok", "points", "grade", "is_ok"}
@@ -322,7 +313,11 @@ def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
             family, model, number = parsed
             families.setdefault(family, []).append((name, model, number))
     rewarding = {
-        key: [member for member in members if _holds_rewards(chunk[member[0]])]
+        key: [
+            member
+            for member in members
+            if _holds_rewards(cells := chunk[member[0]]) or are_endings(distinct_cells(cells))
+        ]
         for key, members in families.items()
         if len(members) > 1
     }
@@ -536,13 +531,15 @@ def _unpivot(
     has_counts = all(_holds_fractions(chunk[name]) for name in filled)
     cell_names = {"n": N_CELL, "c": PASSES_CELL} if has_counts else {"success": _VERDICT_CELL}
     meaning = {**columns.meaning, **{word: _LABEL_CELLS[word] for word in words}, **cell_names}
-    reward_words, odd_cells = RewardWords(), Counter[str]()
+    reward_words, odd_cells, failed_cells = RewardWords(), Counter[str](), Counter[str]()
+    has_reasons = any(has_failure_reasons(distinct_cells(chunk[name])) for name in filled)
 
     def verdict_cell(cell: object) -> object:
         if reward_or_none(reward_words, cell) is not None:
             return cell
-        odd_cells[shorten(cell)] += 1
-        return None
+        is_failure = has_reasons and is_agent_ending(str(cell))
+        (failed_cells if is_failure else odd_cells)[shorten(cell)] += 1
+        return 0 if is_failure else None
 
     def rearrange(part: Chunk) -> tuple[Chunk, list[int]]:
         size = len(next(iter(part.values())))
@@ -573,8 +570,12 @@ def _unpivot(
         return cells, [origins[i] for i in kept]
 
     def remarks() -> tuple[str, ...]:
-        shown_words = some([f"{cell} ({count:,})" for cell, count in odd_cells.items()], 6)
-        return (f"cells read as missing attempts: {shown_words}",) if odd_cells else ()
+        kinds = (("missing attempts", odd_cells), ("failed attempts", failed_cells))
+        return tuple(
+            f"cells read as {kind}: {some([f'{cell} ({n:,})' for cell, n in cells.items()], 6)}"
+            for kind, cells in kinds
+            if cells
+        )
 
     cells_said = "a cell holds passes / attempts" if has_counts else ""
     planned = _planned_column(others, names, chunk) if words == ["trial"] else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -237,6 +237,22 @@ class ColumnMap:
         if self.ignored:
             lines.append(f"columns ignored: {', '.join(self.ignored)}")
         return tuple(lines)
+
+    def gaps(self) -> Iterator[str]:
+        """Facts that the table does not give, and their consequences."""
+        if "model" not in self.meaning:
+            yield "no column for the model: the run is named after the file"
+        if self.holds_attempts and "trial" not in self.meaning:
+            yield "no column for the trial: the order of attempts is unknown"
+        elif self.holds_attempts and not self.trial_gives_order:
+            yield f"column {self.meaning['trial']!r} tells attempts apart but gives no order"
+
+    def suite_remarks(self) -> Iterator[str]:
+        """The option for one run of all suites."""
+        named = self.names_of("suite", "task")
+        if len(named) == 2:
+            joined = f"{named['suite']}{JOIN_SIGN}{named['task']}"
+            yield f"a run for each {named['suite']!r}; for one run of all: --map 'task={joined}'"
 
 
 @lru_cache(4096)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
@@ -265,6 +266,7 @@ class AttemptGatherer(_Rows):
         self._trial = TextColumn() if "trial" in columns.meaning else None
         self._detail = TextColumn() if "failure" in columns.meaning else None
         self._answers = HashColumn() if "answer" in columns.meaning else None
+        self.repeated = 0
         self._measures = {word: NumberColumn() for word in columns.names_of(*_MEASURES)}
 
     def add(self, chunk: Chunk) -> None:
@@ -274,6 +276,11 @@ class AttemptGatherer(_Rows):
         except RowError:
             self._take_back()
             raise
+
+    @property
+    def trial_count(self) -> int:
+        """The number of labels of attempts."""
+        return 0 if self._trial is None else len(self._trial.values)
 
     def _all_columns(self) -> list[TextColumn | NumberColumn | HashColumn]:
         optional = (self._trial, self._detail, self._answers, self._scores)
@@ -341,13 +348,17 @@ class AttemptGatherer(_Rows):
             if self._trial is None
             else _Trials(self._trial, gives_order=self.columns.trial_gives_order)
         )
-        parts, id_notes = [], self._note_ids()
+        parts, id_notes, self.repeated = [], self._note_ids(), 0
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
             sorting = sort_rows(task, None if trials is None else trials.rank[rows])
+            repeats: tuple[str, ...] = ()
             if trials is not None:
+                sorting = trials.without_retries(rows, task, sorting, judgement.verdicts)
                 trials.refuse_duplicates(rows, task, names, sorting)
+                repeats = _retry_notes(len(rows) - len(sorting))
+                self.repeated += len(rows) - len(sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
             run_scores = scores if self._has_scores(rows) else None
             attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts, run_scores)
@@ -360,7 +371,7 @@ class AttemptGatherer(_Rows):
                 unscored=Unscored.of(scores, remarks),
                 binary_scores=scores is None and self._has_scores(rows),
             )
-            notes = (*id_notes, *judgement.notes, *blame_notes(_failure_words(attempts)))
+            notes = (*id_notes, *repeats, *judgement.notes, *blame_notes(_failure_words(attempts)))
             parts.append(as_gathered(key, columns, attempts, notes, remarks=remarks))
         return parts
 
@@ -548,6 +559,15 @@ class _Trials:
             self.ordered = gives_order
             self.rank = np.array(numbers, np.int64)[self._codes]
 
+    def without_retries(
+        self, rows: IntArray, task: IntArray, sorting: IntArray, verdicts: VerdictArray
+    ) -> IntArray:
+        """Without attempts that have no verdict and stand in a later row again."""
+        rank = self.rank[rows]
+        same = (np.diff(task[sorting]) == 0) & (np.diff(rank[sorting]) == 0)
+        is_missing = verdicts[rows[sorting[:-1]]] == Verdict.MISSING
+        return sorting[np.append(~(same & is_missing), True)] if same.any() else sorting
+
     def refuse_duplicates(
         self, rows: IntArray, task: IntArray, names: tuple[str, ...], sorting: IntArray
     ) -> None:
@@ -565,6 +585,11 @@ class _Trials:
             other=int(rows[first]),
             hint=SPLIT_HINT,
         )
+
+
+def _retry_notes(count: int) -> tuple[str, ...]:
+    attempts = counted(count, "attempt")
+    return (f"{attempts} without a verdict and listed again: the later row counts",) * bool(count)
 
 
 def _whole_number(text: str) -> int | None:
