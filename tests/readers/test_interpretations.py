@@ -416,3 +416,25 @@ def test_one_task_of_several_models_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_text(UNSURE["models in records"], encoding="utf-8")
     assert {run.agent: run.outcomes.passes for run in read(path)} == {"gpt-4": 1, "claude": 2}
+
+
+@pytest.mark.parametrize("name", ["first_success_attempt", "attempts_needed", "solved_at_attempt"])
+@pytest.mark.parametrize("never", ["", "-1", "never", "inf"])
+def test_number_of_the_first_success_is_asked_about(tmp_path: Path, name: str, never: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(f"task,{name}\na,1\nb,3\nc,{never}\nd,1\ne,{never}\nf,2\n")
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    solved = '!= ""' if not never else ">= 1"
+    hint = str(caught.value.hint)
+    assert f"67% of 6 attempts at 6 tasks: passhat report {path}" in hint
+    assert hint.index(f"{name} {solved}") < hint.index(f"{name} == 1")
+    (run,) = read(path, columns={"task": "task"}, passes=f"{name} == 1")
+    assert (run.outcomes.passes, run.outcomes.scored) == (2, 6)
+
+
+def test_first_successes_of_one_are_no_verdicts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("task,first_success_attempt\na,1\nb,\nc,1\n")
+    with pytest.raises(PasshatError, match="67% of 3 attempts"):
+        read(path)

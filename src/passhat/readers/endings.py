@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 
+from passhat.stats.outcomes.columns import fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
 _ODD_ENDINGS = frozenset(
@@ -20,6 +22,18 @@ def is_odd_ending(text: str) -> bool:
     """Whether a word says how an attempt ended, and not whether it passed."""
     word = _fold(text).rstrip("s")
     return word in _ODD_ENDINGS or word.startswith("partial")
+
+
+_SUCCESS = r"(?:success|succeeded|solved?|pass(?:ed)?|correct)"
+_FIRST_SUCCESS = re.compile(
+    rf"first_{_SUCCESS}(?:ful)?(?:_\w+)?|{_SUCCESS}_(?:(?:at|on|in)_)?(?:attempt|try|trial|run)(?:_\w+)?|"
+    r"(?:n_|num_)?(?:attempts|tries|trials|runs)_(?:needed|required|to|until|till|before)(?:_\w+)?"
+)
+
+
+def is_first_success(name: str) -> bool:
+    """Whether a column holds the number of the attempt that passed first, nothing for never."""
+    return _FIRST_SUCCESS.fullmatch(fold_name(name)) is not None
 
 
 _GIVING_UP = frozenset({"gave up", "give up", "given up", "giveup", "gives up"})

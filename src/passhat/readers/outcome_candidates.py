@@ -16,7 +16,7 @@ import numpy as np
 
 from passhat._display import some
 from passhat.errors import InvalidValue
-from passhat.readers.endings import has_failure_reasons, is_agent_ending, is_odd_ending
+from passhat.readers import endings
 from passhat.readers.guessing import Column, SampleTable
 from passhat.readers.record_map import is_code, likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
@@ -88,10 +88,9 @@ _NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
 _FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
 _DATED = re.compile(
     r"(solved|passed|completed?|finished|done|fixed|resolved|succe\w+|captured|flag|merged)"
-    r"_?(at|on|time|date|ts)?|first_(success|pass|solve|correct)\w*|"
-    r"(solved|passed|success)_(at|on|in)_(attempt|try|run)"
+    r"_?(at|on|time|date|ts)?"
 )
-"""A time, or the number of an attempt, that is there where it passed."""
+"""A time that is there where it passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +144,9 @@ def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
 def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
     """Verdicts, grades, reasons of failures and fractions in one column."""
     name, used, likeness = column.name, frozenset({column.name}), verdict_likeness(column)
+    if endings.is_first_success(name.rpartition(".")[2]) and not column.is_inner:
+        yield from _first_success_outcomes(column)
+        return
     if any(map(_STEPS.fullmatch, map(fold_name, name.split(".")[:-1]))):
         likeness -= 4.0 * (column.is_list or name.endswith("]"))
     if column.is_list or column.is_fraction:
@@ -161,6 +163,18 @@ def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
         yield from _absence_outcomes(column)
     if column.has_empty and not column.is_inner:
         yield from _empty_outcomes(column, likeness)
+
+
+def _first_success_outcomes(column: Column) -> Iterator[Outcome]:
+    """The number of the attempt that passed first: solved at all, or at the first attempt."""
+    numbers = [parse_number(text) for text in column.texts]
+    is_plain = column.has_empty and min(column.numbers, default=0) >= 1
+    top = max((n for n in numbers if n is not None and n < np.inf), default=0)
+    rules = (('!= ""' if is_plain else ">= 1", top, 3.0), ("== 1", 1, 2.9))
+    for rule, most, weight in rules:
+        values = np.array([n is not None and 1 <= n <= most for n in numbers], np.int64)
+        pairs = {"success": f"{column.name} {rule}"}
+        yield Outcome(pairs, weight, frozenset({column.name}), values)
 
 
 def _absence_outcomes(column: Column) -> Iterator[Outcome]:
@@ -541,7 +555,7 @@ def refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]
     success, words = columns.meaning["success"], RewardWords()
     rewards = {str(cell): reward_or_none(words, cell) for cell in cells}
     others = [text for text, reward in rewards.items() if reward is None]
-    others = [text for text in others if not is_odd_ending(text)]
+    others = [text for text in others if not endings.is_odd_ending(text)]
     is_word = not any(re.search(r"\d", text) for text in others)
     if "success" in columns.stated or not others or len(cells) > _FEW_WORDS or not is_word:
         return
@@ -561,22 +575,22 @@ def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Sha
     others = [cell for cell in cells if reward_or_none(words, cell) is None]
     is_few = len(cells) <= _FEW_WORDS and not any(re.search(r"\d", str(c)) for c in others)
     column = list(chunk[success]) if is_few and others else []  # one alone may be a mistake
-    odd = {c for c in others if column.count(c) > 1 or is_odd_ending(str(c))}
+    odd = {c for c in others if column.count(c) > 1 or endings.is_odd_ending(str(c))}
     good = [cell for cell in cells if reward_or_none(words, cell) == 1]
     if not odd or not good:
         return shape
 
-    endings: dict[object, int | None] = dict.fromkeys(odd)
-    if has_failure_reasons(cells):
-        endings |= dict.fromkeys((c for c in odd if is_agent_ending(str(c))), 0)
+    verdict_of: dict[object, int | None] = dict.fromkeys(odd)
+    if endings.has_failure_reasons(cells):
+        verdict_of |= dict.fromkeys((c for c in odd if endings.is_agent_ending(str(c))), 0)
 
     def rearrange(chunk: Chunk) -> tuple[Chunk, list[int] | None]:
         chunk, origins = shape.rearrange(chunk)
-        verdicts = [endings.get(cell, cell) for cell in chunk[success]]
+        verdicts = [verdict_of.get(cell, cell) for cell in chunk[success]]
         return {**chunk, success: verdicts}, origins
 
     missing, failed = (
-        some(sorted(repr(c) for c, value in endings.items() if value == each), 4)
+        some(sorted(repr(c) for c, value in verdict_of.items() if value == each), 4)
         for each in (None, 0)
     )
     remedy = f"; if they failed: {rule_option(shape.columns, chunk, good[0])}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from passhat.errors import InvalidValue, shorten
+from passhat.readers.endings import is_first_success
 from passhat.readers.parsing import number_or_none
 from passhat.readers.records import (
     Record,
@@ -116,20 +117,33 @@ class Rule:
         return all(value_of(record, root, path) not in (None, "") for path in paths)
 
     @property
+    def _is_first_success(self) -> bool:
+        """Whether it compares the number of the attempt that passed first: no score."""
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        name = self.path[1][-1].key if is_number and self.path[1] else None
+        return name is not None and is_first_success(name)
+
+    @property
     def threshold(self) -> float | None:
         """The number from which a rule such as ``score >= 0.5`` holds; ``None`` for other rules."""
-        is_least = self.sign == ">=" and isinstance(self.value, int | float)
+        is_score = isinstance(self.value, int | float) and not self._is_first_success
+        is_least = self.sign == ">=" and is_score
         return float(str(self.value)) if is_least else None
 
     def number(self, record: Record, root: object) -> float | None:
         """The number that a rule such as ``score >= 0.5`` looks at; ``None`` for other rules."""
         if self.sign not in (">=", ">") or not isinstance(self.value, int | float):
             return None
+        if self._is_first_success:
+            return None
         return number_or_none(value_of(record, root, self.path))
 
     def holds(self, record: Record, root: object) -> bool | None:
         """Whether it holds; ``None`` when the field is absent."""
         value = value_of(record, root, self.path)
+        if self._is_first_success and self.value != "":
+            number = number_or_none(value)
+            return number is not None and _compare(number, self.sign, float(f"{self.value}"))
         if isinstance(self.value, FieldValue):
             return self._matches_field(value, value_of(record, root, self.value.path))
         if self.value == "" and self.sign in ("==", "!="):  # error == ""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
-from passhat.readers.endings import is_odd_ending
+from passhat.readers.endings import is_first_success, is_odd_ending
 from passhat.readers.outcome_candidates import refuse_other_words, with_odd_endings
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
@@ -139,6 +139,7 @@ def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape 
         and (are_bits(cells) or (all(map(is_verdict_list, cells)) and not _are_empty(cells)))
     ]
     verdicts = list(dict.fromkeys((*verdict_columns(columns, chunk, fractions=True), *lists)))
+    verdicts = [name for name in verdicts if not is_first_success(name)]
     if any(map(is_judge_name, verdicts)):
         verdicts = [n for n in verdicts if _FINAL.fullmatch(fold_name(n))] or verdicts
     if len(verdicts) != 1:
