@@ -438,3 +438,24 @@ def test_first_successes_of_one_are_no_verdicts(tmp_path: Path) -> None:
     path.write_text("task,first_success_attempt\na,1\nb,\nc,1\n")
     with pytest.raises(PasshatError, match="67% of 3 attempts"):
         read(path)
+
+
+def _hints(folder: Path, text: str) -> list[str]:
+    path = folder / "mine.csv"
+    path.write_text(text)
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    return [line.split("--map ")[1] for line in str(caught.value.hint).splitlines()[1:]]
+
+
+@pytest.mark.parametrize("names", ["v1.4,v1.5", "v1,v2", "sys0,sys1", "baseline,tuned"])
+def test_numbered_models_come_before_attempts(tmp_path: Path, names: str) -> None:
+    hints = _hints(tmp_path, f"flow,{names}\nf0,1,1\nf1,1,0\nf2,0,0\n")
+    assert hints[0] == "task=flow,model=@column"
+
+
+@pytest.mark.parametrize("names", ["v1.4,v1.5", "run1,run2", "a,b"])
+def test_columns_of_fractions_are_no_attempts(tmp_path: Path, names: str) -> None:
+    hints = _hints(tmp_path, f"task,{names}\nf0,4/5,4/5\nf1,1/5,0/5\nf2,2/5,0/5\n")
+    assert hints[0] == "task=task,model=@column"
+    assert not any("trial=@column" in hint for hint in hints)

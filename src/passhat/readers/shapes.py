@@ -14,7 +14,7 @@ from types import MappingProxyType
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.endings import is_first_success, is_odd_ending
-from passhat.readers.outcome_candidates import refuse_other_words, with_odd_endings
+from passhat.readers.other_words import refuse_other_words, with_odd_endings
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
 from passhat.readers.records import SHEET_COLUMN

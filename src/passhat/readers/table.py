@@ -18,7 +18,7 @@ from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
-from passhat.readers.outcome_candidates import UnknownWords
+from passhat.readers.other_words import UnknownWords
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap

@@ -159,7 +159,7 @@ def find_wide(columns: ColumnMap, chunk: Chunk, *, numbered_only: bool = False) 
         if len(name) <= _LONGEST_NAME and not is_negative(name)
     ]
     numbered = _numbered_columns(names, chunk)
-    if numbered:
+    if numbered and not all(_holds_fractions(chunk[column.name]) for column in numbered):
         return _unpivot(columns, numbered, chunk)
     if numbered_only:
         return None
