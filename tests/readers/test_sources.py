@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from errno import EACCES
 from pathlib import Path
@@ -57,3 +58,25 @@ def test_a_pointer_of_git_lfs_is_named_as_one(tmp_path: Path) -> None:
     path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 12\n")
     with pytest.raises(ReadError, match="a pointer of Git LFS"):
         read(path)
+
+
+@pytest.mark.parametrize("first", [(), ("version", "status")])
+def test_keys_behind_a_long_list_recognize_a_log(tmp_path: Path, first: tuple[str, ...]) -> None:
+    """A tool that sorts keys, or writes the settings last, puts them beyond the head of a file."""
+    samples = [
+        {"id": f"t{i // 2}", "epoch": i % 2 + 1, "scores": {"exact": {"value": "CI"[i % 2]}}}
+        for i in range(2_000)
+    ]
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "mine", "task_id": "x", "model": "openai/gpt-4"},
+        "results": {"total_samples": 2_000},
+    }
+    behind = {name: value for name, value in log.items() if name not in first}
+    path = tmp_path / "mine.json"
+    path.write_text(
+        json.dumps({**{name: log[name] for name in first}, "samples": samples, **behind})
+    )
+    (run,) = read(path)
+    assert (run.agent, run.outcomes.passes, run.outcomes.scored) == ("openai/gpt-4", 1_000, 2_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -152,3 +153,12 @@ def test_ids_that_join_parameters_are_asked_about(write: Write) -> None:
     assert len(read(path, columns={"task": "task"})[0].outcomes) == 8
     path = write("".join(f"tests/x.py::{name} PASSED\n" for name in ids[:6]), "mine.txt")
     assert len(read(path)[0].outcomes) == 6
+
+
+@pytest.mark.parametrize("begin", ["", "1", "tests 1 / 1", "run"])
+def test_long_lines_of_spaces_are_searched_in_linear_time(begin: str) -> None:
+    line = begin + " " * 30_000
+    start = time.process_time()
+    for pattern in (text_logs._SUMMARY, text_logs._TRIAL, text_logs._SIGN):
+        pattern.findall(line)
+    assert time.process_time() - start < 2  # a few ms; more than a minute in quadratic time

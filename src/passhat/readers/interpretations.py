@@ -37,6 +37,8 @@ from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN
 _MOST_TRIED = 9
 _LARGE = 4 << 20
 """Of a file of so many bytes only as many readings are tried as are shown."""
+_MOST_BYTES = 12 << 20
+"""Read for the readings of a large file that are shown, where the first is not larger."""
 _SHOWN = 4
 _MOST_ALIKE = 3
 """Readings that differ in the task alone: other rules for a pass are to be seen, too."""
@@ -130,13 +132,14 @@ def interpret(
     results: list[Interpretation] = []
     rules = Counter[str]()
     tried: set[str] = set()
-    is_large = source.path.is_file() and source.path.stat().st_size > _LARGE
-    most = _SHOWN if is_large else _MOST_TRIED
+    size = source.path.stat().st_size if source.path.is_file() else 0
+    most = _SHOWN if size > _LARGE else _MOST_TRIED
+    most_results = max(1, _MOST_BYTES // size) if size > _LARGE else _SHOWN + 1
     for candidate in ranked:
         key = repr(sorted(candidate.columns.items()))
         if not all(map(str.isprintable, candidate.columns.values())):
             continue  # a command of several lines
-        if key in tried or len(tried) >= most or len(results) > _SHOWN:
+        if key in tried or len(tried) >= most or len(results) >= most_results:
             continue
         rule = candidate.rule
         if rules[rule] == _MOST_ALIKE:

@@ -230,14 +230,14 @@ def _empty_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
 
 def verdict_likeness(column: Column) -> float:
     """How much a name speaks for a column of verdicts."""
+    if column.name.startswith("^") and column.name != "^@key":
+        return -3.0  # a fact about the record around it
     if column.named("success"):
         return 3.0
     if column.is_measure or column.named("model", "task", "trial") or column.fold == "id":
         return -2.5
     if column.fold in TASK_PARTS or column.fold in RUN_PARTS:
         return -2.5
-    if column.name.startswith("^") and column.name != "^@key":
-        return -3.0  # a fact about the record around it
     is_verdict = _VERDICT.fullmatch(column.fold) is not None
     if SUMMARIES.fullmatch(column.fold) and not column.fold.endswith(("_reward", "_score")):
         return 1.0 if is_verdict else -0.5

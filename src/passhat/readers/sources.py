@@ -38,6 +38,7 @@ EXAMPLE_PREFIX = "example:"
 STANDARD_INPUT = "-"
 _HEAD_BYTES = 64 * 1024
 _HEAD_BLOCK = 4 * 1024
+_LONGEST_OUTLINE = 64 * 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _NOT_TEXT = (b"PAR1", b"PK\x03\x04", b"SQLite format 3", b"ARROW1")
@@ -132,8 +133,24 @@ class Source:
 
     @cached_property
     def outline(self) -> Outline:
-        """The keys of the first JSON object in the head, by which most logs are recognized."""
-        return outline(self.head)
+        """The keys of the first JSON object, by which most logs are recognized.
+
+        Those behind a list that is longer than the head are found in the whole document.
+        """
+        found = outline(self.head)
+        line = self.head.split(b"\n", 1)[0].rstrip()
+        is_cut = found.opens == "{" and len(self.head) > _HEAD_BYTES - 4
+        is_cut = is_cut and self.path.stat().st_size <= _LONGEST_OUTLINE
+        if not is_cut or (len(line) > 1 and len(line) < len(self.head) and line.endswith(b"}")):
+            return found  # or lines of objects
+        import msgspec
+
+        with suppress(ReadError, msgspec.MsgspecError), self.open() as stream:
+            data = stream.read(_LONGEST_OUTLINE + 1).removeprefix(b"\xef\xbb\xbf")
+            if len(data) <= _LONGEST_OUTLINE:
+                keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+                return Outline("{", frozenset(keys))
+        return found
 
     def inside(self, *names: str) -> Source:
         """A file inside this folder."""

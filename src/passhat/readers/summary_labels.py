@@ -39,6 +39,8 @@ _ROW_KINDS = frozenset({"row_type", "record_type", "row_kind", "aggregation", "a
 def fold_label(cell: object) -> str:
     """A label as the words for totals are written: ``avg`` for ``**Avg.**`` and ``AVG (n=3)``."""
     text = "" if cell is None else str(cell)[:80].strip(" *_`").lower()
+    if text.isalnum():  # nearly always
+        return text
     return re.split(r"\s*[(\[±]", text, maxsplit=1)[0].strip(" *_`.:")
 
 
@@ -95,6 +97,8 @@ class LabelFilter:
     def has_summary(self, cells: Mapping[str, object]) -> bool:
         """Whether a single record, by its task, attempt and model, sums up others."""
         for word, cell in cells.items():
+            if not isinstance(cell, str):
+                continue
             label = fold_label(cell)
             if label in TOTAL_WORDS or (word != "task" and is_average(label)):
                 self.counts[word, str(cell)] += 1

@@ -57,14 +57,14 @@ _TRIAL_NAMES = (
     "attempt|trial|run|try|rep|repeat|repetition|seed|sample|epoch|iteration|iter|rollout|round"
 )
 _TRIAL = re.compile(
-    rf"[\s,(\[/@-]*\b({_TRIAL_NAMES})(?:\s*(?:no\.?|number|nr))?[\s#=:_-]*(\d+)(?:\s*(?:/|of)\s*\d+)?\b[)\]]?",
+    rf"(?<![\s,(\[/@-])[\s,(\[/@-]*+\b({_TRIAL_NAMES})(?:\s*(?:no\.?|number|nr))?[\s#=:_-]*(\d+)(?:\s*(?:/|of)\s*\d+)?\b[)\]]?",
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?<![^\s,;|(\[{])([A-Za-z_][\w.]*)=(\"[^\"]*\"|'[^']*'|[^\s,;|)\]}]+)")
 _MEASURE = re.compile(r"[\d.,:]+\s*(?:%|ms|s|sec|seconds|min|m|h|k|tokens|\$|/\s*\d+)?|\$[\d.]+")
 _SUMMARY = re.compile(
-    r"\b\d+\s*(?:/\s*\d+\s*)?(?:tests?|tasks?|attempts?|runs?)?\s*(?:were\s+)?"
-    rf"(?:{_WORDS})\b|\b(?:{_WORDS})\s*[:=]\s*\d[\d./]*|\b(?:rate|accuracy)\b|^\s*(?:total|overall|summary)\b",
+    r"\b\d++\s*+(?:/\s*+\d++\s*+)?(?:tests?|tasks?|attempts?|runs?)?\s*+(?:were\s++)?"
+    rf"(?:{_WORDS})\b|\b(?:{_WORDS})\s*+[:=]\s*+\d[\d./]*|\b(?:rate|accuracy)\b|^\s*(?:total|overall|summary)\b",
     re.IGNORECASE,
 )
 _HEADING = re.compile(

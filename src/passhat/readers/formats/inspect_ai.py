@@ -136,7 +136,7 @@ class InspectReader(Reader):
             outline.opens == "{"
             and "eval" in outline.keys
             and ("status" in outline.keys or "plan" in outline.keys)
-            and b'"task_id"' in source.head
+            and (b'"task_id"' in source.head or {"version", "samples"} <= outline.keys)
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
