@@ -162,3 +162,35 @@ def test_long_lines_of_spaces_are_searched_in_linear_time(begin: str) -> None:
     for pattern in (text_logs._SUMMARY, text_logs._TRIAL, text_logs._SIGN):
         pattern.findall(line)
     assert time.process_time() - start < 2  # a few ms; more than a minute in quadratic time
+
+
+def test_stated_accuracy_chooses_the_first_hint(tmp_path: Path) -> None:
+    """Two columns of predictions: the readings with the share that the last line states lead."""
+    answers = [("A", "A", "B"), ("B", "C", "B"), ("C", "C", "C"), ("D", "A", "D")] * 3
+    blocks = [
+        f"Question: item {i}\nFirst prediction: {first}\nLast prediction: {last}\nGT: {gold}\n"
+        for i, (gold, first, last) in enumerate(answers)
+    ]
+    for rate, name in (("accuracy : 50.0", "First"), ("Accuracy: 0.75 (n = 12)", "Last")):
+        path = tmp_path / "run.log"
+        path.write_text("\n".join([*blocks, rate]) + "\n")
+        with pytest.raises(PasshatError) as caught:
+            read(path)
+        first_hint = str(caught.value.hint).splitlines()[1]
+        assert f"{name} prediction == @GT" in first_hint
+    (run,) = read(path, columns={"task": "Question"}, passes="Last prediction == @GT")
+    assert dict(run.source_says) == {"pass^1": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("line", "rate"),
+    [
+        ("accuracy : 69.6", 0.696),
+        ("Final accuracy = 7/10", None),
+        ("=== Pass rate: 80% ===", 0.8),
+        ("acc 1", 1.0),
+        ("accuracy: 690", None),
+    ],
+)
+def test_stated_rate(line: str, rate: float | None) -> None:
+    assert text_logs.find_stated_rate(["x", line, ""]) == rate

@@ -167,6 +167,12 @@ class ReadOptions:
         return next((name for word, _, name in pairs if word.strip() == str(suite)), None)
 
     @property
+    def is_stated(self) -> bool:
+        """Whether the user states anything about columns, fields, judges or scores."""
+        values = (self.pass_at, self.score_range, self.scorer)
+        return bool(self.columns or self.is_mapped or any(v is not None for v in values))
+
+    @property
     def is_mapped(self) -> bool:
         """Whether the user states how the records of a file are to be read."""
         options = (self.records, self.trials, self.passes, self.mapping, self.where)

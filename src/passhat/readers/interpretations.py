@@ -25,6 +25,7 @@ from passhat.readers.base import ReadOptions
 from passhat.readers.guessing import Column, SampleTable, sample_tables
 from passhat.readers.outcome_candidates import MOST_WORDS, Outcome, find_outcomes, verdict_likeness
 from passhat.readers.record_map import map_option, split_map
+from passhat.readers.records import content_kind, find_facts
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import (
@@ -40,6 +41,8 @@ _LARGE = 4 << 20
 _MOST_BYTES = 12 << 20
 """Read for the readings of a large file that are shown, where the first is not larger."""
 _SHOWN = 4
+_ROUNDING = 0.0051
+"""A stated share of passes has two digits or more."""
 _MOST_ALIKE = 3
 """Readings that differ in the task alone: other rules for a pass are to be seen, too."""
 _MOST_OUTCOMES = 14
@@ -105,6 +108,13 @@ class Interpretation:
         """The number of attempts in all runs."""
         return sum(run.outcomes.attempts for run in self.runs)
 
+    def has_rate(self, stated: float | None) -> bool:
+        """Whether as many attempts passed as the file states."""
+        passes, scored = (
+            sum(getattr(run.outcomes, word) for run in self.runs) for word in ("passes", "scored")
+        )
+        return stated is not None and abs(passes / scored - stated) < _ROUNDING
+
     def describe(self) -> str:
         """The number of attempts, tasks and runs, and the share that passed."""
         passes, scored = (
@@ -132,6 +142,7 @@ def interpret(
     results: list[Interpretation] = []
     rules = Counter[str]()
     tried: set[str] = set()
+    stated = find_facts(source)[1] if content_kind(source) == "JSON" else source.stated_rate
     size = source.path.stat().st_size if source.path.is_file() else 0
     most = _SHOWN if size > _LARGE else _MOST_TRIED
     most_results = max(1, _MOST_BYTES // size) if size > _LARGE else _SHOWN + 1
@@ -153,7 +164,7 @@ def interpret(
             ):
                 results.append(one)
                 rules[rule] += 1
-    return results
+    return sorted(results, key=lambda one: not one.has_rate(stated))
 
 
 def suggest_commands(source: str, readings: Sequence[Interpretation]) -> str:

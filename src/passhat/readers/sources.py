@@ -105,6 +105,8 @@ class Source:
         The stated limit on the unpacked size of a compressed file.
     conversion : str
         How the rows of this file were made from another, for the user to know.
+    stated_rate : float, optional
+        The share of passes that the other file states at its end.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Source:
     size: int | None = None
     max_unpacked: int | None = None
     conversion: str = ""
+    stated_rate: float | None = None
 
     @property
     def stem(self) -> str:

@@ -85,7 +85,7 @@ class TableReader(Reader):
         is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
         is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
         has_options = not is_unknown and "--" in str(error.hint)
-        if isinstance(error, NoRows | NotResults) or _is_stated(options):
+        if isinstance(error, NoRows | NotResults) or options.is_stated:
             return []
         readings = interpret(source, options, self._read)
         if is_threshold:  # rows of counts have no threshold
@@ -104,23 +104,18 @@ class TableReader(Reader):
     def _read(self, source: Source, options: ReadOptions) -> list[Run]:
         if options.needs.growing and not source.head.startswith(_PARQUET_MAGIC):
             source = source.whole_lines()
-        sheet_only = content_kind(source) == "Excel" and replace(options, records=None)
+        kind = content_kind(source)
+        sheet_only = kind == "Excel" and replace(options, records=None)
         is_mapped = (sheet_only or options).is_mapped  # --records names a sheet
-        if is_mapped or content_kind(source) == "XML":
-            runs = read_mapped(source, options, _mapping(source, options))
-            is_document = content_kind(source) == "JSON" and len(runs) == 1
-            return [_name_by_document(runs[0], source)] if is_document else runs
-        if content_kind(source) == "JSON":
+        if is_mapped or kind == "XML":
+            mapping = _mapping(source, options)
+            runs = _with_rate(read_mapped(source, options, mapping), source.stated_rate)
+            return [_name_by_document(*runs, source)] if kind == "JSON" and len(runs) == 1 else runs
+        if kind == "JSON":
             return _read_stated(source, options)
-        if content_kind(source) == "JSON lines":
-            return _read_lines(source, options)
+        if kind == "JSON lines":
+            return _with_rate(_read_lines(source, options), source.stated_rate)
         return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
-
-
-def _is_stated(options: ReadOptions) -> bool:
-    """Whether the user states anything about columns, fields, judges or scores."""
-    values = (options.pass_at, options.score_range, options.scorer)
-    return bool(options.columns or options.is_mapped or any(v is not None for v in values))
 
 
 class _RowRefused(ReadError):
@@ -193,12 +188,18 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
 def _name_by_document(run: Run, source: Source) -> Run:
     """The run with the agent and the rate that the document states beside its records."""
     model, rate = find_facts(source)
-    if rate is not None and not run.source_says:
-        run = replace(run, source_says=MappingProxyType({"pass^1": rate}))
+    (run,) = _with_rate([run], rate)
     if model is None or not run.agent_guessed:
         return run
     reading = tuple(line for line in run.reading if "is named after the file" not in line)
     return replace(run, name=model, agent=model, agent_guessed=False, reading=reading)
+
+
+def _with_rate(runs: list[Run], rate: float | None) -> list[Run]:
+    """The only run of a file with the share of passes that the file states."""
+    if rate is not None and len(runs) == 1 and not runs[0].source_says:
+        runs = [replace(runs[0], source_says=MappingProxyType({"pass^1": rate}))]
+    return runs
 
 
 def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:

@@ -138,10 +138,30 @@ def _has_long_cells(head: bytes) -> bool:
     return False
 
 
-def _as_rows(source: Source, rows: Iterable[Mapping[str, object]], decision: str) -> Source:
+def _as_rows(
+    source: Source, rows: Iterable[Mapping[str, object]], decision: str, lines: Sequence[str]
+) -> Source:
     path = make_folder() / f"{source.stem}.jsonl"
     write_lines(path, map(dict, rows))
-    return Source(source.name, path, found=source.found, conversion=decision)
+    rate = find_stated_rate(lines)
+    return Source(source.name, path, found=source.found, conversion=decision, stated_rate=rate)
+
+
+_RATE_LINE = re.compile(
+    r"(?i)\W*(?:\w+ )?(?:accuracy|acc|(?:pass|success|solve)[ _]rate|pass@1)\b[^\d\n]{0,20}"
+    r"(\d++(?:\.\d++)?)(?!\s*/)\s*+(%?)(?:\W.*)?"
+)
+
+
+def find_stated_rate(lines: Sequence[str]) -> float | None:
+    """The share of passes that the last lines of a text state, as in ``accuracy : 69.6``."""
+    for line in reversed(lines[-20:]):
+        match = _RATE_LINE.fullmatch(line) if len(line) <= _LONGEST_LINE else None
+        if match is not None:
+            rate = float(match[1])
+            rate = rate / 100 if match[2] or rate > 1 else rate
+            return rate if rate <= 1 else None
+    return None
 
 
 # -- lines with a verdict ----------------------------------------------------------------
@@ -193,7 +213,7 @@ def _from_verdict_lines(source: Source) -> Source | None:
         decision += f", with {', '.join(names)}"
     if rest:
         decision += f"; left out: {counted(len(rest), 'line')} of another form"
-    return _as_rows(source, rows, decision)
+    return _as_rows(source, rows, decision, texts)
 
 
 def _parse_lines(texts: Sequence[str]) -> Iterator[_Line]:
@@ -438,7 +458,7 @@ def _from_pairs(source: Source) -> Source | None:
     rows = _without_begins(rows, meaning)
     left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
     more = f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
-    return _as_rows(source, rows, f"each line of name=value pairs is a row{more}")
+    return _as_rows(source, rows, f"each line of name=value pairs is a row{more}", lines)
 
 
 def _without_begins(rows: list[dict[str, str]], meaning: Mapping[str, str]) -> list[dict[str, str]]:
@@ -491,4 +511,4 @@ def _from_blocks(source: Source) -> Source | None:
     decision = "each block of name: value lines is a row"
     if left_out := sum(map(bool, blocks_found)) - len(rows):
         decision += f"; left out: {counted(left_out, 'block')} with other names"
-    return _as_rows(source, rows, decision)
+    return _as_rows(source, rows, decision, text.splitlines())
