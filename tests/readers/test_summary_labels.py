@@ -136,3 +136,29 @@ def test_an_average_among_the_fields_of_attempts(tmp_path: Path) -> None:
     (run,) = read(path, trials="r_*")
     assert (run.outcomes.passes, run.outcomes.scored) == (1, 2)
     assert "'mean' in 'trial' (1)" in "".join(run.decisions)
+
+
+def test_averages_of_each_attempt_are_no_task(tmp_path: Path) -> None:
+    text = "task,run,passed\na,1,1\na,2,0\nb,1,1\nb,2,1\n{0},1,1\n{0},2,{1}\n"
+    for word in ("mean", "Overall"):
+        counts, decisions = _read(tmp_path, text.format(word, 0.5))
+        assert counts == [(3, 4)]
+        assert f"line 6 ({word}), line 7 ({word})" in decisions
+    counts, decisions = _read(tmp_path, text.format("all", 0))
+    assert counts == [(4, 6)]
+    assert "read as tasks with several attempts: 'all'" in decisions
+
+
+def test_other_words_among_numbers_of_attempts_are_said(tmp_path: Path) -> None:
+    text = "task,run,passed\na,1,1\na,2,0\na,final,0\n"
+    counts, decisions = _read(tmp_path, text)
+    assert counts == [(1, 3)]
+    assert "read as attempts: 'final' in 'run'" in decisions
+
+
+@pytest.mark.parametrize("name", ["Gesamt", "Moyenne", "promedio", "平均", "Total"])
+def test_column_of_totals_in_other_languages(tmp_path: Path, name: str) -> None:
+    text = f"task,gpt-4,claude,{name}\na,1,0,1\nb,1,1,1\nc,0,0,0\n"
+    assert _read(tmp_path, text)[0] == [(1, 3), (2, 3)]
+    text = f"model,t1,t2,{name}\ngpt-4,1,0,1\nclaude,1,1,1\n"
+    assert _read(tmp_path, text)[0] == [(1, 2), (2, 2)]

@@ -18,6 +18,7 @@ from passhat.stats.outcomes.gathering import Chunk
 TOTAL_WORDS = frozenset(
     {
         *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "averages"),
+        "ø",
         *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "totale"),
         *("итого", "всего", "среднее", "合计", "总计", "平均", "合計", "합계", "평균"),
     }
@@ -74,6 +75,8 @@ class LabelFilter:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Rows left out, by column and label."""
     _columns: dict[str, str] = field(default_factory=dict)
+    _odd_labels: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Words such as final among the numbers of attempts."""
     _tasks: Sequence[str] = ()
     _others: set[str] = field(default_factory=set)
     """Columns in which a label was found that is no such word."""
@@ -129,6 +132,11 @@ class LabelFilter:
         is_numbered = word == "trial" and 2 * sum(map(_has_digit, others)) >= len(others) > 0
         known = is_summary if is_numbered or word == "kind" else is_average
         words = {text for text, label in labels.items() if label and known(label)}
+        if is_numbered:
+            odd = {
+                text for text in others if not _has_digit(text) and not is_summary(fold_label(text))
+            }
+            self._odd_labels |= dict.fromkeys((name, text) for text in sorted(odd))
         if name in self._words and others:
             raise InvalidValue(
                 f"has rows with {self._words[name]!r} in column {name!r}, and others: the former "
@@ -162,4 +170,6 @@ class LabelFilter:
     def decisions(self) -> tuple[str, ...]:
         """Decisions about rows left out."""
         words = [f"{label!r} in {name!r} ({n:,})" for (name, label), n in self.counts.items()]
-        return (f"left out as summaries of other rows: {some(words, 4)}",) if words else ()
+        lines = [f"left out as summaries of other rows: {some(words, 4)}"] if words else []
+        odd = [f"{label!r} in {name!r}" for name, label in self._odd_labels]
+        return (*lines, f"read as attempts: {some(odd, 4)}") if odd else tuple(lines)

@@ -56,6 +56,8 @@ class TableRows:
         self._skipped: dict[str, int] = {}
         self._notes: list[str] = []
         self._metadata: list[int] = []
+        self._totals: list[SummaryRow] = []
+        self._word_tasks: dict[str, None] = {}
 
     @property
     def columns(self) -> ColumnMap:
@@ -100,10 +102,24 @@ class TableRows:
         return rest, [lines[row] for row in places]
 
     def _add_tasks(self) -> None:
-        """Add rows with a task such as sum that are no totals."""
-        self._filter.part_tasks(self._shape.columns)
+        """Add rows with a task such as sum that are no totals, but for those of each attempt."""
+        columns = self._shape.columns
+        self._filter.part_tasks(columns)
+        has_trials = columns.holds_attempts and "trial" in columns.meaning
+        averages = {
+            fold_label(row.task)
+            for row in self._filter.tasks
+            if has_trials
+            and not is_plausible_task(self._shape.rearrange(row.cells)[0], columns, ())
+        }
         for row in self._filter.tasks:
+            label = fold_label(row.task)
+            if label in averages:
+                self._totals.append(row)
+                continue
             self.add(row.cells, [row.line])
+            if has_trials and (label in _TOTALS or label in ("mean", "all")):
+                self._word_tasks[row.task] = None
 
     def runs(self) -> list[Gathered]:
         """The runs, without rows of totals and without rows that lack a model."""
@@ -113,7 +129,10 @@ class TableRows:
             raise no_rows(self._source, self._losses)
         parts = self._gatherer.runs()
         tasks = []
-        totals: list[SummaryRow] = []
+        totals = self._totals
+        if self._word_tasks:
+            names = some(list(map(repr, self._word_tasks)), 4)
+            self._notes.append(f"read as tasks with several attempts: {names}")
         for row in self._filter.summaries:
             cells, _ = self._shape.rearrange(row.cells)
             is_spread = fold_label(row.task) in _SPREADS and bool(totals)
@@ -138,6 +157,12 @@ class TableRows:
                 f"{place} {row.line} ({row.task}) is read as a task: it is not the total of others"
             )
         parts = self._gatherer.runs() if tasks else parts
+        self._note_rows_left_out()
+        return self._with_models(parts)
+
+    def _note_rows_left_out(self) -> None:
+        """Count headers that repeat, lines about the whole file and remarks, and say so."""
+        place = self._rows.place
         if self._filter.header_count:
             self._skipped[REPEATED_HEADER] = self._filter.header_count
             count = counted(self._filter.header_count, "row")
@@ -150,7 +175,6 @@ class TableRows:
             lines = some([f"{place} {line}" for line in self._filter.notes], 4)
             self._skipped["a remark on the table"] = len(self._filter.notes)
             self._notes.append(f"left out as remarks: {lines}")
-        return self._with_models(parts)
 
     def _with_models(self, parts: list[Gathered]) -> list[Gathered]:
         """Lose the rows without a model, where others have one."""

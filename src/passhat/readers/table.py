@@ -110,7 +110,8 @@ class TableReader(Reader):
         if is_mapped or kind == "XML":
             mapping = _mapping(source, options)
             runs = _with_rate(read_mapped(source, options, mapping), source.stated_rate)
-            return [_name_by_document(*runs, source)] if kind == "JSON" and len(runs) == 1 else runs
+            is_document = kind == "JSON" and len(runs) == 1
+            return [_name_by_document(runs[0], source)] if is_document else runs
         if kind == "JSON":
             return _read_stated(source, options)
         if kind == "JSON lines":

@@ -116,7 +116,9 @@ MEASURES = re.compile(
 )
 SUMMARIES = re.compile(
     r"(any|all|both|best|worst|majority|agree.*|tie|mean|avg|average|total|sum|std|max|min|"
-    r"delta|diff.*|overall|flaky|stable|unanimous|consensus)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
+    r"delta|diff.*|overall|flaky|stable|unanimous|consensus|median|stdev|subtotal|gesamt|summe|"
+    r"durchschnitt|mittel(wert)?|moyenne|promedio|média|totale|somma|suma|итого|всего|среднее|ø|"
+    r"合计|总计|平均|合計|합계|평균)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
     re.IGNORECASE,
 )
 """Columns that are made from others."""
