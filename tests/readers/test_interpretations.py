@@ -342,6 +342,29 @@ UNSURE: dict[str, str] = {
     ),
     "text before verdicts": "Results of May\n\nsort: PASS\nfind: FAIL\nsum: PASS\n",
     "text without verdicts": "Results of May\n\nsort: blue\nfind: green\nsum: red\n",
+    "numbers with gaps": _table("task,run,depth", "a,1,", "a,2,3", "b,1,", "b,2,4"),
+    "words with gaps": _table("task,run,reason", "a,1,", "a,2,late", "b,1,", "b,2,wrong"),
+    "only totals": _table("task,n,c", "total,4,2", "overall,4,2"),
+    "a total twice": _table("task,n,c", "a,2,1", "total,2,1", "overall,2,1"),
+    "a model beside a word": _table("task,gpt_passed,mine_passed", "a,1,0", "b,0,1"),
+    "parts beside each other": _table("task,build_passed,test_passed", "a,1,0", "b,0,1"),
+    "rewards and scores of runs": _table(
+        "task,run_1_score,run_1_reward,run_2_score,run_2_reward", "a,0.2,1,0.3,0", "b,0.1,0,0.9,1"
+    ),
+    "columns of one value": _table("task,model,passed", "a,gpt,1", "b,gpt,0"),
+    "tasks in the header": _table("model,sort,find", "gpt,1,0", "claude,1,1"),
+    "shares of runs": _table("task,runs,share", "a,4,0.25", "b,4,1"),
+    "percents of runs": _table("task,runs,rate", "a,4,25%", "b,4,100%"),
+    "ids that repeat": _table("set,id,passed", "x,1,1", "x,2,0", "y,1,0", "y,2,1"),
+    "dates and verdicts": _table("date,task,passed", "2026-01-01,a,1", "2026-01-02,a,0"),
+    "sections": "[a]\npassed = true\n\n[b]\npassed = false\n",
+    "sections of several fields": "; mine\n[1]\npassed = true\ntask = a\n[2]\npassed=no\ntask=b\n",
+    "sections with words": "[x]\npassed=true\ntask=a\n[y]\npassed=false\ntask=b\n",
+    "sections that failed": "[a]\nfailed = true\n\n[b]\nfailed = false\n",
+    "sections twice": "[1]\na = pass\n[1]\na = fail\n",
+    "fields without names": "passed = true\npassed = false\n",
+    "names behind fields": "passed=1\ntask=a\npassed=0\ntask=b\npassed=1\ntask=c\n",
+    "headings above fields": "# sort\npassed = yes\n# find\npassed = no\n# add\npassed = 1\n",
     # numbers of attempts
     "of so many": _table("task,passes (of 5),seconds", "a,3,4", "b,5,4"),
     "of one": _table("task,passes (of 1)", "a,1", "b,0"),
@@ -459,3 +482,19 @@ def test_columns_of_fractions_are_no_attempts(tmp_path: Path, names: str) -> Non
     hints = _hints(tmp_path, f"task,{names}\nf0,4/5,4/5\nf1,1/5,0/5\nf2,2/5,0/5\n")
     assert hints[0] == "task=task,model=@column"
     assert not any("trial=@column" in hint for hint in hints)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sections", "sections of several fields", "sections with words", "sections that failed"],
+)
+def test_a_field_of_a_section_is_a_verdict_and_its_value_no_task(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(UNSURE[name], encoding="utf-8")
+    try:
+        (run,) = read(path)
+    except PasshatError:
+        assert name == "sections that failed"
+        return
+    assert run.outcomes.tasks == ("a", "b")
+    assert run.outcomes.c.tolist() == ([0, 1] if name == "sections that failed" else [1, 0])

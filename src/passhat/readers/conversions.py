@@ -252,7 +252,8 @@ def convert(source: Source) -> Source | None:
     is_named = source.path.suffix.lower() in _YAML_ENDINGS
     # A page or a text beside other files is seldom their result.
     is_text = not is_named and not source.found
-    rows = (_from_page(source) or convert_text(source)) if is_text else None
+    sections = _from_sections(source) if is_text and _SECTION.match(head) else None
+    rows = (sections or _from_page(source) or convert_text(source)) if is_text else None
     if rows is None and (is_named or _YAML_START.match(head)):
         return _from_yaml(source, is_named)
     return rows

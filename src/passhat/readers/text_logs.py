@@ -20,7 +20,7 @@ from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.wide_tables import is_model_name
 from passhat.readers.zip_members import write_lines
-from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 
 _MOST_TEXT = 64 << 20
 _LONGEST_LINE = 300
@@ -40,6 +40,8 @@ _VERDICT = re.compile(
     rf"(?<![\w./:-])(?i:{_WORDS})(?![\w/-]|\.\w)|[✓✔✅☑✗✘✖✕❌☒×]\ufe0f?|(?<=- \[)[ xX](?=\])"
     rf"|(?:(?<==)|(?<=[=:] ))(?i:true|false|yes|no|y|n|[01])(?![\w./%-])"
 )
+_ASSIGNED = re.compile(r"(?i)\s*(?:=\s*(?:true|false|yes|no|y|n|[01])|:\s*(?:true|false))")
+"""Behind ``passed``: the line has a field and its value, and no name of a task."""
 _GRID = re.compile(rf"({_VERDICT.pattern})[\s|]+({_VERDICT.pattern})")
 """Two verdicts side by side: a table."""
 _SAME_WORD = {
@@ -200,6 +202,8 @@ def _from_verdict_lines(source: Source) -> Source | None:
         return None
     best = max(groups, key=lambda key: groups[key])
     chosen = [line for line in lines if line.key == best]
+    if not all(line.above or line.named or any(line.segments) for line in chosen):
+        return None  # names come behind their verdicts, and would be taken for the next ones'
     texts_read = {segment for line in chosen for segment in line.segments if segment}
     rest = [line for line in lines if line.key != best]
     others = [line for line in rest if texts_read.isdisjoint(line.segments)]
@@ -233,11 +237,16 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
     begin = _BEGIN.match(text)
     start = begin.end() if begin is not None and begin.end() <= matches[0].start() else 0
     lead = text[start : matches[0].start()].strip(" \t[(*+-")
-    match = matches[0] if not lead else matches[-1]
+    is_field = not lead and _ASSIGNED.fullmatch(text[matches[0].end() :].rstrip()) is not None
+    match = matches[-1] if lead or is_field else matches[0]
     word = match[0].strip().lower().removesuffix("\ufe0f").replace("_", " ")
     pairs = {name: value.strip("\"'") for name, value in _PAIR.findall(text)}
     before, after = text[start : match.start()], text[match.end() :]
-    if not lead:
+    if is_field:
+        if is_negative(matches[0][0]):
+            return None
+        before = ""
+    elif not lead:
         before = re.split(r"\s+#|\s+\(\d|\s{2,}|\s\[", after.strip(" :])-\t"), maxsplit=1)[0]
         before = re.sub(r"^(\d+\s*[-.)]\s+|- )", "", _PAIR.sub("", before).strip())
         before = before if after.lstrip()[:1].isdigit() else re.split(r"\s-\s", before)[0]
@@ -256,7 +265,7 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
     segments = tuple(_close(" ".join(part.split())) for part in _SIGN.split(before.strip()))
     if not lead and segments:
         signs, segments = (), (" ".join(before.split()),)
-    if not lead and not (before or named):
+    if not (lead or is_field or before or named):
         return None
     mark = None if lead else re.sub(r"\d+", "1", text[start : match.start()].strip())
     return _Line(signs, segments, _SAME_WORD.get(word, word), named, dict(above), mark)
