@@ -259,3 +259,26 @@ def test_words_of_a_command_are_stored_without_its_secrets(tmp_path: Path) -> No
     loaded = spec.load()
     assert loaded.agent.name == f"command:{sys.executable} --api-key [redacted]"
     assert spec.plan(loaded).record.agent == loaded.agent.name
+
+
+@pytest.mark.parametrize(
+    ("begin", "fewest"),
+    [
+        *(("sk-", 12), ("pk_", 12), ("xoxb-", 12), ("ghp_", 16), ("github_pat_", 16), ("hf_", 16)),
+        *(("glpat-", 16), ("fw_", 16), ("lsv2_pt_", 16), ("npm_", 20), ("hvs.", 20)),
+        *(
+            ("whsec_", 20),
+            ("figd_", 20),
+            ("pmak-", 20),
+            ("tvly-", 20),
+            ("key-", 30),
+            ("dp.pt.", 30),
+        ),
+    ],
+)
+def test_a_key_is_redacted_from_its_shortest_form_on(begin: str, fewest: int) -> None:
+    letters = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA"
+    redact = Redactor()
+    assert letters[:fewest] not in redact(f"it is {begin}{letters[:fewest]} today")
+    shorter = f"it is {begin}{letters[: fewest - 1]} today"
+    assert redact(shorter) == shorter

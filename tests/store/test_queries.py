@@ -201,3 +201,11 @@ def test_a_word_for_no_run_or_for_several_is_refused(several: str, word: str, me
 def reading_runs(place: str) -> list[Any]:
     with open_reading(place) as reading:
         return reading.runs()
+
+
+def test_a_task_that_a_run_does_not_have_has_no_failure(tmp_path: Path) -> None:
+    place = _store(tmp_path, AttemptRecord("a", 2, FAILED))
+    with open_store(place) as store:
+        (run,) = store.runs()
+        assert store.first_failure(run.id, "a") == 2
+        assert store.first_failure(run.id, "no such task") is None
