@@ -87,7 +87,7 @@ def test_what_pages_about_the_source_name_is_there(page: str) -> None:
 
 
 def test_the_page_names_the_versions_of_frameworks_that_are_tested() -> None:
-    page = (ROOT / "docs" / "writing-an-agent.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     pins: dict[str, str] = {}
     for file in (ROOT / "tests" / "frameworks" / "requirements").glob("*.txt"):
         pins |= dict(re.findall(r"^([\w-]+)(?:\[\w+\])?==([\d.]+)", file.read_text(), re.M))
