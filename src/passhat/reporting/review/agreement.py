@@ -55,6 +55,11 @@ def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[R
     n = outcomes.n
     if not len(n) or n.min() < 1 or (runs or n.min()) != n.min():
         return []
+    if kind in ("some", "majority"):
+        c = outcomes.c
+        share = float(((c > 0) & (c < n) if kind == "some" else 2 * c > n).mean())
+        name = "passed in some attempts" if kind == "some" else "passed in most attempts"
+        return [RunScore(name, share, (share, share))]
     name = f"{kind} run"
     if outcomes.order is not None and n.min() == n.max() and not outcomes.missing.any():
         matrix = outcomes.order.completed(Completion.AS_FAILED).matrix()

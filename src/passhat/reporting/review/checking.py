@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ from passhat.reporting.review.agreement import (
 )
 from passhat.reporting.review.claim_text import Passage
 from passhat.reporting.review.clauses import parse_sentences
+from passhat.reporting.review.second_reading import Found, SecondReading
 from passhat.reporting.review.statements import (
     Difference,
     Place,
@@ -69,45 +70,164 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     called supported, and none is called wrong where the number may have changed its meaning.
     """
     names = checker.names
-    parsed = (
-        parse_table(passage.rows, names) if passage.rows else parse_sentences(passage.text, names)
-    )
-    is_about_failures = not passage.rows and passage.says(_FAILING)
     checks: dict[Check, None] = {}
-    for statements in parsed:
-        answers = [checker.check(statement) for statement in statements]
-        unread = [
-            statement.text
-            for statement, check in zip(statements, answers, strict=True)
-            if _blocks(statement, check)
-        ]
-        unclear = [
-            statement.text
-            for statement in statements
-            if isinstance(statement, Unread) and statement.blocks and _is_part(statement, names)
-        ]
-        budgets = {re.sub(r"\D", "", getattr(statement, "metric", "")) for statement in statements}
-        for statement, check in zip(statements, answers, strict=True):
-            reason = ""
-            if unread and check.support is Support.SUPPORTED:
-                reason = f"but {unread[0]!r} in the same sentence cannot be checked"
-            elif check.support in (Support.CONTRADICTED, Support.NOT_SHOWN):
-                if unclear:
-                    reason = f"but {unclear[0]!r} in the same sentence was not understood"
-                elif isinstance(statement, Size) and statement.attempts:
-                    is_budget = not statement.tasks and str(statement.count) in budgets
-                    reason = "but it may be the k of the metric" if is_budget else ""
-                elif isinstance(statement, Share) and is_about_failures:
-                    failures = replace(statement, failing=not statement.failing)
-                    is_turned = checker.check(failures).support is Support.SUPPORTED
-                    reason = "but the other way round, as failures, it is right" * (
-                        is_turned and not statement.metric
-                    )
-            if reason:
-                detail = f"{check.detail}; {reason}"
-                check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
-            checks[check] = None
+    if passage.rows:
+        for statements in parse_table(passage.rows, names):
+            checks |= dict.fromkeys(_check_all(statements, checker, names))
+        return tuple(checks)
+    is_about_failures = passage.says(_FAILING)
+    second = SecondReading(names, checker.check_parts, checker.may_be, *checker.sizes())
+    second.read(_heading(passage))
+    for sentence, statements in parse_sentences(passage.text, names):
+        found = second.read(sentence)
+        first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
+        if statements:
+            checks |= dict.fromkeys(_settle(statements, first, found, second))
     return tuple(checks)
+
+
+def _heading(passage: Passage) -> str:
+    """The heading above a passage, which may name the run that it is about."""
+    lines = passage.whole.splitlines()[: passage.line - 1]
+    return next((line for line in reversed(lines) if line.startswith("#")), "")
+
+
+def _settle(
+    statements: Sequence[Statement],
+    checks: Sequence[Check],
+    found: Sequence[Found],
+    second: SecondReading,
+) -> Iterator[Check]:
+    """The checks of two readings of a sentence.
+
+    Where every number of the second one is right or open, it stands for the numbers of the first;
+    otherwise it only takes back what it does not confirm as wrong.
+    """
+    wrong = {
+        digits
+        for one in found
+        if one.support is Support.CONTRADICTED
+        for digits in _digits(one.text)
+    }
+    has_wrong = any(one.support is Support.CONTRADICTED for one in found)
+    is_agreed = all(check.support is Support.SUPPORTED for check in checks)
+    if not found or is_agreed or all(one.support is Support.CONTRADICTED for one in found):
+        yield from checks
+        return
+    for one in found:
+        is_wrong = one.support is Support.CONTRADICTED
+        if (one.is_read and not has_wrong) or (one.is_size and is_wrong):
+            yield Check(one.statement, one.support, one.detail)
+    answered = {digits for one in found if one.is_read for digits in _digits(one.text)} | {"0"}
+    answered |= {digits for text in second.cue_texts for digits in _digits(text)}
+    has_lift = any(one.is_lift and one.support is Support.SUPPORTED for one in found)
+    for statement, check in zip(statements, checks, strict=True):
+        digits = _digits(statement.text)
+        if _is_relation(statement):
+            relation = _settle_relation(statement, check, second, has_lift=has_lift)
+            if relation is not None:
+                yield relation
+        elif has_wrong:
+            is_number = not isinstance(statement, Unread)
+            if check.support is Support.CONTRADICTED and is_number and not wrong & digits:
+                detail = f"{check.detail}; but it may be another number"
+                check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+            yield check
+        elif isinstance(statement, Unread):
+            if not answered - {"0"}:
+                yield check
+        elif not digits <= answered or (
+            check.support is Support.CONTRADICTED
+            and (not digits or (isinstance(statement, Difference) and not has_lift))
+            and statement.text not in second.computed
+        ):
+            yield check
+
+
+def _settle_relation(
+    statement: Statement, check: Check, second: SecondReading, *, has_lift: bool
+) -> Check | None:
+    """A comparison without a number, where the numbers beside it say what is meant."""
+    if isinstance(statement, Place):
+        return check
+    assert isinstance(statement, Difference)
+    if check.support is Support.NOT_CHECKABLE:
+        return None
+    if check.support is Support.CONTRADICTED and _is_better(statement):
+        if has_lift:
+            return None
+        if len(second.metrics) > 1:
+            detail = f"{check.detail} Its sides may be of two metrics."
+            return replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+    sides = {statement.subject, statement.other}
+    if check.support is Support.NOT_SHOWN and sides <= second.owned:
+        detail = f"by its numbers it is, by chance perhaps; {check.detail}"
+        return replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+    return check
+
+
+def _digits(text: str) -> set[str]:
+    return set(re.findall(r"\d+(?:\.\d+)?", text.replace(",", "")))
+
+
+def _is_relation(statement: Statement) -> bool:
+    """Whether it compares runs without a number, or says that a number is shown."""
+    if isinstance(statement, Difference):
+        sizes = (statement.points, statement.percent, statement.ratio, statement.count)
+        return statement.p_value is not None or (
+            all(size is None for size in sizes) and statement.kind != "tasks"
+        )
+    return isinstance(statement, Place)
+
+
+def _is_better(statement: Statement) -> bool:
+    return isinstance(statement, Difference) and (
+        statement.kind in ("better", "ranked", "equal") and statement.p_value is None
+    )
+
+
+def _check_all(
+    statements: Sequence[Statement],
+    checker: Checker,
+    names: Sequence[Sequence[str]],
+    *,
+    is_about_failures: bool = False,
+) -> list[Check]:
+    """Check the statements of one sentence or row, which may leave each other open."""
+    checks: list[Check] = []
+    answers = [checker.check(statement) for statement in statements]
+    unread = [
+        statement.text
+        for statement, check in zip(statements, answers, strict=True)
+        if _blocks(statement, check)
+    ]
+    unclear = [
+        statement.text
+        for statement in statements
+        if isinstance(statement, Unread) and statement.blocks and _is_part(statement, names)
+    ]
+    budgets = {re.sub(r"\D", "", getattr(statement, "metric", "")) for statement in statements}
+    for statement, check in zip(statements, answers, strict=True):
+        reason = ""
+        if unread and check.support is Support.SUPPORTED:
+            reason = f"but {unread[0]!r} in the same sentence cannot be checked"
+        elif check.support in (Support.CONTRADICTED, Support.NOT_SHOWN):
+            if unclear:
+                reason = f"but {unclear[0]!r} in the same sentence was not understood"
+            elif isinstance(statement, Size) and statement.attempts:
+                is_budget = not statement.tasks and str(statement.count) in budgets
+                reason = "but it may be the k of the metric" if is_budget else ""
+            elif isinstance(statement, Share) and is_about_failures:
+                failures = replace(statement, failing=not statement.failing)
+                is_turned = checker.check(failures).support is Support.SUPPORTED
+                reason = "but the other way round, as failures, it is right" * (
+                    is_turned and not statement.metric
+                )
+        if reason:
+            detail = f"{check.detail}; {reason}"
+            check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+        checks.append(check)
+    return checks
 
 
 def _is_part(unread: Unread, names: Sequence[Sequence[str]]) -> bool:
@@ -178,7 +298,55 @@ class Checker:
         self._level = level
         self.names = _names_of(runs)
         self._estimated: dict[tuple[int, str], list[Estimate | RunScore]] = {}
+        self._values: dict[tuple[int, str], RunScore | None] = {}
         self._compared: dict[tuple[int, int, str], list[Result]] = {}
+
+    def sizes(
+        self,
+    ) -> tuple[frozenset[int], frozenset[int], frozenset[int], frozenset[str], tuple[int, int]]:
+        """Numbers of tasks, of attempts at a task and in all, the tasks, and the sum of all runs."""
+        planned = [run.outcomes.n + run.outcomes.missing for run in self._runs]
+        totals = {int(one.sum()) for one in planned}
+        return (
+            frozenset(len(run.outcomes) for run in self._runs),
+            frozenset(int(count) for one in planned for count in one),
+            frozenset(totals | {sum(int(one.sum()) for one in planned)}),
+            frozenset(task for run in self._runs for task in run.outcomes.tasks),
+            (
+                sum(int(run.outcomes.c.sum()) for run in self._runs),
+                sum(int(one.sum()) for one in planned),
+            ),
+        )
+
+    def may_be(self, statement: Statement) -> bool:
+        """Whether the value of a share allows it to be right, without an interval's cost."""
+        if not isinstance(statement, Share) or statement.metric.startswith("tasks:"):
+            return True
+        for run in statement.owners or range(len(self._runs)):
+            share = statement
+            if share.count is not None:
+                share = replace(share, **self._share_of(share.count, run))
+            word = self._word(share.metric, (run,), failing=share.failing)
+            value = self._value(run, word)
+            fits = value is None or agrees_any([value], share)
+            if fits is not bool(statement.owners):
+                return fits
+        return bool(statement.owners)
+
+    def _value(self, run: int, word: str) -> RunScore | None:
+        if (run, word) not in self._values:
+            value = None
+            with suppress(PasshatError):
+                outcomes = self._runs[run].outcomes
+                if not outcomes.missing.any():
+                    mean = float(values_by_task(outcomes, parse_metric(word)).mean())
+                    value = RunScore(word, mean, (mean, mean))
+            self._values[run, word] = value
+        return self._values[run, word]
+
+    def check_parts(self, statement: Statement) -> tuple[str, Support, str]:
+        check = self.check(statement)
+        return check.statement, check.support, check.detail
 
     def check(self, statement: Statement) -> Check:
         if isinstance(statement, Unread):
@@ -463,7 +631,12 @@ class Checker:
             for one in (self._runs[claim.subject].outcomes, self._runs[claim.other].outcomes)
         ]
         shared = rates[0].keys() & rates[1].keys()
-        ahead = sum((rates[0][task] - rates[1][task]) * claim.sign > 0 for task in shared)
+        ahead = sum(
+            (rates[0][task] - rates[1][task]) * claim.sign > 0
+            if claim.sign
+            else rates[0][task] == rates[1][task]
+            for task in shared
+        )
         detail = f"{ahead} of {counted(len(shared), 'task')}"
         stated = claim.share * len(shared) if claim.count is None else claim.count
         return Check(name, support(abs(ahead - stated) < 0.5), detail)
@@ -564,7 +737,8 @@ class Checker:
         planned = [run.outcomes.n + run.outcomes.missing for run in self._runs]
         attempts = {int(count) for one in planned for count in one}
         totals = set() if size.per_task else {int(one.sum()) for one in planned}
-        totals |= {sum(totals)} if totals else set()
+        if totals and not size.tasks:
+            totals.add(sum(int(one.sum()) for one in planned))
         is_right = (size.tasks and size.count in tasks) or (
             size.attempts and size.count in attempts | totals
         )

@@ -31,8 +31,10 @@ _PRONOUN = re.compile(
 )
 
 
-def parse_sentences(text: str, names: Sequence[Sequence[str]]) -> Iterator[tuple[Statement, ...]]:
-    """The statements of every sentence of a text; ``names`` are the words for each run."""
+def parse_sentences(
+    text: str, names: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, tuple[Statement, ...]]]:
+    """Every sentence of a text with its statements; ``names`` are the words for each run."""
     text = text.replace("⟦", "[").replace("⟧", "]")  # the brackets of tokens
     text = re.sub(r"\b(vs|e\.g|i\.e|approx|resp|cf|al)\.\\?(?=\s)", r"\1", text)
     text = re.sub(r"\([^()]*\)", lambda found: found[0].replace(";", ","), text)
@@ -46,8 +48,7 @@ def parse_sentences(text: str, names: Sequence[Sequence[str]]) -> Iterator[tuple
         statements, context = _parse(sentence, rewritten, reader, context)
         last = context.subject if "⟦r" in rewritten else last
         total, metrics = reader.total, (*metrics, *reader.metrics)
-        if statements:
-            yield statements
+        yield sentence, statements
 
 
 def _parse(

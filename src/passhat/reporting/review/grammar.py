@@ -44,7 +44,7 @@ from passhat.reporting.review.statements import (
 )
 
 _N, _INT, _ATT, _TASK = NUMBER, INTEGER, ATTEMPTS, TASKS
-_DROPPED = (
+DROPPED = (
     rf"\(?\b{_N}%[ -](?:bootstrap |percentile )?(?:confidence|credible|CIs?|"
     rf"intervals?|level|bands?)\b(?: (?:level|intervals?))?",
     rf"\b(?:temperatures?|T|top_p|seed|α|alpha)\s*(?:=|of|is|was|at|:)?\s*{_N}(?:(?:,| and|"
@@ -89,7 +89,7 @@ _ON_EVERY = re.compile(
     rf"(?:all|each|every)(?: single)?(?: one)?(?: of)?(?: the)?(?: (?P<total>{_INT}))? {_TASK}\b",
     re.IGNORECASE,
 )
-_P_VALUE = re.compile(
+P_VALUE = re.compile(
     rf"\(?\bp(?:-value)?s?\s?(?:\([^)]*\)\s?)?(?P<sign><=|>=|[<=>≤≥])\s?(?P<p>{_N})\)?", re.I
 )
 _RATIO = re.compile(
@@ -188,11 +188,11 @@ class Reader:
 
     def rewrite(self, sentence: str) -> str:
         """The sentence with tokens in place of what was understood."""
-        text = self._mark_names(sentence)
+        text = self.mark_names(sentence)
         text = plain_number(text)
         text = plain_comparison(text)
         text = self._mark_metrics(text)
-        text = _P_VALUE.sub(self._p_value, text)
+        text = P_VALUE.sub(self._p_value, text)
         text = self._mark_spread(text)
         text = self._mark_protocols(text, PROTOCOLS[:EARLY])
         text = self._mark_counts(text)
@@ -202,14 +202,14 @@ class Reader:
         text = INTERVALS.sub(self._interval, text)
         text = ERRORS.sub(self._error, text)
         text = self._mark_sizes(text)
-        for pattern in _DROPPED:
+        for pattern in DROPPED:
             text = re.sub(pattern, " ", text)
         unit = rf"[ -]points?\b| (?=(?:more|fewer) (?:{_TASK}|({_ATT}))\b)"
         text = re.sub(rf"(>=|<=|~)?([-+])?\s?(?<![\d.])({_N})(?:{unit})", self._gap, text)
         text = _RATIO.sub(self._ratio, text)
         return re.sub(r"\s+", " ", self._mark_values(text))
 
-    def _mark_names(self, text: str) -> str:
+    def mark_names(self, text: str) -> str:
         text = name_pattern(self.names).sub(
             lambda match: f" ⟦r{self._run_of(match[1])}⟧ ", re.sub(r"’", "'", text)
         )

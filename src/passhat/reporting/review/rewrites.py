@@ -213,6 +213,11 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         rf"all) )*(?:\w+ )?(?:{TASKS}|{ATTEMPTS})\b|(?<=half|.rds|ters)\s*(?:[^\w\s-]|$))",
         _fraction,
     ),
+    (
+        r"\b(about|nearly|almost|roughly|around|over|under|than) (?:a|one) "
+        r"(third|quarter|fifth|half)\b(?! of\b| (?:attempt|time|run|try|place))",
+        lambda m: f"{m[1]} {_FRACTIONS[m[2].lower()]:.1f}%",
+    ),
     (  # four out of five is a share; 4 of 5 may be counts
         rf"\b((?!half\b)(?:{_WORD})) (?:out )?of (?:every )?({_WORD})(?= (?:[\w-]+ )?(?:{TASKS}|"
         rf"{ATTEMPTS})\b)",

@@ -232,7 +232,8 @@ def parse_table(
     if grid is None:
         if all(len(row) == 2 for row in rows) and all(_MEASURED.search(row[0]) for row in rows[1:]):
             for label, cell in rows[1:]:
-                yield from parse_sentences(f"{label} = {cell}", names)
+                for _, statements in parse_sentences(f"{label} = {cell}", names):
+                    yield statements
         else:
             yield (Unread("the table", "it names no run of the sources"),)
         return
@@ -355,7 +356,7 @@ def _cell_statements(
     if added:
         cell = cell.replace(added[0], f", {added[1]} points")
     metric = re.sub(r"\(\s*(?:%|±.*?|\\%)\s*\)|[\[(]?\s*95% (?:CI|interval)\s*[\])]?", "", metric)
-    for statements in parse_sentences(f"{name} {metric} = {cell.strip()}", names):
+    for _, statements in parse_sentences(f"{name} {metric} = {cell.strip()}", names):
         yield from statements
 
 
