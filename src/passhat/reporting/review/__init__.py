@@ -10,9 +10,10 @@ from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.reporting.document import Block, Document, Facts, Sentence
-from passhat.reporting.review.checking import Check, Checker, Support, check_statements
+from passhat.reporting.review.checking import Check, Checker, Support
 from passhat.reporting.review.claim_text import Passage, all_passages
 from passhat.reporting.review.grammar import name_pattern
+from passhat.reporting.review.settling import check_statements
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Run

@@ -510,7 +510,8 @@ def _without_latex(line: str) -> str:
     line = re.sub(r"\$([^$]*[\\^_][^$]*)\$", r"\1", line)
     line = re.sub(r"\$\s*([\d.,±\s%\\-]+)\$", r"\1", line)
     line = (
-        line.replace(r"\^{}", "^")
+        re.sub(r"\\textasciicircum(?:\{\}|\\ )?\s*", "^", line)
+        .replace(r"\^{}", "^")
         .replace("\\ ", " ")
         .replace(r"\pm", "±")
         .replace(r"\,", " ")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from passhat.reporting.review.clauses import parse_sentences
 from passhat.reporting.review.grammar import name_pattern
+from passhat.reporting.review.marks import MarkedSentence
+from passhat.reporting.review.nearest import FAIL
 from passhat.reporting.review.statements import (
     BENCHMARK,
     OTHER,
@@ -26,8 +28,8 @@ _RULE = re.compile(
 )
 _METRIC = re.compile(r"(?:g-?pass|pass|maj|cons|avg|mean|best|worst)\s?[@^]", re.IGNORECASE)
 _MEASURED = re.compile(
-    rf"{_METRIC.pattern}|accuracy|success|resolved?|pass rate|score|solved|share|%|rate\b|k ?= ?\d|"
-    rf"{BENCHMARK}",
+    rf"{_METRIC.pattern}|accuracy|success|\bmean\b|\baverage\b|resolved?|pass rate|score|solved|"
+    rf"share|%|rate\b|k ?= ?\d|{BENCHMARK}",
     re.IGNORECASE,
 )
 _ROLES = (
@@ -336,11 +338,33 @@ def _row_statements(
                     run, 1 - run if len(names) == 2 else None, cell, number[0], shares, signed=True
                 )
             )
+        elif counted := _counted_cell(run, column, cell):
+            shares.append(counted)
         elif role in ("measure", "other"):
             shares += _cell_statements(
                 name, _metric_name(column, row, grid.header), cell, role, names
             )
     yield from shares
+
+
+def _counted_cell(run: int, column: str, cell: str) -> Share | None:
+    """A cell whose heading says in words what it counts: solved at least once, never solved."""
+    cues = [cue for cue in MarkedSentence(column, ()).cues if cue.metric.startswith("tasks")]
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s?(%)?(?:\s*/\s*(\d+))?", cell.strip())
+    if len(cues) != 1 or cues[0].metric.endswith("k") or found is None:
+        return None
+    failing = cues[0].failing
+    if failing is None:
+        failing = re.search(FAIL, column, re.IGNORECASE) is not None
+    value = float(found[1])
+    share = Share(cell, value, value, 1.0, "=", (run,), metric=cues[0].metric, failing=failing)
+    if found[3]:
+        part = value / max(int(found[3]), 1)
+        return replace(share, low=part, high=part, step=1 / max(int(found[3]), 1), counted="task")
+    if found[2] or "%" in column or "." in found[1]:
+        step = 10.0 ** -len(found[1].partition(".")[2]) / 100
+        return replace(share, low=value / 100, high=value / 100, step=step)
+    return replace(share, counted="task", count=int(value))
 
 
 def _cell_statements(

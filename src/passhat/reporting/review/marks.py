@@ -1,0 +1,459 @@
+"""A sentence of a claim with its numbers, the words that say what they count, and its names."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from passhat.reporting.review.grammar import DROPPED, P_VALUE, Reader
+from passhat.reporting.review.rewrites import ERRORS, INTERVALS, plain_number
+from passhat.reporting.review.statements import ATTEMPTS, METRIC, NUMBER, TASKS
+
+__all__ = ["Cue", "MarkedSentence", "Number", "kind_of"]
+
+_ATT, _TASK, _N = ATTEMPTS, TASKS, NUMBER
+_OF = r"(?: of)?(?: the| its| their| these| our| those)*"
+_EACH = (
+    rf"(?:each|every|all of the \d+ (?:{_TASK})|per (?:{_TASK})|apiece|for each|at each|on each|"
+    r"for every|at every)"
+)
+# Words that say what a number counts: a phrase and the metric it means; K is the number in it.
+_CUES: tuple[tuple[str, str], ...] = (
+    (
+        rf"\b(?:in |on |at |with )?(?:some|several|a few|part|only some){_OF} (?:{_ATT})"
+        rf"?(?:,? but not (?:in |on |with )?(?:all|every|each|others?)\b(?:{_OF}(?: them|"
+        rf" {_ATT})?)?)",
+        "~n",
+    ),
+    (
+        r"\b(?:sometimes|occasionally|intermittent\w*|flaky|flakily|inconsistent\w*|"
+        r"mixed results)\b",
+        "~n",
+    ),
+    (r"\bnever (?:once |even |ever )?(?:fail|miss|break|got? it wrong|gets it wrong)\w*", "^n"),
+    (
+        rf"\b(?:in|on|with|for|after|of) (?:none|no (?:single )?(?:{_ATT})|not (?:a single |"
+        rf"1 )(?:{_ATT})?)\b(?:{_OF}(?: (?P<k>\d+))? (?:{_ATT}|them))?|\bnot once\b|"
+        r"\bnever\b|\bnot at all\b|\b(?:0|no) times\b|\bcame up empty every time\b|"
+        rf"\b0 of{_OF} (?P<k2>\d+) (?:{_ATT})\b",
+        "<0",
+    ),
+    (
+        rf"\b(?P<k>\d+)(?: times| (?:{_ATT}))? ?(?:out of|of|/|in every) ?(?P=k)(?! (?:{_TASK})"
+        rf")(?: (?:{_ATT}))?\b",
+        "^",
+    ),
+    (
+        r"\b(?:in |on |at |with |across |over |of )?(?:all|(?:each|every)(?! \d)"
+        rf")(?: single)?(?: 1)?{_OF}(?: (?P<k>\d+))?(?: \w+)? (?:{_ATT})\b(?! (?:at|"
+        r"of|on|per) (?:each|every))|\b(?:every|each)(?: single)? time\b|\bwithout fail\b|"
+        r"\balways\b|\bconsistently\b|\breliably\b|\bperfectly consistent\b|\bboth (?:times|"
+        rf"(?:{_ATT}))\b|\ball (?P<k2>\d+)(?= (?:succeed|pass|must)|[,.;)]|$)",
+        "^",
+    ),
+    (
+        rf"\b(?P<k>\d+) (?:{_ATT} )?in a row\b|\b(?P<k2>\d+) (?:consecutive|straight|successive)\b",
+        "^",
+    ),
+    (
+        rf"\b(?:in |on )?at least (?:once|1(?: (?:{_ATT}|success))?)\b(?: (?:in|of|"
+        rf"out of|within|over){_OF} (?P<k>\d+)(?: (?:{_ATT}))?)?|\bever\b|\beventually\b|"
+        rf"\bany(?: 1)?{_OF}(?: (?P<k2>\d+))? (?:{_ATT})\b",
+        "@",
+    ),
+    (r"\bbest[ -]of[ -](?P<k>\d+)\b", "@"),
+    (
+        r"\b(?:given|with|within|after|in|using|allow\w*|has|have|gets?|got|are|"
+        rf"is|up to|budget of|let it (?:try|run)|try|even|takes?|retr\w+){_OF}(?: up to|"
+        r" allowed| given| as many as)* (?P<k>\d+) (?:independent |\w+ )?(?!seed|"
+        rf"repetition|repeat|rollout|episode)(?:{_ATT})\b(?! (?:on |at )?{_EACH}\b)"
+        r"(?!,? (?:of|in total|altogether|for each))",
+        "<",
+    ),
+    (r"\b(?:with|given|after) (?P<k>\d+)(?=\s*(?:[,;:)(]|\.(?!\d)|and\b|$))", "<"),
+    (
+        rf"\bin more than (?:half|50%){_OF} (?:{_ATT})\b|\bmajority of{_OF} (?:{_ATT})"
+        r"\b|\bmore often than not\b",
+        "maj",
+    ),
+    (rf"\b(?:best|highest|top|maximum|luckiest)(?: single| individual)? (?:{_ATT})\b", ":best"),
+    (
+        rf"\b(?:worst|lowest|minimum|weakest|unluckiest)(?: single| individual)? (?:{_ATT})\b",
+        ":worst",
+    ),
+    (rf"\bmedian(?: single| individual)? (?:{_ATT})\b", ":median"),
+    (r"\b(?:standard deviation|SD|st\.? ?dev\w*|σ)\b", ":deviation"),
+    (
+        r"\b(?:success|pass|resolution|resolve|solve|completion|win|hit)[ -](?:rates?|"
+        r"share|probability)\b|\baccurac\w+|\bscor(?:es?|ed|ing)\b|\bon average\b|"
+        rf"\baverag\w+|\bmean\b|\b(?:a |1 |one |the )?single (?:{_ATT})\b|\b(?:per|"
+        rf"1|each|one) (?:{_ATT})\b|\b(?:on |at )?(?:the |its )?first (?:{_ATT}|go)"
+        r"\b|\b(?:error|failure|fail)[ -]rates?\b|\bof (?:its |the |their |all )"
+        rf"?(?:{_ATT})\b|\b1-?shot\b",
+        "1",
+    ),
+)
+_UNITS = (  # a number, by what stands around it
+    ("points", rf"(?P<n>{_N})[ -]?points?\b|(?<=\+)(?P<plus>{_N})(?![\w%.]|\.\d)"),
+    (
+        "all",
+        r"\b(?P<w>(?:solv|pass|complet|resol|crack|finish|handl|clear|fail|miss)"
+        rf"\w* (?:on )?(?:all|every|each)(?: of)?(?: the)?(?: single)? (?:{_TASK})"
+        r")\b",
+    ),
+    (
+        "x",
+        r"(?:(?P<more>more than|over|at least) |(?P<near>nearly|almost|about|roughly|"
+        rf"close to) )?(?P<n>{_N})\s?(?:x\b|×|times(?= (?:as|more|better|higher|likel|"
+        r"that|the|its|⟦))|-?\s?fold\b)|(?:(?P<more2>more than|over) |(?P<near2>nearly|"
+        r"almost|about|roughly) )?\b(?P<w>twice|doubl\w+|tripl\w+|quadrupl\w+|halv\w+|"
+        r"in half|by half)\b",
+    ),
+    (
+        "of",
+        r"(?<!on )(?<!across )(?<!over )(?<!of )(?<!for )(?<!at )(?<!with )\b(?:all|"
+        rf"each of)(?: of)?(?: the| its| our)* (?P<n>(?P<m>\d+)) (?:[\w-]+ )?(?P<noun>{_TASK})"
+        r"(?! (?:were|was|are) (?:attempted|run|evaluated|used|tried|included))",
+    ),
+    (
+        "of",
+        rf"(?P<n>\d+)(?: (?:{_TASK}|{_ATT}|times))? ?(?:/|\b(?:out )?of\b|\bin\b)"
+        rf"(?: every)?{_OF}(?: all)?(?: ⟦r\d+⟧)?(?: (?:possible|total))? ?(?P<m>\d+)"
+        rf"\b(?!\.\d|%)(?: (?:\w+ ){{0,2}}?(?P<noun>{_TASK}|{_ATT}))?",
+    ),
+    ("%", rf"(?P<n>{_N})%"),
+    ("tasks", rf"(?P<n>\d+) (?!more\b|fewer\b)(?:[a-z][\w-]* ){{0,2}}?(?:{_TASK})\b"),
+    (
+        "attempts",
+        rf"(?P<n>\d+) (?!more\b|fewer\b|times as\b)(?:[a-z][\w-]* ){{0,1}}?(?:{_ATT}|"
+        r"trajector\w+)\b",
+    ),
+    (
+        "results",
+        r"(?P<n>\d+) (?!more\b|fewer\b)(?:failures|successes|errors|failed|successful|"
+        r"passed|correct)\b",
+    ),
+    ("share", r"(?P<n>0?\.\d+|1\.0+|0\.0+)(?![\w.])"),
+    ("", r"(?P<n>\d+(?:\.\d+)?)(?![\w⟧])"),
+)
+_BOUNDS = {
+    "fewer than": "<=",
+    "less than": "<=",
+    "at most": "<=",
+    "more than": ">=",
+    "at least": ">=",
+}
+_FACTORS = {
+    "sol": 100.0,
+    "pas": 100.0,
+    "com": 100.0,
+    "res": 100.0,
+    "cra": 100.0,
+    "fin": 100.0,
+    "han": 100.0,
+    "cle": 100.0,
+    "fai": 100.0,
+    "mis": 100.0,
+    "twi": 2.0,
+    "dou": 2.0,
+    "tri": 3.0,
+    "qua": 4.0,
+    "hal": 0.5,
+    "in ": 0.5,
+    "by ": 0.5,
+}
+_WEIGHTS = (
+    (r"\w+", 1), (r",", 2), (r";", 6), (r"[()]", 1), (r"\band\b", 1), (r"[.!?]\s", 8),
+    (r"\b(?:while|whereas|but|yet|although|though|however)\b|—| – ", 4), (r"\n", 4),
+)  # fmt: skip
+_CONFIG = re.compile(
+    rf"(?:\b(?P<t>\d+) (?:[\w-]+ )?(?:{_TASK})(?: ?[x×,] ?| with | and | at )"
+    rf"(?P<a>\d+) (?:[\w-]+ )?(?:{_ATT})\b)"
+    rf"|\b(?P<a2>\d+) (?:[\w-]+ )?(?:{_ATT})(?: were made)?,? (?:(?:at|on|of|"
+    rf"for|in|with) )?{_EACH}\b"
+    r"|\b(?:run|ran|repeated|sampled|attempted|attempts|evaluated|tested|tried)"
+    rf"\b[^.;,%]{{0,40}}?\b(?P<a3>\d+) times\b(?! out)"
+    r"|\bn ?= ?(?P<n>\d+)\b|\b(?:over|across|of|from) (?P<a4>\d+) (?:independent |"
+    r"separate )?(?:runs|seeds|trials|repetitions|repeats)\b(?: of)?",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"\b(?:not|no longer|hardly)(?:\s+\w+){0,2}\s*$", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"\s*%?[)\]]?\s*(?:,|/|→|->|–|-|&|\band\b|\bvs\b|\bto\b|\bor\b|\bagainst\b|\bthrough\b|"
+    r"\b(?:up|down)? ?from\b|\bthen\b|\s)*[(\[]?\s*"
+)
+
+
+@dataclass(slots=True)
+class Number:
+    """A number of the sentence: its place, its kind and its value."""
+
+    text: str
+    start: int
+    end: int
+    unit: str
+    value: float
+    step: float
+    relation: str = "="
+    total: int = 0
+    noun: str = ""
+    ends: tuple[float, float] | None = None
+    error: float | None = None
+    is_denied: bool = False
+    share: float | None = None
+    """The share it was found to be right as; what is computed from it is checked against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    start: int
+    end: int
+    metric: str
+    failing: bool | None = None
+    weight: float = 0.0
+
+
+class MarkedSentence:
+    """A sentence with its numbers, cues and names found, and how far apart they stand."""
+
+    def __init__(self, sentence: str, names: Sequence[Sequence[str]]) -> None:
+        text = re.sub(r"^\s*(?:\d+[.)]|#+|[-*])\s+", "", sentence)
+        text = re.sub(r"\b(only|just|exactly) one\b(?! of)", r"\1 1", text)
+        text = re.sub(r"\b(?:the|these|those) two (?!\w*(?:tasks|problems))", "both ", text)
+        text = re.sub(
+            rf"\b(?:on|in) none\b(?! of (?:the |its |all )*(?:\d+ )?{_TASK})"
+            rf"(?: of (?:them\b|the {_ATT}|its {_ATT}))?",
+            " never ",
+            text,
+        )
+        text = re.sub(
+            r"\b(?:there (?:is|are|was|were) )?(?:not a single|no|not 1) (task|problem)"
+            r"s? (?:on|in|for) which\b",
+            r"on 0 \1s ", text, flags=re.IGNORECASE,
+        )  # fmt: skip
+        text = re.sub(rf"\ball(?: of)?(?: the)? k (?:{_ATT})", "pass^k", text)
+        text = re.sub(rf"\b(?:at least (?:one|1) of|any of)(?: the)? k (?:{_ATT})", "pass@k", text)
+        text = re.sub(
+            r"\bwith one\b(?! of)(?! (?:\w+ )?(?:attempt|try|run|trial))", "with 1 attempt", text
+        )
+        text = re.sub(
+            r"\b(all|both|each|every|none)((?: of)?(?: the)?(?: \w+)?) [A-Z][\w.-]+ "
+            r"(agents?|models?|systems?|versions?|releases?)\b",
+            r"\1\2 \3",
+            text,
+            flags=re.IGNORECASE,
+        )
+        text = plain_number(Reader(names).mark_names(text))
+        self.text = re.sub(
+            r"⟦r([\d+*?]+)⟧", lambda m: f"⟦{re.sub(r'[0-9]+', _letter, m[1])}⟧", text
+        )
+        self._left = self.text
+        self.runs = [(m[1], m.start(), m.end()) for m in re.finditer(r"⟦([^⟧]*)⟧", self.text)]
+        self.numbers: list[Number] = []
+        self.cues: list[Cue] = []
+        self._bounds: list[tuple[int, tuple[float, float] | None, float | None]] = []
+        self._take(P_VALUE, lambda _: None)
+        self._take(INTERVALS, self._interval)
+        self._take(ERRORS, self._error)
+        for pattern in DROPPED[1:]:
+            self._take(re.compile(pattern), lambda _: None)
+        self._take(re.compile(DROPPED[0]), lambda _: None)
+        self._metrics()
+        self._take(_CONFIG, self._config)
+        for pattern, metric in _CUES:
+            self._take(re.compile(pattern, re.IGNORECASE), self._cue(metric))
+        for unit, pattern in _UNITS:
+            self._take(
+                re.compile(
+                    r"(?P<op>>=|<=|~|[<>]|(?:fewer|less) than|more than|at least|at most)?\s?"
+                    r"(?<![\w.@^⟦$#-])"
+                    rf"(?:[-+](?=\d|\.\d))?(?:{pattern})",
+                    re.I,
+                ),
+                self._number(unit),
+            )
+        self.numbers.sort(key=lambda one: one.start)
+        for place, ends, error in self._bounds:
+            before = [one for one in self.numbers if one.start < place]
+            if before and before[-1].unit in ("%", "share", "", "points"):
+                before[-1].ends, before[-1].error = ends, error
+        for one in self.numbers:
+            one.is_denied = bool(_DENIED.search(self.text[: one.start]))
+        self._sums = self._distances()
+
+    def take_budgets(self, below: int) -> None:
+        """Take "with 2 attempts per task" as a cue, where more attempts were made."""
+        for one in [one for one in self.numbers if one.unit == "budget"]:
+            one.unit = "size of attempts"
+            if one.value < below:
+                self.cues.append(Cue(one.start, one.end, f"tasks<{one.text}"))
+                self.numbers.remove(one)
+
+    def _take(self, pattern: re.Pattern[str], use: Callable[[re.Match[str]], object]) -> None:
+        """Use every match and blank it out: nothing is read twice."""
+        for match in list(pattern.finditer(self._left)):
+            if match[0].strip() and use(match) is not False:
+                blank = re.sub(r"[^⟦⟧\s]", "\0", match[0])
+                kept = "".join(
+                    old if old in "⟦⟧" or ("⟦" in match[0] and _in_token(match[0], at)) else new
+                    for at, (old, new) in enumerate(zip(match[0], blank, strict=True))
+                )
+                self._left = self._left[: match.start()] + kept + self._left[match.end() :]
+
+    def _interval(self, match: re.Match[str]) -> bool | None:
+        groups = match.groups()
+        low, low_unit, high, high_unit, _ = next(
+            groups[at : at + 5] for at in range(0, 20, 5) if groups[at] is not None
+        )
+        if re.match(r"\(\s*\d+\s?,", match[0]) and not low_unit + high_unit:
+            return False
+        if match[0].startswith("between"):
+            return False
+        self._bounds.append((match.start() + 1, (float(low), float(high)), None))
+        return None
+
+    def _error(self, match: re.Match[str]) -> None:
+        half = match["half"] or match["error"]
+        error = float(half) * (-1 if match["error"] or match["se"] else 1)
+        self._bounds.append((match.start() + 1, None, error))
+
+    def _metrics(self) -> None:
+        ks = list(re.finditer(r"\bk ?= ?(?=\d)((?:\d+(?:, and |, | and | or |,)?)+)", self._left))
+        family = next((m for m in METRIC.finditer(self._left) if not (m[3] or "k").isdigit()), None)
+        for listed in ks if family else ():
+            for k in re.finditer(r"\d+", listed[1]):
+                start = listed.start(1) + k.start()
+                word = f"{family[1].lower()}{family[2]}{k[0]}"  # type: ignore[index]
+                self.cues.append(Cue(start, start + len(k[0]), word, weight=-1))
+        if ks and family:
+            for listed in ks:
+                self._blank(listed)
+        self._take(METRIC, self._metric)
+
+    def _blank(self, match: re.Match[str]) -> None:
+        blank = re.sub(r"\S", "\0", match[0])
+        self._left = self._left[: match.start()] + blank + self._left[match.end() :]
+
+    def _metric(self, match: re.Match[str]) -> None:
+        if match[3] and match[3].isdigit():
+            word = f"{match[1].lower()}{match[2]}{match[3]}"
+            weight = 7 if self._is_denied(match) else -1
+            self.cues.append(Cue(match.start(), match.end(), word, weight=weight))
+
+    def _is_denied(self, match: re.Match[str]) -> bool:
+        """Whether it is what the number is not of: instead of one."""
+        return bool(re.search(r"\b(?:instead of|rather than)\s*$", self.text[: match.start()]))
+
+    def _config(self, match: re.Match[str]) -> None:
+        for name, count in match.groupdict().items():
+            if count:
+                unit = "size of tasks" if name == "t" else "size of attempts"
+                unit = "size" if name == "n" else unit
+                before = self.text[: match.start()]
+                if name == "a2" and re.search(r"\b(?:with|given|allow\w*)\s*$", before, re.I):
+                    unit = "budget"
+                start, end = match.span(name)
+                self.numbers.append(Number(count, start, end, unit, float(count), 1.0))
+
+    def _cue(self, metric: str) -> Callable[[re.Match[str]], bool | None]:
+        def use(match: re.Match[str]) -> bool | None:
+            k = next(filter(None, match.groupdict().values()), "n")
+            failing = None
+            if metric == "<0":
+                word, failing = f"tasks<{k}", True
+            elif metric == "maj":
+                word = "tasks:majority"
+            elif metric == "~n":
+                word = "tasks:some"
+            elif metric[0] == ":":
+                word = f"tasks{metric}"
+            elif metric == "1":
+                word = "pass^1"
+            elif metric == "^n":
+                word, failing = "tasks^n", False
+            else:
+                word = f"tasks{metric}{k}"
+            weight = float(metric == "1") + 8 * self._is_denied(match)
+            self.cues.append(Cue(*match.span(), word, failing, weight))
+            return None
+
+        return use
+
+    def _number(self, unit: str) -> Callable[[re.Match[str]], bool | None]:
+        def use(match: re.Match[str]) -> bool | None:
+            found = match.groupdict()
+            text = found.get("n") or found.get("plus") or ""
+            value = float(text) if text else _FACTORS[found["w"][:3].lower()]
+            step = 10.0 ** -len(text.partition(".")[2]) if text else 0.05 * value
+            total = int(found.get("m") or 0)
+            if unit == "of" and not 0 <= value <= total:
+                return False
+            relation = _BOUNDS.get((match["op"] or "=").lower(), match["op"] or "=")
+            if relation == "~" and text in ("33.3", "66.7", "50.0", "25.0", "75.0", "20.0"):
+                step = 4.0  # a third, and the like
+            if found.get("more") or found.get("more2"):
+                relation = ">="
+            elif found.get("near") or found.get("near2"):
+                relation = "~"
+            self.numbers.append(
+                Number(
+                    match[0].strip(), match.start(), match.end(), "%" if unit == "all" else unit,
+                    value, step, relation, total, (found.get("noun") or "").lower(),
+                )
+            )  # fmt: skip
+            return None
+
+        return use
+
+    def _distances(self) -> list[float]:
+        weight = [0.0] * (len(self.text) + 1)
+        for pattern, cost in _WEIGHTS:
+            for match in re.finditer(pattern, self.text):
+                weight[match.start()] += cost
+        for one in self.numbers:
+            weight[one.start] += 2
+        for cue in self.cues:
+            for at in range(cue.start + 1, cue.end):
+                weight[at] = 0.0
+        return list(itertools.accumulate(weight, initial=0.0))
+
+    def distance(self, start: int, end: int) -> float:
+        return self._sums[max(end, start)] - self._sums[start]
+
+    def groups(self) -> list[list[Number]]:
+        """Numbers that follow each other with nothing but signs and conjunctions between them."""
+        groups: list[list[Number]] = []
+        for one in self.numbers:
+            gap = self.text[groups[-1][-1].end : one.start] if groups else ""
+            if groups and _BETWEEN.fullmatch(gap) and kind_of(groups[-1][-1]) == kind_of(one):
+                groups[-1].append(one)
+            else:
+                groups.append([one])
+        return groups
+
+    def group_of(self, number: Number) -> list[Number]:
+        return next(group for group in self.groups() if number in group)
+
+    def name_lists(self) -> list[list[tuple[str, int, int]]]:
+        lists: list[list[tuple[str, int, int]]] = []
+        for run in self.runs:
+            gap = self.text[lists[-1][-1][2] : run[1]] if lists else ""
+            if lists and _BETWEEN.fullmatch(gap):
+                lists[-1].append(run)
+            else:
+                lists.append([run])
+        return lists
+
+
+def _letter(match: re.Match[str]) -> str:
+    return chr(ord("a") + min(int(match[0]), 25))
+
+
+def _in_token(text: str, at: int) -> bool:
+    return text.rfind("⟦", 0, at + 1) > text.rfind("⟧", 0, at)
+
+
+def kind_of(one: Number) -> str:
+    return "share" if one.unit in ("%", "share", "", "of") else one.unit
