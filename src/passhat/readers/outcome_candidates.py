@@ -14,7 +14,6 @@ from itertools import combinations, pairwise, permutations
 
 import numpy as np
 
-from passhat.readers import endings
 from passhat.readers.guessing import Column, SampleTable
 from passhat.readers.record_map import is_code
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
@@ -30,6 +29,7 @@ from passhat.stats.outcomes.columns import (
     EVERY_COLUMN,
     EVERY_PART,
     fold_name,
+    is_first_success,
     is_negative,
     is_percent,
 )
@@ -144,7 +144,7 @@ def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
 def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
     """Verdicts, grades, reasons of failures and fractions in one column."""
     name, used, likeness = column.name, frozenset({column.name}), verdict_likeness(column)
-    if endings.is_first_success(name.rpartition(".")[2]) and not column.is_inner:
+    if is_first_success(name.rpartition(".")[2]) and not column.is_inner:
         yield from _first_success_outcomes(column)
         return
     if any(map(_STEPS.fullmatch, map(fold_name, name.split(".")[:-1]))):

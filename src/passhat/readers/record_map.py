@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from passhat.errors import InvalidValue, shorten
-from passhat.readers.endings import is_first_success
 from passhat.readers.parsing import number_or_none
 from passhat.readers.records import (
     Record,
@@ -29,6 +28,7 @@ from passhat.stats.outcomes.columns import (
     SLICE_PREFIX,
     ColumnMap,
     fold_name,
+    is_first_success,
     split_joined,
 )
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk

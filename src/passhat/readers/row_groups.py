@@ -8,7 +8,7 @@ versions of a model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import ReadError
 from passhat.readers.parsing import is_verdict_list, number_or_none
+from passhat.readers.record_map import map_option
 from passhat.readers.wide_tables import (
     distinct_cells,
     find_wide,
@@ -286,6 +287,14 @@ def named_parts(names: Iterable[str]) -> list[str]:
     """Columns that tell rows apart by their names: part of a task, of a run, or a judge."""
     folds = TASK_PARTS | RUN_PARTS | _SCORERS | set(ALIASES["task"])
     return [name for name in names if fold_name(name) in folds]
+
+
+def suite_remarks(columns: ColumnMap) -> Iterator[str]:
+    """The option for one run of all suites."""
+    named = columns.names_of("suite", "task")
+    if len(named) == 2:
+        option = map_option(f"task={named['suite']}{JOIN_SIGN}{named['task']}")
+        yield f"a run for each {named['suite']!r}; for one run of all: {option}"
 
 
 def is_scorer_name(name: str) -> bool:

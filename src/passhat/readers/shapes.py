@@ -13,11 +13,10 @@ from types import MappingProxyType
 
 from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
-from passhat.readers.endings import is_first_success, is_odd_ending
-from passhat.readers.other_words import refuse_other_words, with_odd_endings
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
 from passhat.readers.records import SHEET_COLUMN
+from passhat.readers.summary_labels import refuse_other_words, with_odd_endings
 from passhat.readers.wide_tables import (
     ANSWER_NAMES,
     FRACTION,
@@ -41,10 +40,11 @@ from passhat.stats.outcomes.columns import (
     JOIN_SIGN,
     ColumnMap,
     fold_name,
+    is_first_success,
     is_percent,
 )
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
-from passhat.stats.outcomes.rewards import RewardWords
+from passhat.stats.outcomes.rewards import RewardWords, is_odd_ending
 
 _COUNTER = re.compile(r".*\d\s*|(?:run|trial|attempt|seed|rep)[\s_-]?[a-z]", re.IGNORECASE)
 _TRIAL_CELL, _VERDICT_CELL, _MISSING_CELL = "passhat:trial", "passhat:success", "passhat:missing"

@@ -18,7 +18,6 @@ from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
-from passhat.readers.other_words import UnknownWords
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
@@ -31,11 +30,12 @@ from passhat.readers.row_groups import (
     join_columns,
     name_columns,
     named_parts,
+    suite_remarks,
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source, is_text
-from passhat.readers.summary_labels import LabelFilter
+from passhat.readers.summary_labels import LabelFilter, UnknownWords
 from passhat.readers.summary_rows import (
     TOTALS,
     CopyFilter,
@@ -305,7 +305,7 @@ def _read_rows(
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = _differing(parts)
     if "suite" in told_apart:
-        decisions = (*decisions, *columns.suite_remarks())
+        decisions = (*decisions, *suite_remarks(columns))
     judge = options.scorer if scorer.column else None
     runs = [_as_run(part, source, options, reading, columns, told_apart, judge) for part in parts]
     return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]

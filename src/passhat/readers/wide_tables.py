@@ -11,11 +11,15 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import shorten
-from passhat.readers.endings import are_endings, has_failure_reasons, is_agent_ending
 from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.gathering import Chunk
-from passhat.stats.outcomes.rewards import RewardWords
+from passhat.stats.outcomes.rewards import (
+    RewardWords,
+    are_endings,
+    has_failure_reasons,
+    is_agent_ending,
+)
 
 FRACTION = re.compile(
     r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?"

@@ -247,13 +247,6 @@ class ColumnMap:
         elif self.holds_attempts and not self.trial_gives_order:
             yield f"column {self.meaning['trial']!r} tells attempts apart but gives no order"
 
-    def suite_remarks(self) -> Iterator[str]:
-        """The option for one run of all suites."""
-        named = self.names_of("suite", "task")
-        if len(named) == 2:
-            joined = f"{named['suite']}{JOIN_SIGN}{named['task']}"
-            yield f"a run for each {named['suite']!r}; for one run of all: --map 'task={joined}'"
-
 
 @lru_cache(4096)
 def fold_name(name: str) -> str:
@@ -279,6 +272,18 @@ def is_percent(name: str) -> bool:
 def is_negative(name: str) -> bool:
     """Whether true in a column of this name means a failure."""
     return _NEGATIVE.fullmatch(fold_name(name)) is not None
+
+
+_SUCCESS = r"(?:success|succeeded|solved?|pass(?:ed)?|correct)"
+_FIRST_SUCCESS = re.compile(
+    rf"first_{_SUCCESS}(?:ful)?(?:_\w+)?|{_SUCCESS}_(?:(?:at|on|in)_)?(?:attempt|try|trial|run)(?:_\w+)?|"
+    r"(?:n_|num_)?(?:attempts|tries|trials|runs)_(?:needed|required|to|until|till|before)(?:_\w+)?"
+)
+
+
+def is_first_success(name: str) -> bool:
+    """Whether a column holds the number of the attempt that passed first, nothing for never."""
+    return _FIRST_SUCCESS.fullmatch(fold_name(name)) is not None
 
 
 def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:

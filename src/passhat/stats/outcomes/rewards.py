@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -348,3 +349,49 @@ def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
                 f"{counted(count, 'attempt')} with failure {word!r} counted as "
                 "failed because the table says so; leave success empty to mark them missing"
             )
+
+
+_ODD_ENDINGS = frozenset(
+    {
+        *("timeout", "timed out", "timed_out", "crash", "crashed", "error", "errored", "exception"),
+        *("aborted", "cancelled", "canceled", "interrupted", "killed", "oom", "inconclusive"),
+        *("partial", "partially", "partially correct", "unclear", "unknown", "incomplete"),
+    }
+)
+
+
+def is_odd_ending(text: str) -> bool:
+    """Whether a word says how an attempt ended, and not whether it passed."""
+    word = _fold(text).rstrip("s")
+    return word in _ODD_ENDINGS or word.startswith("partial")
+
+
+_GIVING_UP = frozenset({"gave up", "give up", "given up", "giveup", "gives up"})
+_REASONS = _GIVING_UP | {
+    *("wrong answer", "wa", "tle", "time limit exceeded", "mle", "memory limit exceeded"),
+}
+_AGENT_ENDINGS = _GIVING_UP | {"timeout", "timed out", "crash", "crashed", "oom"}
+
+
+def _fold(text: object) -> str:
+    return str(text).strip().lower().replace("_", " ")
+
+
+def has_failure_reasons(cells: Iterable[object]) -> bool:
+    """Whether the words for a failure say why: wrong answer, gave up."""
+    return any(_fold(cell) in _REASONS for cell in cells)
+
+
+def are_endings(cells: Iterable[object]) -> bool:
+    """Whether all cells are such words or verdicts."""
+    texts = list(map(str, cells))
+    others = [t for t in texts if not (is_agent_ending(t) or is_odd_ending(t))]
+    words = RewardWords()
+    with suppress(ValueError):
+        return all(words[text] in (0.0, 1.0) for text in others)
+    return False
+
+
+def is_agent_ending(text: str) -> bool:
+    """Whether a word beside reasons of failures is one of them, and no fault of the set-up."""
+    return _fold(text) in _AGENT_ENDINGS
