@@ -935,3 +935,64 @@ def test_a_column_joined_into_the_task_tells_no_runs_apart(tmp_path: Path) -> No
     assert any("--map 'task=dataset+id'" in line for line in runs[0].decisions)
     (run,) = read(path, columns={"task": "dataset+id"})
     assert (run.name, len(run.outcomes), run.outcomes.passes) == ("x", 4, 2)
+
+
+def test_a_file_beside_its_earlier_part_counts_once(tmp_path: Path) -> None:
+    rows = [{"agent": "x", "task": t, "passed": v} for t, v in (("a", True), ("b", False))]
+    lines = [json.dumps(row) for row in rows]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    (tmp_path / "log.partial.jsonl").write_text(lines[0])
+    runs = read(tmp_path)
+    assert _told(tmp_path) == [("x", 2, 2, 1, 0)]
+    assert any("earlier part" in line for line in runs[0].decisions)
+    # What the whole file does not hold stays.
+    (tmp_path / "log.partial.jsonl").write_text(json.dumps({**rows[1], "passed": True}))
+    assert len(read(tmp_path)) == 2
+
+
+def test_what_a_comment_or_a_setting_says_of_the_threshold_counts(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("# a task counts as solved from >= 0.6\ntask,score\na,0.7\nb,0.59\nc,1\n")
+    assert _told(path) == [("x", 3, 3, 2, 0)]
+    assert any("0.6 or more passes" in line for line in read(path)[0].decisions)
+    path = tmp_path / "x.json"
+    rows = [{"task": "a", "score": 0.7}, {"task": "b", "score": 0.59}]
+    path.write_text(json.dumps({"settings": {"pass_threshold": 0.6}, "results": rows}))
+    assert _told(path) == [("x", 2, 2, 1, 0)]
+
+
+def test_the_name_of_a_logger_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    stamp = "2025-01-02 03:04:05,678"
+    path.write_text(
+        f"{stamp} INFO run: task a-1 attempt 1: FAILED (3 s)\n"
+        f"{stamp} WARNING llm: too many requests, again in 5 s\n"
+        f"{stamp} INFO run: task a-1 attempt 2: PASSED (3 s)\n"
+        f"{stamp} INFO run: task b-1 attempt 1: PASSED (3 s)\n"
+        f"{stamp} INFO run: task b-1 attempt 2: PASSED (3 s)\n"
+    )
+    assert [counts for _, *counts in _told(path)] == [[2, 4, 3, 0]]
+
+
+def test_a_matrix_of_tasks_and_seeds(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    grid = {"tasks": ["a", "b", "c"], "seeds": [3, 4], "solved": [[1, 0], [1, 1], [0, 0]]}
+    path.write_text(json.dumps(grid))
+    assert _told(path) == [("x", 3, 6, 3, 0)]
+    assert read(path)[0].outcomes.order is None
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("task,mark\na,A\nb,B\nc,C\nd,B\ne,A\nf,C\n", "success=mark in A|B"),
+        ("task,draft_pass,final_pass\na,yes,no\nb,no,yes\nc,yes,yes\n", "success=final_pass"),
+        ("job,Vendor A,Vendor B\na,yes,no\nb,no,yes\nc,yes,yes\n", "model=@column"),
+    ],
+)
+def test_the_first_command_of_a_refusal(tmp_path: Path, text: str, option: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert re.search(r"--map ('[^']*'|\S+)", str(caught.value.hint))[1].find(option) >= 0  # type: ignore[index]

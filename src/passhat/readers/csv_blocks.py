@@ -292,6 +292,20 @@ def find_header(head: bytes) -> tuple[int, str]:
     return 0, delimiter
 
 
+_STATED_LIMIT = re.compile(
+    r"(?i)\s*(?:#|//|;).*\b(?:pass(?:es|ed|ing)?|success(?:ful)?|solved|correct|counts?)\b"
+    r".*?(?:>=|≥|\bat least|\bfrom)\s*(\d*\.?\d+)(?!\d|\.\d|\s*%)"
+)
+
+
+def find_stated_limit(head: bytes) -> tuple[str, float] | None:
+    """The reward from which an attempt passes, as a comment above a table states it."""
+    for line in head.decode("utf-8", "replace").splitlines()[:10]:
+        if (match := _STATED_LIMIT.match(line[:300])) is not None:
+            return line.strip(" \t#/;"), float(match[1])
+    return None
+
+
 def find_second_table(block: list[list[str]]) -> int | None:
     """The row of another header: below an empty line, words where the rows above have values."""
     above: list[str] = []

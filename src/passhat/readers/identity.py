@@ -100,8 +100,41 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     for place, sources in copies.items():
         note = f"the same attempts are also in {some(sources)}: counted once"
         unique_runs[place] = _decide(unique_runs[place], note)
-    unique_runs = _attempts_once(unique_runs)
+    unique_runs = _without_partial(_attempts_once(unique_runs))
     return unique_runs if joining else _say_numbered(unique_runs)
+
+
+_PARTIAL = re.compile(
+    r"[\W_]+(partial|part|tmp|temp|bak|backup|old|wip|incomplete|checkpoint|prev(ious)?)\b", re.I
+)
+
+
+def _without_partial(runs: list[Run]) -> list[Run]:
+    """Without the earlier state of a file beside it, such as ``results.partial.jsonl``."""
+    by_source = {run.source: run for run in runs}
+    dropped: dict[str, str] = {}
+    for source, run in by_source.items():
+        name = Path(source).name
+        for whole in {str(Path(source).with_name(_PARTIAL.sub("", name, count=1)))} - {source}:
+            if whole in by_source and _attempt_counts(run) <= _attempt_counts(by_source[whole]):
+                dropped[source] = whole
+    return [
+        _decide(run, *(f"{s} is an earlier part: counted once" for s in parts))
+        if (parts := [s for s, whole in dropped.items() if whole == run.source])
+        else run
+        for run in runs
+        if run.source not in dropped
+    ]
+
+
+def _attempt_counts(run: Run) -> Counter[tuple[object, ...]]:
+    """How often each task has each verdict, with the agent."""
+    if run.attempts is None:
+        return Counter({(run.source,): 1})
+    attempts, agent = run.attempts, "" if run.agent_guessed else run.agent
+    tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts)).tolist()
+    rows = zip(tasks, attempts.verdicts.tolist(), strict=True)
+    return Counter((agent, attempts.tasks[task], verdict) for task, verdict in rows)
 
 
 def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:

@@ -29,11 +29,13 @@ from passhat.readers.records import content_kind, find_facts
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.sources import Source
 from passhat.readers.wide_tables import (
+    is_judge_name,
     is_model_name,
 )
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import EVERY_COLUMN, EVERY_PART, JOIN_SIGN
+from passhat.stats.outcomes.rewards import is_odd_ending
 
 _MOST_TRIED = 9
 _LARGE = 4 << 20
@@ -198,7 +200,10 @@ def _selections(table: SampleTable) -> Iterator[SampleTable]:
     for kind in kinds:
         pairs = zip(kind.words, kind.rewards, strict=True)
         ends = [word for word, reward in pairs if reward in (0, 1)]
-        if set(kind.rewards) >= {0.0, 1.0, None} and not kind.numbers:
+        others = [w for w, r in zip(kind.words, kind.rewards, strict=True) if r is None]
+        if {0.0, 1.0} <= set(kind.rewards) and not (
+            kind.numbers or all(map(is_odd_ending, others))
+        ):
             where = f"{kind.name} in {'|'.join(ends)}"
             yield _select(table, [text in ends for text in kind.texts], where)
     for verdict in verdicts:
@@ -365,6 +370,7 @@ def _weigh_model(column: Column, size: int) -> float:
         weight -= 2.0 * bool(column.numbers) + 2.0 * (distinct < 2) + 3.0 * column.is_time
         weight -= 2.0 * (distinct > max(20, size / 3)) + 2.0 * column.is_verdict
     weight -= 1.5 if column.fold in TASK_PARTS else 0.0
+    weight -= 2.0 * is_judge_name(column.name)
     return weight - (2.0 if column.named("task", "trial") else 0.0) - 1.5 * column.has_empty
 
 

@@ -50,14 +50,14 @@ from passhat.readers.wide_tables import FRACTION
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS
+from passhat.stats.outcomes.rewards import is_odd_ending
 
 _SAMPLE_ROWS = 200
 """Records at the start of a file that are looked at for names."""
 _RUN_WORDS = ("model", "experiment", "suite", "temperature", "protocol", "run_name", *ABOUT_WORDS)
 _MOST_COUNTED = 1_000_000
 _ROWS_FOR_GROUPS = 20_000
-_LONGEST_LABEL = 100
-"""A longer text is no name of a group."""
+_LONGEST_LABEL = 100  # a longer text is no name of a group
 
 
 class MappedReader(Reader):
@@ -401,7 +401,7 @@ class _MappedFile:
         if error not in (None, "", False, [], {}) and (reward is None or "error" in self._fields):
             reward, why = None, why_missing(error_message(error))
         elif reward is None:
-            why = why or "not_recorded: no verdict"
+            why = why or f"not_recorded: {value or 'no verdict'}"
         slices = [self._get(record, SLICE_PREFIX + name) for name in self._slices]
         if self._options.labels:
             slices = [
@@ -587,7 +587,7 @@ def _reward(value: object) -> object:
     try:
         reward = REWARD_WORDS[value]
     except ValueError:
-        return value  # lost there, with its text
+        return None if is_odd_ending(value) else value  # lost there, with its text
     return None if reward != reward else reward
 
 

@@ -467,6 +467,10 @@ def _folders_without(
     ]
 
 
+def _singular(name: str) -> str:
+    return fold_name(name.removesuffix("s"))
+
+
 def expand_grid(source: Source) -> Source | None:
     """A matrix beside the lists that name its rows and columns, as rows; ``None`` for no such one.
 
@@ -478,7 +482,7 @@ def expand_grid(source: Source) -> Source | None:
         str(key): list(map(str, names))
         for key, names in data.items()
         if isinstance(names, list) and len(set(map(str, names))) == len(names) > 1
-        if all(isinstance(name, str) for name in names)
+        if all(isinstance(name, str) for name in names) or _singular(str(key)) in ALIASES["trial"]
     }
     for key, grid in data.items():
         for inner, labels in axes.items() if isinstance(grid, list | dict) else ():
@@ -492,8 +496,10 @@ def expand_grid(source: Source) -> Source | None:
             if not all(isinstance(row, list) and len(row) == len(labels) for row in rows):
                 continue
             names = list(map(str, grid)) if is_object else axes[outer]
-            is_task = fold_name(inner.removesuffix("s")) in (*ALIASES["task"], *_WEAK_TASKS)
+            is_task = _singular(inner) in (*ALIASES["task"], *_WEAK_TASKS)
+            is_trial = _singular(inner) in ALIASES["trial"]
             first, second = ("model", "task") if is_task else ("task", "model")
+            second = _singular(inner) if is_trial and not is_task else second
             table = [
                 {first: name, second: label, "success": cell}
                 for name, row in zip(names, rows, strict=True)

@@ -33,7 +33,7 @@ from passhat.stats.outcomes.columns import (
     is_negative,
     is_percent,
 )
-from passhat.stats.outcomes.rewards import RewardWords
+from passhat.stats.outcomes.rewards import RewardWords, is_odd_ending
 
 MOST_WORDS = 8
 _MOST_CODES = 4
@@ -78,11 +78,12 @@ _PASS_MARK = re.compile(
 )
 _STEPS = re.compile(r"(.*_)?(turns?|steps?|history|trajectory|actions|messages|logs?)(_.*)?")
 """In the path of a list: an element is a step of an attempt."""
+_FINAL = re.compile(r"(final|consensus|adjudicated|agreed)_")
 _PLAIN = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "0.0", "1.0"})
 _NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
 _RUN_NUMBER = re.compile(
     r"(v|ver|version|sys|system|model|agent|bot|llm|cfg|config|variant|candidate|team|setup|ckpt|"
-    r"checkpoint)[\s_.-]*\d[\w.-]*"
+    r"checkpoint|vendor|provider|product|tool|assistant)[\s_.-]*(?:\d[\w.-]*|(?<=_)[a-z])"
 )
 """Names of numbered models or settings: v1.4, sys12."""
 _FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
@@ -243,12 +244,43 @@ def verdict_likeness(column: Column) -> float:
         return 1.0 if is_verdict else -0.5
     if _is_key(column):
         return -1.0
+    if is_verdict and _FINAL.match(column.fold):
+        return 2.7
     return 2.0 if is_verdict else 1.0 if is_judge_name(column.name) else 0.0
+
+
+def _is_letter_grade(column: Column) -> bool:
+    """Whether words are marks: A, B+ and C, of which no single one is a pass."""
+    letters = {word[:1] for word in column.words if re.fullmatch(r"[A-F][+-]?", word)}
+    is_named = _GRADED.fullmatch(column.fold) is not None or column.fold in ("mark", "marks")
+    return is_named and "A" in letters and len(letters) > 2 and len(column.words) < 16
+
+
+def _letter_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
+    """Marks from the best down to some other one."""
+    order = sorted(column.words, key=lambda w: (w[:1], {"+": 0, "": 1, "-": 2}.get(w[1:], 3)))
+    letters = list(dict.fromkeys(word[:1] for word in order if word[:1].isalpha()))
+    for place, last in enumerate(letters[:3]):
+        good = [word for word in order if word[:1] in letters[: place + 1]]
+        values = np.array([text in good for text in column.texts], np.int64)
+        rule = f"{column.name} in {'|'.join(good)}"
+        weight = 1.0 + likeness - 0.2 * abs(place - 1) - 1.0 * (last == letters[-1])
+        yield Outcome({"success": rule}, weight, frozenset({column.name}), values)
 
 
 def _word_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     """A word that means a pass, for each that may; the others are failures."""
+    if _is_letter_grade(column):
+        yield from _letter_outcomes(column, likeness)
+        return
     words = RewardWords()
+    if column.is_time or is_judge_name(column.name):
+        return  # a day, or the name of a judge
+    if any(r == 1 for r in column.rewards) and all(
+        r is not None or is_odd_ending(word)
+        for word, r in zip(column.words, column.rewards, strict=True)
+    ):  # crashed beside success and failure is no verdict
+        yield Outcome({"success": column.name}, 4.8 + likeness, frozenset({column.name}))
     rewards = {word: reward_or_none(words, word) for word in column.words}
     if sum(r == 1 for r in rewards.values()) == 1 or any(r == 0 for r in rewards.values()):
         likeness += 1.0  # some of them are verdicts
@@ -296,6 +328,8 @@ def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
     for first, second in combinations(texts, 2):
         if any(_VERDICT.fullmatch(c.fold) and c.is_verdict for c in (first, second)):
             continue  # two verdicts: answer_correct and format_correct
+        if any(set(c.words) == {"C", "I"} for c in (first, second)):
+            continue  # correct and incorrect, beside answers A to D
         if first.is_verdict and second.is_verdict:
             named = {(_is_key(c), _is_answer(c)) for c in (first, second)}
             if not any(key for key, _ in named) or not any(answer for _, answer in named):
@@ -531,11 +565,27 @@ def _pivot(
     stems = {re.sub(r"\d+|(?<![a-z])[a-z]$", "", c.fold) for c in family}
     numbered = len(stems) == 1 and stems != {""}
     ordinal = len(stems) == 1 and all(re.search(r"\d", c.name) for c in family)
+    if ordinal and len(family) > 2 and _is_cumulative(family):
+        return  # solved within one, two and three attempts
     models = sum(is_model_name(c.name) for c in family) / len(family)
     if all(_RUN_NUMBER.fullmatch(fold_name(c.name)) for c in family):
         models, numbered = 1.0, False
     yield Outcome({"model": every, **pairs}, base + 0.2 + 2 * models, used)
     if not all(c.is_fraction for c in family):  # 3/4 is no attempt
-        yield Outcome({"trial": every, **pairs}, base + numbered + ordinal, used)
+        # Names that nothing numbers are rather those of models.
+        loss = 0.0 if numbered or ordinal or strong else 0.5
+        yield Outcome({"trial": every, **pairs}, base + numbered + ordinal - loss, used)
     yield Outcome({"task": EVERY_COLUMN, **pairs}, base - 0.3 + 0.5 * ordinal, used)
     yield Outcome({"task": EVERY_PART, **pairs}, base - 0.6 + 0.5 * ordinal, used)
+
+
+def _is_cumulative(family: Sequence[Column]) -> bool:
+    """Whether what passed in a column passed in all with a larger number, too."""
+    words = RewardWords()
+    number = {c.name: int(re.findall(r"\d+", c.name)[-1]) for c in family}
+    order = sorted(family, key=lambda c: number[c.name])
+    rows = zip(*([reward_or_none(words, text) for text in c.texts] for c in order), strict=True)
+    known = [[r for r in row if r is not None and r == r] for row in rows]
+    return any(row[0] < row[-1] for row in known if row) and all(
+        first <= second for row in known for first, second in pairwise(row)
+    )

@@ -18,6 +18,7 @@ import msgspec
 from passhat._display import some
 from passhat.errors import ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
+from passhat.readers.csv_blocks import find_stated_limit
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
@@ -571,17 +572,24 @@ _THRESHOLDS = re.compile(
     r"(pass(ing)?|success|solved?|reward|score)_(threshold|mark|at|limit|cutoff|cut_off)|"
     r"(min(imum)?|threshold)_(passing_|pass_)?(score|reward|grade)|passing_(score|grade|reward)"
 )
+_MOST_SETTINGS = 16 << 20  # larger documents are not decoded as a whole
+_SETTINGS = frozenset({"config", "settings", "params", "args", "options", "meta", "metadata"})
 
 
 def find_threshold(source: Source) -> tuple[str, float] | None:
-    """The reward from which an attempt passes, as a JSON document states it at its top."""
-    if not any(map(_is_threshold, source.outline.keys)):
+    """The reward from which an attempt passes, as a document or a comment states it at the top."""
+    if content_kind(source) != "JSON":
+        return find_stated_limit(source.head)
+    is_small = source.path.stat().st_size <= _MOST_SETTINGS
+    if not any(_is_threshold(k) or (is_small and k in _SETTINGS) for k in source.outline.keys):
         return None
     whole = next(iter(RecordFile(source, plain_log(source)).records()), None)
     data = whole.data if whole is not None and isinstance(whole.data, dict) else {}
+    settings = [v for k, v in data.items() if k in _SETTINGS and isinstance(v, dict)]
     found = [
         (str(key), float(value))
-        for key, value in data.items()
+        for part in (data, *settings)
+        for key, value in part.items()
         if _is_threshold(str(key)) and type(value) in (int, float) and value > 0
     ]
     return found[0] if len(found) == 1 else None

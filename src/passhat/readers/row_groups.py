@@ -8,7 +8,7 @@ versions of a model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -21,6 +21,7 @@ from passhat.readers.record_map import map_option
 from passhat.readers.wide_tables import (
     distinct_cells,
     find_wide,
+    is_model_name,
     list_unused,
     parse_number,
     reward_or_none,
@@ -222,8 +223,7 @@ class RowGroups:
                 f"rows of the same task differ in {name!r} ({some(labels, _MOST_LABELS)}): they "
                 "may be attempts, runs, or different tasks.",
                 source=source,
-                hint=f"Say what it is: --map trial={name} (attempts), --map model={name} (runs), "
-                f"or --map task={name}{JOIN_SIGN}{task} (different tasks)",
+                hint=_role_hint(name, task, labels),
             )
         return None
 
@@ -289,12 +289,18 @@ def named_parts(names: Iterable[str]) -> list[str]:
     return [name for name in names if fold_name(name) in folds]
 
 
-def suite_remarks(columns: ColumnMap) -> Iterator[str]:
-    """The option for one run of all suites."""
-    named = columns.names_of("suite", "task")
-    if len(named) == 2:
-        option = map_option(f"task={named['suite']}{JOIN_SIGN}{named['task']}")
-        yield f"a run for each {named['suite']!r}; for one run of all: {option}"
+_OLD = re.compile(r"(is_|was_)?(superseded|obsolete|outdated|replaced|voided|discarded)")
+
+
+def _role_hint(name: str, task: str, labels: Sequence[str]) -> str:
+    """The options for a column in which rows of a task differ, the likeliest first."""
+    if _OLD.fullmatch(fold_name(name)) and len(labels) == 2:
+        option = map_option(f"where={name} == {labels[0]}")  # 0, False, no
+        return f"If the others do not count: {option}"
+    roles = [f"--map trial={name} (attempts)", f"--map model={name} (runs)"]
+    roles = roles[::-1] if is_model_name(name) else roles
+    roles.append(f"or --map task={name}{JOIN_SIGN}{task} (different tasks)")
+    return f"Say what it is: {', '.join(roles)}"
 
 
 def is_scorer_name(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from passhat._display import some
@@ -13,7 +13,7 @@ from passhat.readers.record_map import likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.wide_tables import SUMMARIES, Shape, reward_or_none
 from passhat.stats.outcomes.cells import CellCodes
-from passhat.stats.outcomes.columns import ColumnMap, fold_name, split_joined
+from passhat.stats.outcomes.columns import JOIN_SIGN, ColumnMap, fold_name, split_joined
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import (
     RewardWords,
@@ -183,6 +183,14 @@ class LabelFilter:
 
 
 _FEW_WORDS = 6
+
+
+def suite_remarks(columns: ColumnMap) -> Iterator[str]:
+    """The option for one run of all suites."""
+    named = columns.names_of("suite", "task")
+    if len(named) == 2:
+        joined = f"task={named['suite']}{JOIN_SIGN}{named['task']}"
+        yield f"a run for each {named['suite']!r}; for one run of all: --map '{joined}'"
 
 
 class UnknownWords(InvalidValue):

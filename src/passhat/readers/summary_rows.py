@@ -582,3 +582,12 @@ def is_plausible_task(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered
 def _cells(cells: Chunk, columns: ColumnMap, word: str) -> Sequence[object]:
     column = columns.meaning.get(word)
     return cells[column] if column is not None and column in cells else ()
+
+
+def differing_words(parts: list[Gathered]) -> set[str]:
+    """Whether the suite and the temperature tell the runs of a table apart."""
+    return {
+        word
+        for word in ("suite", "temperature")
+        if len({getattr(part, word) for part in parts}) > 1
+    }

@@ -30,18 +30,18 @@ from passhat.readers.row_groups import (
     join_columns,
     name_columns,
     named_parts,
-    suite_remarks,
 )
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source, is_text
-from passhat.readers.summary_labels import LabelFilter, UnknownWords
+from passhat.readers.summary_labels import LabelFilter, UnknownWords, suite_remarks
 from passhat.readers.summary_rows import (
     TOTALS,
     CopyFilter,
     Sections,
     TableFilter,
     TableRows,
+    differing_words,
     no_rows,
 )
 from passhat.readers.zip_members import is_excel
@@ -113,10 +113,10 @@ class TableReader(Reader):
             is_document = kind == "JSON" and len(runs) == 1
             return [_name_by_document(runs[0], source)] if is_document else runs
         if kind == "JSON":
-            return _read_stated(source, options)
+            return _read_stated(source, options, _read_json)
         if kind == "JSON lines":
             return _with_rate(_read_lines(source, options), source.stated_rate)
-        return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
+        return _read_stated(source, options, _read_plain)
 
 
 class _RowRefused(ReadError):
@@ -143,18 +143,24 @@ def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
         return read_mapped(source, options, nested)
 
 
-def _read_stated(source: Source, options: ReadOptions) -> list[Run]:
-    """A document; where it states the reward from which an attempt passes, by that."""
+def _read_plain(source: Source, options: ReadOptions) -> list[Run]:
+    return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
+
+
+def _read_stated(
+    source: Source, options: ReadOptions, read: Callable[[Source, ReadOptions], list[Run]]
+) -> list[Run]:
+    """A file; where it states the reward from which an attempt passes, by that."""
     is_open = options.pass_at is None and options.score_range is None
     stated = find_threshold(source) if is_open else None
     if stated is None:
-        return _read_json(source, options)
+        return read(source, options)
     name, limit = stated
     if limit > 1:  # verdicts of 0 and 1 are none of its scores
         with suppress(InvalidValue, ReadError):
-            return _read_json(source, options)
+            return read(source, options)
     said = f"the document states {name!r}: a reward of {limit:g} or more passes"
-    runs = _read_json(source, replace(options, pass_at=limit))
+    runs = read(source, replace(options, pass_at=limit))
     return [replace(run, decisions=(said, *run.decisions)) for run in runs]
 
 
@@ -303,7 +309,7 @@ def _read_rows(
     )
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
-    told_apart = _differing(parts)
+    told_apart = differing_words(parts)
     if "suite" in told_apart:
         decisions = (*decisions, *suite_remarks(columns))
     judge = options.scorer if scorer.column else None
@@ -406,15 +412,6 @@ def _refuse_scorers(
     )
 
 
-def _differing(parts: list[Gathered]) -> set[str]:
-    """Whether the suite and the temperature tell the runs of a table apart."""
-    return {
-        word
-        for word in ("suite", "temperature")
-        if len({getattr(part, word) for part in parts}) > 1
-    }
-
-
 def _mapping(source: Source, options: ReadOptions) -> RecordMap:
     """The mapping that the user states, or the only mapping that the field names allow."""
     if options.mapping is not None:
@@ -475,7 +472,7 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
         note_counted(count),
     )
     tally = Tally(count, count)
-    told_apart = _differing(runs)
+    told_apart = differing_words(runs)
     decisions = tuple(
         f"column {columns.meaning['success']!r} decides; {rival!r} was not compared with it"
         for rival in columns.rivals

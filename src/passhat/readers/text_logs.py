@@ -30,6 +30,7 @@ _STAMP = (
 )
 _LEADING_STAMP = re.compile(rf'"?(?:{_STAMP})"?'.encode())
 _LEVEL = r"\[?\b(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b\]?[ \t]*[-:|]?"
+_ALARM = re.compile(r"\b(?:DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b")
 _BEGIN = re.compile(rf"\s*(?:(?:{_STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
 _WORDS = (
     r"not[ _]ok|ok|pass(?:ed|es)?|fail(?:ed|ure|s)?|ko|success(?:ful(?:ly)?)?|succeeded|"
@@ -278,10 +279,12 @@ def _close(text: str) -> str:
 
 def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:
     """The names that hold below a line without a verdict: those before, and its own."""
-    text = _BEGIN.sub("", text, count=1)
+    line, text = text, _BEGIN.sub("", text, count=1)
     named = {n: v.strip("\"'") for n, v in _PAIR.findall(text) if fold_name(n) in _NAMED}
     field = _FIELD_LINE.fullmatch(text)
-    if field is not None and fold_name(field[1]) in _NAMED:
+    # "WARNING llm: rate limited, sleeping": the name of a logger, and its message.
+    is_message = field is not None and _ALARM.search(line) and " " in field[2].strip()
+    if field is not None and fold_name(field[1]) in _NAMED and not is_message:
         named[fold_name(field[1])] = field[2].strip()
     for match in re.finditer(
         r"\b(?i:(task|problem|scenario|model|agent))(?:\s+\d+\s*/\s*\d+)?\s*[:#]?\s+[\"'`]?([\w./:-]*[\d_-][\w./:-]*)",

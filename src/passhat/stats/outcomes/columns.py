@@ -106,7 +106,7 @@ _LONGEST_NAME = 200
 _NEGATIVE = re.compile(
     r"(is_|has_|was_)?(fail(s|ed|ure)?|wrong|incorrect|error(s|ed)?|crash(ed)?|unresolved|broken|"
     r"loss|exit_?code|return_?code|rc|bugs?|timed_?out|timeouts?|violations?|hallucinat(ed|ion)|"
-    r"refus(al|ed)|truncated|skipped|flaky|mistakes?)(_rate)?"
+    r"refus(al|ed)|truncated|skipped|flaky|mistakes?|regress(ed|ions?)|reverted)(_rate)?"
 )
 """Names of columns in which true means that an attempt did not pass."""
 

@@ -26,7 +26,7 @@ _PASSED = frozenset(
     {
         *("true", "yes", "y", "t", "pass", "passed", "passes", "success", "succeeded", "correct"),
         *("resolved", "ok", "okay", "right", "solved", "accepted", "win", "won", "successful"),
-        *("ac", "○", "◯", "〇"),
+        *("ac", "○", "◯", "〇", "p"),
         *("✓", "✔", "✔️", "✅", "☑", "☑️", "🟢", "🟩", "👍", "💚", "🎉"),
         *("ja", "wahr", "richtig", "korrekt", "bestanden", "oui", "vrai", "réussi", "réussite"),
         *("sí", "si", "verdadero", "correcto", "aprobado", "sim", "verdadeiro", "vero", "sì"),
@@ -45,7 +45,19 @@ _FAILED = frozenset(
         *("tle", "time limit exceeded", "mle", "memory limit exceeded", "×", "✕"),
         *("✗", "✘", "✖", "✖️", "❌", "☒", "🔴", "🟥", "👎", "💔"),
         *("nein", "falsch", "inkorrekt", "nicht bestanden", "non", "faux", "échec", "échoué"),
-        *("falso", "incorrecto", "fallido", "suspenso", "não", "nao", "нет", "неверно", "ложь"),
+        *(
+            "falso",
+            "incorrecto",
+            "fallido",
+            "suspenso",
+            "suspendido",
+            "reprobado",
+            "não",
+            "nao",
+            "нет",
+            "неверно",
+            "ложь",
+        ),
         *("否", "错", "錯", "错误", "未通过", "失败", "いいえ", "不正解", "아니요", "nie"),
         *("hayır", "yanlış", "ei", "nem", "όχι", "불합격", "실패", "nej", "失敗", "不合格", "raté"),
         *("fallo", "fracaso", "falló", "fehlgeschlagen", "gescheitert", "fehlschlag", "провал"),
@@ -362,7 +374,7 @@ _ODD_ENDINGS = frozenset(
 
 def is_odd_ending(text: str) -> bool:
     """Whether a word says how an attempt ended, and not whether it passed."""
-    word = _fold(text).rstrip("s")
+    word = _KEYS.sub("", _fold(text)).rstrip("s")
     return word in _ODD_ENDINGS or word.startswith("partial")
 
 
