@@ -148,7 +148,7 @@ class Source:
             return found  # or lines of objects
         import msgspec
 
-        with suppress(ReadError, msgspec.MsgspecError), self.open() as stream:
+        with suppress(ReadError, msgspec.MsgspecError, RecursionError), self.open() as stream:
             data = stream.read(_LONGEST_OUTLINE + 1).removeprefix(b"\xef\xbb\xbf")
             if len(data) <= _LONGEST_OUTLINE:
                 keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
