@@ -63,16 +63,18 @@ _CUES: tuple[tuple[str, str], ...] = (
         rf"\bany(?: 1)?{_OF}(?: (?P<k2>\d+))? (?:{_ATT})\b",
         "@",
     ),
+    (r"\b(?:some|part) of the times?\b", "~n"),
+    (r"\b(?:defeat|elud|stump|resist|baffl)\w*|\bunsolved\b|\bunresolved\b", "<0"),
     (r"\bbest[ -]of[ -](?P<k>\d+)\b", "@"),
     (
-        r"\b(?:given|with|within|after|in|using|allow\w*|has|have|gets?|got|are|"
+        r"\b(?:given|with|within|after|in|using|allow\w*|afford|has|have|gets?|got|are|"
         rf"is|up to|budget of|let it (?:try|run)|try|even|takes?|retr\w+){_OF}(?: up to|"
         r" allowed| given| as many as)* (?P<k>\d+) (?:independent |\w+ )?(?!seed|"
         rf"repetition|repeat|rollout|episode)(?:{_ATT})\b(?! (?:on |at )?{_EACH}\b)"
         r"(?!,? (?:of|in total|altogether|for each))",
         "<",
     ),
-    (r"\b(?:with|given|after) (?P<k>\d+)(?=\s*(?:[,;:)(]|\.(?!\d)|and\b|$))", "<"),
+    (r"\b(?:with|given|after) (?:only |just )?(?P<k>\d+)(?=\s*(?:[,;:)(]|\.(?!\d)|and\b|$))", "<"),
     (
         rf"\bin more than (?:half|50%){_OF} (?:{_ATT})\b|\bmajority of{_OF} (?:{_ATT})"
         r"\b|\bmore often than not\b",
@@ -132,6 +134,8 @@ _UNITS = (  # a number, by what stands around it
     ),
     (
         "results",
+        r"(?:(?<=succeeded )|(?<=succeeds )|(?<=failed )|(?<=fails )|(?<=passed ))"
+        r"(?P<times>\d+) times\b|"
         r"(?P<n>\d+) (?!more\b|fewer\b)(?:failures|successes|errors|failed|successful|"
         r"passed|correct)\b",
     ),
@@ -350,7 +354,7 @@ class MarkedSentence:
         for name, count in match.groupdict().items():
             if count:
                 unit = "size of tasks" if name == "t" else "size of attempts"
-                unit = "size" if name == "n" else unit
+                unit = {"n": "size", "a4": "attempts"}.get(name, unit)
                 before = self.text[: match.start()]
                 if name == "a2" and re.search(r"\b(?:with|given|allow\w*)\s*$", before, re.I):
                     unit = "budget"
@@ -384,7 +388,7 @@ class MarkedSentence:
     def _number(self, unit: str) -> Callable[[re.Match[str]], bool | None]:
         def use(match: re.Match[str]) -> bool | None:
             found = match.groupdict()
-            text = found.get("n") or found.get("plus") or ""
+            text = found.get("n") or found.get("plus") or found.get("times") or ""
             value = float(text) if text else _FACTORS[found["w"][:3].lower()]
             step = 10.0 ** -len(text.partition(".")[2]) if text else 0.05 * value
             total = int(found.get("m") or 0)

@@ -6,6 +6,7 @@ to. The cheapest is the nearest one; those a little dearer are possible.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ OBJECT = re.compile(
     re.IGNORECASE,
 )
 _IN_BRACKETS = re.compile(r"(?:\s*[a-z]+){0,4}\s*\(\s*")
+_ADJACENT = re.compile(r"\s*(?:(?:is|was|are|of|at|=|:|\()\s*)*")
 _SINGLE_RUNS = r"\b(?:runs?|seeds?|trials?|repeats?|rounds?|repetitions?)\b"
 
 
@@ -179,6 +181,9 @@ class Nearest:
         before = [cue for cue in cues if cue.end <= group[0].start and cue.weight < 0]
         last = before[-len(group) :]
         is_list = len(last) == len(group) and len({cue.metric for cue in last}) > 1
+        if is_list and _ADJACENT.fullmatch(one.text[last[-1].end : group[0].start]):
+            gaps = (one.text[a.end : b.start] for a, b in itertools.pairwise(last))
+            is_list = all(re.fullmatch(r"(?:,|/|&|\band\b|\bor\b|\s)*", gap) for gap in gaps)
         return last[group.index(number)] if is_list else None
 
     def _is_failing(self, one: MarkedSentence, number: Number) -> bool:
@@ -249,7 +254,7 @@ class Nearest:
         place = group.index(number)
         before = [run for run in one.runs if run[2] <= group[0].start and run[0].isalpha()]
         gap = one.text[group[0].start - 8 : group[1].start]
-        if len(group) == 2 and re.search(r"\bfrom\b.*\bto\b|→|->", gap):
+        if len(group) == 2 and re.search(r"\d%?\s*to\b|→|->", gap):
             has_later = any(start >= group[-1].end for _, start, _ in one.runs)
             if len(before) == 1 and has_later and not OBJECT.search(one.text[: before[0][1]]):
                 return before[0][0]

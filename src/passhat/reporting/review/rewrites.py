@@ -200,6 +200,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "0% of ",
     ),
     (r"\bone (?=of \d[\d.]*\s?%)", "that "),
+    (r"\bnext[- ]best\b", "second-best"),
     (r"\b(?:half a|a half) (?=points?\b)", "0.5 "),
     (r"\ba (?=(?:percentage )?point\b)", "1 "),
     (

@@ -40,6 +40,8 @@ _CATCH = re.compile(
     r"\b(?:catch\w* up|caught up|overt\w+|clos\w+ the gap|reach\w* the level)", re.I
 )
 _ASIDE = re.compile(rf"{OTHER.pattern}|\b(?:temperatures?|{GOAL.pattern[5:]}", re.IGNORECASE)
+_PART = re.compile(r"\bof the (\d+) (?:tasks )?(?:that|which)\b", re.IGNORECASE)
+_ALL_TASKS = re.compile(r"\b(?:on|across|over|using|from)(?: (?:the|our|all))?\s*$")
 _ELSEWHERE = re.compile(rf"\s*on (?:the )?{BENCHMARK}")
 _SURE = 3.0
 _ENDS = {"tasks:best": "<=", "tasks:worst": ">="}
@@ -55,11 +57,12 @@ _REPEATS = r"\b(?:seed|repetition|repeat|rollout|episode)"
 _SMALL, _WIDE = 1.5, 4.0
 
 
-_AHEAD_WORDS = r"(?:higher|better|ahead|wins?|worse|lower|behind|loses?|lost)\b"
+_AHEAD_WORDS = r"(?:higher|better|ahead|wins?|beats?|worse|lower|behind|loses?|lost|regress\w*)\b"
 _AHEAD = re.compile(
-    r"\b(?:higher|better|ahead|wins?|worse|lower|behind|loses?|lost|tie[sd]?|"
+    r"\b(?:higher|better|ahead|wins?|beats?|worse|lower|behind|loses?|lost|regress\w*|tie[sd]?|"
     r"equal\w*|the same|draws?)\b"
-    r"(?:\s+(?!of\b)[\w⟦⟧-]+){0,4}?\s+(?:on|in)(?: (?:only|just|all|each of|the|of))*\s*$",
+    r"(?:\s+(?!of\b)[\w⟦⟧-]+){0,4}?\s+(?:on|in)"
+    r"(?: (?:only|just|all|each of|the|of|remaining|other))*\s*$",
     re.IGNORECASE,
 )
 
@@ -107,6 +110,8 @@ class SecondReading:
     """The metrics that the last sentence names."""
     cue_texts: tuple[str, ...] = ()
     is_about_significance: bool = False
+    is_aside: bool = False
+    """Whether all its numbers are costs, goals and the like."""
     computed: set[str] = field(default_factory=set)
     """Numbers that follow from others of the last sentence."""
     owned: set[int] = field(default_factory=set)
@@ -123,6 +128,9 @@ class SecondReading:
         found: list[Found] = []
         self.owned.clear()
         self.computed.clear()
+        self.is_aside = bool(one.numbers) and all(
+            self._is_aside(one, number) for number in one.numbers
+        )
         if self._is_readable(one):
             lifts = [self._is_lift(one, number) for number in one.numbers]
             for last in (False, True):
@@ -149,6 +157,7 @@ class SecondReading:
                 r"\b(?:any|median|worst|average|hardest|easiest) (?:single )?task\b", one.text
             )
             and "⟦?⟧" not in one.text
+            and set(map(int, _PART.findall(one.text))) <= self.task_counts
             and not words & self.tasks
         )
 
@@ -165,7 +174,7 @@ class SecondReading:
         """Whether it is no result: a cost, a goal, or attempts below all made, the k of another."""
         before = re.split(r"[,;()%]", one.text[: number.start])[-1]
         after = re.split(r"[,;()]|⟦", one.text[number.end :])[0]
-        if number.unit in ("%", "share", "") and _ASIDE.search(f"{before} {after}"):
+        if number.unit in ("%", "share", "", "x") and _ASIDE.search(f"{before} {after}"):
             return True
         group = one.group_of(number)
         before = one.text[max(0, group[0].start - 24) : number.start]
@@ -183,6 +192,8 @@ class SecondReading:
             return beside
         if len(one.numbers) > 1 and _ELSEWHERE.match(one.text, number.end):
             return _open(number, "it may be of another benchmark")
+        if self._is_vague(one, number):
+            return _open(number, "which tasks it counts was not understood")
         strange = self._strange_words(one, number)
         if strange:
             return _open(number, f"{strange!r} was not understood")
@@ -229,12 +240,17 @@ class SecondReading:
 
     def _of_beside(self, one: MarkedSentence, number: Number) -> Found | None:
         """A percentage in brackets behind its counts, or a count of the attempts of all runs."""
+        pooled = f"{self.pooled[0]:,} of {self.pooled[1]:,} attempts pass"
         if number.unit == "of" and number.total == self.pooled[1] and len(self.names) > 1:
             is_right = number.value in (self.pooled[0], self.pooled[1] - self.pooled[0])
             support = Support.SUPPORTED if is_right else Support.CONTRADICTED
             number.share = number.value / number.total
-            detail = f"{self.pooled[0]:,} of {self.pooled[1]:,} attempts pass"
-            return Found(number.text, f"attempts of all = {number.text}", support, detail)
+            return Found(number.text, f"attempts of all = {number.text}", support, pooled)
+        rest = self.pooled[1] - self.pooled[0]
+        is_pooled = number.unit in ("", "results") and number.value in (self.pooled[0], rest)
+        if is_pooled and len(self.names) > 1 and not any(len(run[0]) == 1 for run in one.runs):
+            name = f"attempts of all = {number.text}"
+            return Found(number.text, name, Support.SUPPORTED, pooled)
         place = one.numbers.index(number)
         before = one.numbers[place - 1] if place else None
         if number.unit != "%" or before is None or before.unit != "of" or not before.total:
@@ -246,6 +262,13 @@ class SecondReading:
             return None
         number.share = number.value / 100
         return Found(number.text, f"{number.text} = {before.text}", Support.SUPPORTED, "they agree")
+
+    def _is_vague(self, one: MarkedSentence, number: Number) -> bool:
+        """Whether it counts tasks without a word that says which."""
+        is_count = number.unit == "tasks" and int(number.value) not in self.task_counts
+        is_said = one.cues or re.search(FAIL, one.text, re.IGNORECASE)
+        is_all = _ALL_TASKS.search(one.text[: number.start])
+        return is_count and not (is_said or is_all or self._words_ahead(one, number))
 
     def _strange_words(self, one: MarkedSentence, number: Number) -> str:
         """Unknown verbs between a run and its number: they may say what is counted."""
@@ -306,7 +329,7 @@ class SecondReading:
             yield -9.0, Size(number.text, number.total, is_task, not is_task)
         if number.unit == "tasks" and count not in self.task_counts:
             before = one.text[: number.start]
-            is_all = re.search(r"\b(?:on|across|over|using|from)(?: (?:the|our|all))?\s*$", before)
+            is_all = _ALL_TASKS.search(before)
             yield 0.0 if is_all and not one.cues else 11.0, Size(number.text, count, True, False)
         if number.unit == "tasks" and count in self.task_counts:
             yield 0.0, Size(number.text, count, True, False)
@@ -391,7 +414,7 @@ class SecondReading:
         is_after = words.startswith("on: ")
         words = words.removeprefix("on: ")
         sign = 0 if re.match("tie|equal|the same|draw", words) else 1
-        sign = -1 if re.match("worse|lower|behind|lose|lost", words) else sign
+        sign = -1 if re.match("worse|lower|behind|lose|lost|regress", words) else sign
         total = number.total or next(iter(self.task_counts), 1)
         named = [(run_at(code), start) for code, start, _ in one.runs if code.isalpha()]
         codes = [

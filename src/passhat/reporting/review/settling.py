@@ -25,6 +25,7 @@ from passhat.reporting.review.tables import parse_table
 __all__ = ["check_statements"]
 
 _FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
+_TREND = re.compile(r"rais|ris|ros|grow|grew|climb|increas|fall|fell|drop|declin")
 _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
 
 
@@ -46,7 +47,9 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     for sentence, statements in parse_sentences(passage.text, names):
         found = second.read(sentence)
         first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
-        if statements:
+        if not statements and found and all(one.support is Support.SUPPORTED for one in found):
+            checks |= dict.fromkeys(Check(one.statement, one.support, one.detail) for one in found)
+        elif statements:
             checks |= dict.fromkeys(_settle(statements, first, found, second))
     return tuple(checks)
 
@@ -68,6 +71,10 @@ def _settle(
     Where every number of the second one is right or open, it stands for the numbers of the first;
     otherwise it only takes back what it does not confirm as wrong.
     """
+    if second.is_aside:
+        pairs = zip(statements, checks, strict=True)
+        yield from (check for one, check in pairs if getattr(one, "ratio", None) is None)
+        return
     wrong = [one for one in found if one.support is Support.CONTRADICTED]
     is_agreed = all(check.support is Support.SUPPORTED for check in checks)
     if (
@@ -93,7 +100,10 @@ def _settle(
 def _weaken(statement: Statement, check: Check, wrong: Sequence[Found]) -> Check:
     """A number that only one reading finds wrong is not checkable."""
     is_number = not isinstance(statement, Unread)
-    is_confirmed = any(_digits(one.text) & _digits(statement.text) for one in wrong)
+    digits = _digits(statement.text)
+    is_confirmed = any(
+        _digits(one.text) & digits or not (_digits(one.text) or digits) for one in wrong
+    )
     if check.support is Support.CONTRADICTED and is_number and not is_confirmed:
         detail = f"{check.detail}; but it may be another number"
         return replace(check, support=Support.NOT_CHECKABLE, detail=detail)
@@ -135,6 +145,10 @@ def _settle_relation(
         detail = f"{check.detail} Its sides may be of two metrics."
         check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
     sides = {statement.subject, statement.other}
+    is_trend = _TREND.match(statement.text)
+    if is_wrong and is_trend and sides <= second.owned:
+        detail = f"the numbers may be of several runs in turn; {check.detail}"
+        check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
     is_shown = sides <= second.owned and not second.is_about_significance
     if check.support is Support.NOT_SHOWN and is_shown:
         detail = f"by its numbers it is, by chance perhaps; {check.detail}"
