@@ -122,7 +122,7 @@ class SecondReading:
         self._near = Nearest(self.names, self.task_counts)
 
     def read(self, sentence: str) -> list[Found]:
-        """What the runs say of every number; empty where the sentence is about a part of them."""
+        """Answer every number; none where the sentence is about a part of the tasks."""
         one = MarkedSentence(sentence, self.names)
         one.take_budgets(max(self.attempt_counts, default=0))
         found: list[Found] = []
