@@ -449,7 +449,7 @@ def all_passages(text: str, names: Sequence[str] = ()) -> list[Passage]:
     """Every paragraph, heading, list item and table of a text."""
     return [
         Passage(
-            table_text(part.rows) if part.rows else " ".join(part.lines),
+            table_text(part.rows) if part.rows else " ".join(" ".join(part.lines).split()),
             part.first,
             text,
             tuple(names),

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from passhat.reporting.review.grammar import DROPPED, P_VALUE, Reader
 from passhat.reporting.review.rewrites import ERRORS, INTERVALS, plain_number
@@ -426,6 +427,7 @@ class MarkedSentence:
     def distance(self, start: int, end: int) -> float:
         return self._sums[max(end, start)] - self._sums[start]
 
+    @cached_property
     def groups(self) -> list[list[Number]]:
         """Numbers that follow each other with nothing but signs and conjunctions between them."""
         groups: list[list[Number]] = []
@@ -438,7 +440,7 @@ class MarkedSentence:
         return groups
 
     def group_of(self, number: Number) -> list[Number]:
-        return next(group for group in self.groups() if number in group)
+        return next(group for group in self.groups if any(number is one for one in group))
 
     def name_lists(self) -> list[list[tuple[str, int, int]]]:
         lists: list[list[tuple[str, int, int]]] = []

@@ -44,6 +44,8 @@ _PART = re.compile(r"\bof the (\d+) (?:tasks )?(?:that|which)\b", re.IGNORECASE)
 _ALL_TASKS = re.compile(r"\b(?:on|across|over|using|from)(?: (?:the|our|all))?\s*$")
 _ELSEWHERE = re.compile(rf"\s*on (?:the )?{BENCHMARK}")
 _SURE = 3.0
+_MOST_NUMBERS = 60
+"""A sentence with more is a table or a log; every number is weighed against all others."""
 _ENDS = {"tasks:best": "<=", "tasks:worst": ">="}
 _CHANGED = re.compile(
     r"\bby\s*$|\b(?:cut|split|halv)\w*\b[^,;%]* in\s*$|"
@@ -151,7 +153,8 @@ class SecondReading:
         """Whether it is about whole runs: no part of the tasks, no single task, no other run."""
         words = set(re.findall(r"[\w.:/-]*\w", one.text))
         return (
-            re.search("[a-z]", one.text) is not None
+            len(one.numbers) <= _MOST_NUMBERS
+            and re.search("[a-z]", one.text) is not None
             and not SUBSET.search(one.text)
             and not re.search(
                 r"\b(?:any|median|worst|average|hardest|easiest) (?:single )?task\b", one.text
