@@ -101,6 +101,21 @@ SOURCES: dict[str, tuple[int, int, int, dict[str, tuple[float, float, float]]]] 
             "Bramble-40B": (0.07, 0.24, 0.12),
         },
     ),
+    "petrel": (100, 4, 9101, {"Petrel": (0.12, 0.28, 0.08)}),
+    "basalt": (55, 10, 9102, {"Basalt": (0.2, 0.12, -0.08), "Basalt-Think": (0.09, 0.27, 0.1)}),
+    "juniper": (35, 6, 9103, {"Juniper": (0.1, 0.2, 0.03), "Cobalt": (0.12, 0.2, -0.01)}),
+    "tamarin": (
+        50,
+        5,
+        9104,
+        {
+            "Tamarin-L": (0.06, 0.3, 0.12),
+            "Tamarin-M": (0.1, 0.2, 0.0),
+            "Tamarin-S": (0.18, 0.1, -0.14),
+            "Loris": (0.1, 0.22, -0.01),
+        },
+    ),
+    "gannet": (150, 3, 9105, {"Gannet 1.4": (0.18, 0.2, -0.02), "Gannet 1.5": (0.12, 0.26, 0.08)}),
 }
 
 

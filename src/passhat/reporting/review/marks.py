@@ -112,7 +112,7 @@ _UNITS = (  # a number, by what stands around it
         rf"close to) )?(?P<n>{_N})\s?(?:x\b|×|times(?= (?:as|more|better|higher|likel|"
         r"that|the|its|⟦))|-?\s?fold\b)|(?:(?P<more2>more than|over) |(?P<near2>nearly|"
         r"almost|about|roughly) )?\b(?P<w>twice|doubl\w+|tripl\w+|quadrupl\w+|halv\w+|"
-        r"in half|by half)\b",
+        r"in half|by half|half as (?:much|many|likely|often))\b",
     ),
     (
         "of",

@@ -112,6 +112,8 @@ class SecondReading:
     """The metrics that the last sentence names."""
     cue_texts: tuple[str, ...] = ()
     is_about_significance: bool = False
+    is_part: bool = False
+    """Whether the last sentence is about some of the tasks."""
     is_aside: bool = False
     """Whether all its numbers are costs, goals and the like."""
     computed: set[str] = field(default_factory=set)
@@ -130,6 +132,7 @@ class SecondReading:
         found: list[Found] = []
         self.owned.clear()
         self.computed.clear()
+        self.is_part = not set(map(int, _PART.findall(one.text))) <= self.task_counts
         self.is_aside = bool(one.numbers) and all(
             self._is_aside(one, number) for number in one.numbers
         )
@@ -160,7 +163,7 @@ class SecondReading:
                 r"\b(?:any|median|worst|average|hardest|easiest) (?:single )?task\b", one.text
             )
             and "⟦?⟧" not in one.text
-            and set(map(int, _PART.findall(one.text))) <= self.task_counts
+            and not self.is_part
             and not words & self.tasks
         )
 

@@ -71,6 +71,9 @@ def _settle(
     Where every number of the second one is right or open, it stands for the numbers of the first;
     otherwise it only takes back what it does not confirm as wrong.
     """
+    if second.is_part:
+        yield from (_weaken(one, check, ()) for one, check in zip(statements, checks, strict=True))
+        return
     if second.is_aside:
         pairs = zip(statements, checks, strict=True)
         yield from (check for one, check in pairs if getattr(one, "ratio", None) is None)

@@ -311,7 +311,8 @@ RATE = re.compile(
 PLACES = (
     (
         1,
-        r"best|strongest|highest|most (?:reliable|capable|accurate|consistent|successful)|top|"
+        r"(?<!second[- ])(?:best|strongest|highest)|"
+        r"most (?:reliable|capable|accurate|consistent|successful)|top|"
         r"on top|first(?: place)?|1st|leads?|leading|wins?|winner|#1|tops",
     ),
     (2, r"2nd|second(?:[- ]best)?|runner-up|#2"),
