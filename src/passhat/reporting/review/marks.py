@@ -68,7 +68,7 @@ _CUES: tuple[tuple[str, str], ...] = (
     (r"\b(?:defeat|elud|stump|resist|baffl)\w*|\bunsolved\b|\bunresolved\b", "<0"),
     (r"\bbest[ -]of[ -](?P<k>\d+)\b", "@"),
     (
-        r"\b(?:given|with|within|after|in|using|allow\w*|afford|has|have|gets?|got|are|"
+        r"\b(?:given|with|within|after|in|using|allow\w*|afford|needs?|requires?|has|have|gets?|got|are|"
         rf"is|up to|budget of|let it (?:try|run)|try|even|takes?|retr\w+){_OF}(?: up to|"
         r" allowed| given| as many as)* (?P<k>\d+) (?:independent |\w+ )?(?!seed|"
         rf"repetition|repeat|rollout|episode)(?:{_ATT})\b(?! (?:on |at )?{_EACH}\b)"

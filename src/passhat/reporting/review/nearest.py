@@ -18,7 +18,8 @@ __all__ = ["FAIL", "OBJECT", "PASS", "Nearest", "run_at"]
 
 _FAR = 99.0
 FAIL = (
-    r"\b(?:fail\w*|errors?|wrong|unsolved|incorrect\w*|miss(?:es|ed)|unresolved|empty|resist\w*|"
+    r"\b(?:fail\w*|(?<!standard )errors?|wrong|unsolved|incorrect\w*|miss(?:es|ed)|unresolved|"
+    r"empty|resist\w*|"
     r"defeat\w*|elud\w*|stump\w*|baffl\w*|out of(?: the)?\s*(?:⟦[^⟧]*⟧)?\s*reach|"
     r"unsuccessful\w*|beyond|never|"
     r"not (?:be )?(?:solve|pass|complete|resolve|succeed|right)\w*|not at all|none|"

@@ -41,6 +41,7 @@ _CATCH = re.compile(
 )
 _ASIDE = re.compile(rf"{OTHER.pattern}|\b(?:temperatures?|{GOAL.pattern[5:]}", re.IGNORECASE)
 _PART = re.compile(r"\bof the (\d+) (?:tasks )?(?:that|which)\b", re.IGNORECASE)
+_TURNED = re.compile(rf"\b(?:which|that|whom)\s+⟦\w⟧\s+{POLARITY.pattern}", re.IGNORECASE)
 _ALL_TASKS = re.compile(r"\b(?:on|across|over|using|from)(?: (?:the|our|all))?\s*$")
 _ELSEWHERE = re.compile(rf"\s*on (?:the )?{BENCHMARK}")
 _SURE = 3.0
@@ -112,6 +113,8 @@ class SecondReading:
     """The metrics that the last sentence names."""
     cue_texts: tuple[str, ...] = ()
     is_about_significance: bool = False
+    is_turned: bool = False
+    """Whether a clause such as "which B overtakes" names the better side second."""
     is_part: bool = False
     """Whether the last sentence is about some of the tasks."""
     is_aside: bool = False
@@ -132,6 +135,7 @@ class SecondReading:
         found: list[Found] = []
         self.owned.clear()
         self.computed.clear()
+        self.is_turned = _TURNED.search(one.text) is not None
         self.is_part = not set(map(int, _PART.findall(one.text))) <= self.task_counts
         self.is_aside = bool(one.numbers) and all(
             self._is_aside(one, number) for number in one.numbers

@@ -80,6 +80,7 @@ def _settle(
         return
     wrong = [one for one in found if one.support is Support.CONTRADICTED]
     is_agreed = all(check.support is Support.SUPPORTED for check in checks)
+    is_agreed = is_agreed and not second.is_turned
     if (
         not found
         or is_agreed
@@ -139,6 +140,11 @@ def _settle_relation(
 ) -> Iterator[Check]:
     """A comparison without a number, where the numbers beside it say what is meant."""
     if not isinstance(statement, Difference):
+        yield check
+        return
+    if second.is_turned and check.support is Support.SUPPORTED:
+        detail = f"its sides may be the other way round; {check.detail}"
+        check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
         yield check
         return
     is_wrong = check.support is Support.CONTRADICTED and _is_better(statement)
