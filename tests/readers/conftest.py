@@ -78,7 +78,7 @@ def _filled(data: Any) -> Any:
 def as_before(
     request: pytest.FixtureRequest, tmp_path: Path, readings: dict[str, Any]
 ) -> Callable[[object], None]:
-    """Compare all that is said of what was read with what was said before, where that is kept."""
+    """Compare all that is said of what was read with what was said before."""
     name = f"{request.path.stem} {request.node.name}"
 
     def compare(value: object) -> None:
@@ -87,6 +87,7 @@ def as_before(
             readings[name] = json.loads(text)
             lines = (f"{json.dumps(key)}: {json.dumps(readings[key])}" for key in sorted(readings))
             READINGS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        assert json.loads(text) == readings.get(name, json.loads(text))
+        assert name in readings, "write readings.json again: see CONTRIBUTING.md"
+        assert json.loads(text) == readings[name]
 
     return compare

@@ -104,37 +104,43 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     return unique_runs if joining else _say_numbered(unique_runs)
 
 
-_PARTIAL = re.compile(
-    r"[\W_]+(partial|part|tmp|temp|bak|backup|old|wip|incomplete|checkpoint|prev(ious)?)\b", re.I
-)
+_PARTIAL = re.compile(r"[\W_]+(partial|part|tmp|bak|backup|wip|incomplete)\b", re.IGNORECASE)
+"""An earlier state of the same file; old, prev and checkpoint may be other runs."""
 
 
 def _without_partial(runs: list[Run]) -> list[Run]:
     """Without the earlier state of a file beside it, such as ``results.partial.jsonl``."""
-    by_source = {run.source: run for run in runs}
-    dropped: dict[str, str] = {}
-    for source, run in by_source.items():
+    by_source: dict[str, list[Run]] = {}
+    for run in runs:
+        by_source.setdefault(run.source, []).append(run)
+    whole_of: dict[str, str] = {}
+    for source, own in by_source.items():
         name = Path(source).name
-        for whole in {str(Path(source).with_name(_PARTIAL.sub("", name, count=1)))} - {source}:
-            if whole in by_source and _attempt_counts(run) <= _attempt_counts(by_source[whole]):
-                dropped[source] = whole
+        whole = str(Path(source).with_name(_PARTIAL.sub("", name, count=1) or name))
+        others = by_source.get(whole, ()) if whole != source else ()
+        if others and _attempt_counts(own) <= _attempt_counts(others):
+            whole_of[source] = whole
     return [
         _decide(run, *(f"{s} is an earlier part: counted once" for s in parts))
-        if (parts := [s for s, whole in dropped.items() if whole == run.source])
+        if (parts := [s for s, whole in whole_of.items() if whole == run.source])
         else run
         for run in runs
-        if run.source not in dropped
+        if run.source not in whole_of
     ]
 
 
-def _attempt_counts(run: Run) -> Counter[tuple[object, ...]]:
+def _attempt_counts(runs: Sequence[Run]) -> Counter[tuple[object, ...]]:
     """How often each task has each verdict, with the agent."""
-    if run.attempts is None:
-        return Counter({(run.source,): 1})
-    attempts, agent = run.attempts, "" if run.agent_guessed else run.agent
-    tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts)).tolist()
-    rows = zip(tasks, attempts.verdicts.tolist(), strict=True)
-    return Counter((agent, attempts.tasks[task], verdict) for task, verdict in rows)
+    counts: Counter[tuple[object, ...]] = Counter()
+    for run in runs:
+        if run.attempts is None:
+            counts[run.source, run.name] += 1  # in no other file
+            continue
+        attempts, agent = run.attempts, "" if run.agent_guessed else run.agent
+        tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts)).tolist()
+        rows = zip(tasks, attempts.verdicts.tolist(), strict=True)
+        counts.update((agent, attempts.tasks[task], verdict) for task, verdict in rows)
+    return counts
 
 
 def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:

@@ -585,7 +585,7 @@ def _cells(cells: Chunk, columns: ColumnMap, word: str) -> Sequence[object]:
 
 
 def differing_words(parts: list[Gathered]) -> set[str]:
-    """Whether the suite and the temperature tell the runs of a table apart."""
+    """Of suite and temperature, those that tell the runs of a table apart."""
     return {
         word
         for word in ("suite", "temperature")

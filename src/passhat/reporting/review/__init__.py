@@ -10,7 +10,8 @@ from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.reporting.document import Block, Document, Facts, Sentence
-from passhat.reporting.review.checking import Check, Checker, Support
+from passhat.reporting.review.agreement import Check, Support
+from passhat.reporting.review.checking import Checker
 from passhat.reporting.review.claim_text import Passage, all_passages
 from passhat.reporting.review.grammar import name_pattern
 from passhat.reporting.review.settling import check_statements

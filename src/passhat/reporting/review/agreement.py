@@ -56,10 +56,7 @@ def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[R
     if not len(n) or n.min() < 1 or (runs or n.min()) != n.min():
         return []
     if kind in ("some", "majority"):
-        c = outcomes.c
-        share = float(((c > 0) & (c < n) if kind == "some" else 2 * c > n).mean())
-        name = "passed in some attempts" if kind == "some" else "passed in most attempts"
-        return [RunScore(name, share, (share, share))]
+        return [_share_of_tasks(outcomes, kind)]
     name = f"{kind} run"
     if outcomes.order is not None and n.min() == n.max() and not outcomes.missing.any():
         matrix = outcomes.order.completed(Completion.AS_FAILED).matrix()
@@ -75,7 +72,21 @@ def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[R
     return [RunScore(name, mean, (low, high), is_known=False)]
 
 
+def _share_of_tasks(outcomes: Outcomes, kind: str) -> RunScore:
+    """The share of tasks that pass in some attempts only, or in most; missing ones are bounds."""
+    n, c, missing = outcomes.n, outcomes.c, outcomes.missing
+    total = n + missing
+    if kind == "some":
+        name, first = "passed in some attempts", (c > 0) & (c < n)
+        last = (c + missing > 0) & (c < total) & (total > 1)
+    else:
+        name, first, last = "passed in most attempts", 2 * c > total, 2 * (c + missing) > total
+    low, high = float(first.mean()), float(last.mean())
+    return RunScore(name, low, (low, high))
+
+
 __all__ = [
+    "Check",
     "Support",
     "agrees",
     "agrees_any",
@@ -99,6 +110,15 @@ class Support(StrEnum):
     CONTRADICTED = "contradicted"
     NOT_SHOWN = "not shown"
     NOT_CHECKABLE = "not checkable"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A statement of the claim, what the runs say of it, and the numbers that say so."""
+
+    statement: str
+    support: Support
+    detail: str
 
 
 def support_of(claim: Difference, about: Sequence[Result]) -> Support:

@@ -6,7 +6,8 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from passhat._display import counted, number
 from passhat.errors import PasshatError
 from passhat.reporting.review.agreement import (
+    Check,
     RunScore,
     Support,
     agrees_any,
@@ -25,6 +27,7 @@ from passhat.reporting.review.agreement import (
     support,
     support_of,
 )
+from passhat.reporting.review.second_reading import Sizes
 from passhat.reporting.review.statements import (
     Difference,
     Place,
@@ -46,15 +49,6 @@ _FEWEST_TASKS = 10
 _REDRAWS = 1000
 _EQUAL_POINTS = 1.0
 """Two metrics of one run so close are called the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A statement of the claim, what the runs say of it, and the numbers that say so."""
-
-    statement: str
-    support: Support
-    detail: str
 
 
 def _names_of(runs: Sequence[Run]) -> list[tuple[str, ...]]:
@@ -93,6 +87,8 @@ def _is_known(result: Estimate | RunScore) -> bool:
 
 def _shown(metric: str) -> str:
     """The name of a metric for people: of a phrase such as "every time" the one it means."""
+    if metric in ("tasks:some", "tasks:majority"):
+        return f"passed in {'some' if metric == 'tasks:some' else 'most'} attempts"
     if ":" in metric:
         return f"{metric.partition(':')[2]} run"
     return metric.replace("tasks", "pass").replace("<", "@")
@@ -110,21 +106,20 @@ class Checker:
         self._values: dict[tuple[int, str], RunScore | None] = {}
         self._compared: dict[tuple[int, int, str], list[Result]] = {}
 
-    def sizes(
-        self,
-    ) -> tuple[frozenset[int], frozenset[int], frozenset[int], frozenset[str], tuple[int, int]]:
-        """Numbers of tasks, of attempts at a task and in all; the tasks; the sums of all runs."""
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Numbers of tasks and attempts; names of tasks that are no plain words or numbers."""
         planned = [run.outcomes.n + run.outcomes.missing for run in self._runs]
-        totals = {int(one.sum()) for one in planned}
-        return (
+        whole = sum(int(one.sum()) for one in planned)
+        passes = sum(int(run.outcomes.c.sum()) for run in self._runs)
+        is_complete = not any(run.outcomes.missing.any() for run in self._runs)
+        names = (task for run in self._runs for task in run.outcomes.tasks)
+        return Sizes(
             frozenset(len(run.outcomes) for run in self._runs),
             frozenset(int(count) for one in planned for count in one),
-            frozenset(totals | {sum(int(one.sum()) for one in planned)}),
-            frozenset(task for run in self._runs for task in run.outcomes.tasks),
-            (
-                sum(int(run.outcomes.c.sum()) for run in self._runs),
-                sum(int(one.sum()) for one in planned),
-            ),
+            frozenset({whole, *(int(one.sum()) for one in planned)}),
+            frozenset(name for name in names if re.search(r"[A-Za-z].*\d", name)),
+            (passes, whole) if is_complete and len(self._runs) > 1 else None,
         )
 
     def may_be(self, statement: Statement) -> bool:
@@ -152,10 +147,6 @@ class Checker:
                     value = RunScore(word, mean, (mean, mean))
             self._values[run, word] = value
         return self._values[run, word]
-
-    def check_parts(self, statement: Statement) -> tuple[str, Support, str]:
-        check = self.check(statement)
-        return check.statement, check.support, check.detail
 
     def check(self, statement: Statement) -> Check:
         if isinstance(statement, Unread):

@@ -120,7 +120,7 @@ _COMMON = re.compile(
 
 _REACH = r"(?:share|have|had|reach|achieve|get|got|score|attain|hit|solve|pass|are at)(?:e?d)?"
 _VERSION = r"(?:release|version|model|agent|system|checkpoint|build|one)"
-_BOUND_WORDS = {
+BOUND_WORDS = {
     **dict.fromkeys(("more than", "over", "at least"), ">="),
     **dict.fromkeys(("fewer than", "less than", "at most"), "<="),
 }
@@ -401,7 +401,7 @@ class Reader:
             )
             unsure = "" if not has_kind else words[1].strip()  # type: ignore[index]
         step = min(1 / total, 0.06) if is_every else 1 / total
-        relation = _BOUND_WORDS.get((match[1] or "=").strip().lower(), match[1] or "=")
+        relation = BOUND_WORDS.get((match[1] or "=").strip().lower(), match[1] or "=")
         token = self._fraction(match[0], passed / total, step, relation, kind)
         self.values[-1].unsure, self.values[-1].total = unsure, total
         return token
@@ -496,7 +496,7 @@ class Reader:
         is_change = re.search(r"\b(?:from|to) $", before) is not None
         is_change = is_change and any(one.startswith("tasks") for one in self.metrics)
         if kind == "t" and (is_part or is_change) and not self._has_share(before, after):
-            relation = _BOUND_WORDS.get(bound.strip().lower(), "=")
+            relation = BOUND_WORDS.get(bound.strip().lower(), "=")
             self.values.append(
                 Value(phrase, count, count, 1.0, relation, counted="task", count=count)
             )

@@ -6,9 +6,9 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from passhat.reporting.review.grammar import DROPPED, P_VALUE, Reader
+from passhat.reporting.review.grammar import BOUND_WORDS, DROPPED, P_VALUE, Reader
 from passhat.reporting.review.rewrites import ERRORS, INTERVALS, plain_number
 from passhat.reporting.review.statements import ATTEMPTS, METRIC, NUMBER, TASKS
 
@@ -68,9 +68,9 @@ _CUES: tuple[tuple[str, str], ...] = (
     (r"\b(?:defeat|elud|stump|resist|baffl)\w*|\bunsolved\b|\bunresolved\b", "<0"),
     (r"\bbest[ -]of[ -](?P<k>\d+)\b", "@"),
     (
-        r"\b(?:given|with|within|after|in|using|allow\w*|afford|needs?|requires?|has|have|gets?|got|are|"
-        rf"is|up to|budget of|let it (?:try|run)|try|even|takes?|retr\w+){_OF}(?: up to|"
-        r" allowed| given| as many as)* (?P<k>\d+) (?:independent |\w+ )?(?!seed|"
+        r"\b(?:given|with|within|after|(?<!\d )in|using|allow\w*|afford|needs?|requires?|has|"
+        rf"have|gets?|got|are|is|up to|budget of|let it (?:try|run)|try|even|takes?|retr\w+){_OF}"
+        r"(?: up to| allowed| given| as many as)* (?P<k>\d+) (?:independent |\w+ )?(?!seed|"
         rf"repetition|repeat|rollout|episode)(?:{_ATT})\b(?! (?:on |at )?{_EACH}\b)"
         r"(?!,? (?:of|in total|altogether|for each))",
         "<",
@@ -123,7 +123,7 @@ _UNITS = (  # a number, by what stands around it
     (
         "of",
         rf"(?P<n>\d+)(?: (?:{_TASK}|{_ATT}|times))? ?(?:/|\b(?:out )?of\b|\bin\b)"
-        rf"(?: every)?{_OF}(?: all)?(?: ⟦r\d+⟧)?(?: (?:possible|total))? ?(?P<m>\d+)"
+        rf"(?: every)?{_OF}(?: all)?(?:\s*⟦\w⟧\s*)?(?: (?:possible|total))? ?(?P<m>\d+)"
         rf"\b(?!\.\d|%)(?: (?:\w+ ){{0,2}}?(?P<noun>{_TASK}|{_ATT}))?",
     ),
     ("%", rf"(?P<n>{_N})%"),
@@ -143,32 +143,7 @@ _UNITS = (  # a number, by what stands around it
     ("share", r"(?P<n>0?\.\d+|1\.0+|0\.0+)(?![\w.])"),
     ("", r"(?P<n>\d+(?:\.\d+)?)(?![\w⟧])"),
 )
-_BOUNDS = {
-    "fewer than": "<=",
-    "less than": "<=",
-    "at most": "<=",
-    "more than": ">=",
-    "at least": ">=",
-}
-_FACTORS = {
-    "sol": 100.0,
-    "pas": 100.0,
-    "com": 100.0,
-    "res": 100.0,
-    "cra": 100.0,
-    "fin": 100.0,
-    "han": 100.0,
-    "cle": 100.0,
-    "fai": 100.0,
-    "mis": 100.0,
-    "twi": 2.0,
-    "dou": 2.0,
-    "tri": 3.0,
-    "qua": 4.0,
-    "hal": 0.5,
-    "in ": 0.5,
-    "by ": 0.5,
-}
+_FACTORS = {"twi": 2.0, "dou": 2.0, "tri": 3.0, "qua": 4.0, "hal": 0.5, "in ": 0.5, "by ": 0.5}
 _WEIGHTS = (
     (r"\w+", 1), (r",", 2), (r";", 6), (r"[()]", 1), (r"\band\b", 1), (r"[.!?]\s", 8),
     (r"\b(?:while|whereas|but|yet|although|though|however)\b|—| – ", 4), (r"\n", 4),
@@ -184,6 +159,7 @@ _CONFIG = re.compile(
     r"separate )?(?:runs|seeds|trials|repetitions|repeats)\b(?: of)?",
     re.IGNORECASE,
 )
+_KS = re.compile(r"\bk ?= ?(?=\d)((?:\d+(?:, and |, | and | or |,)?)+)")
 _DENIED = re.compile(r"\b(?:not|no longer|hardly)(?:\s+\w+){0,2}\s*$", re.IGNORECASE)
 _BETWEEN = re.compile(
     r"\s*%?[)\]]?\s*(?:,|/|→|->|–|-|&|\band\b|\bvs\b|\bto\b|\bor\b|\bagainst\b|\bthrough\b|"
@@ -208,11 +184,16 @@ class Number:
     error: float | None = None
     is_denied: bool = False
     share: float | None = None
-    """The share it was found to be right as; what is computed from it is checked against it."""
+    """The share of passes that it states, where it was found right."""
+    is_of_failures: bool = False
+    owner: int | None = None
+    """The only run that it is of, where it was found right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
+    """Words that say what a number counts: the metric, and whether failures are counted."""
+
     start: int
     end: int
     metric: str
@@ -251,9 +232,7 @@ class MarkedSentence:
             flags=re.IGNORECASE,
         )
         text = plain_number(Reader(names).mark_names(text))
-        self.text = re.sub(
-            r"⟦r([\d+*?]+)⟧", lambda m: f"⟦{re.sub(r'[0-9]+', _letter, m[1])}⟧", text
-        )
+        self.text = re.sub(r"⟦r([\d+*?]+)⟧", _letters, text)
         self._left = self.text
         self.runs = [(m[1], m.start(), m.end()) for m in re.finditer(r"⟦([^⟧]*)⟧", self.text)]
         self.numbers: list[Number] = []
@@ -281,8 +260,12 @@ class MarkedSentence:
             )
         self.numbers.sort(key=lambda one: one.start)
         for place, ends, error in self._bounds:
-            before = [one for one in self.numbers if one.start < place]
-            if before and before[-1].unit in ("%", "share", "", "points"):
+            before = [
+                one
+                for one in self.numbers
+                if one.start < place and one.unit in ("%", "share", "", "points")
+            ]
+            if before:
                 before[-1].ends, before[-1].error = ends, error
         for one in self.numbers:
             one.is_denied = bool(_DENIED.search(self.text[: one.start]))
@@ -300,12 +283,10 @@ class MarkedSentence:
         """Use every match and blank it out: nothing is read twice."""
         for match in list(pattern.finditer(self._left)):
             if match[0].strip() and use(match) is not False:
-                blank = re.sub(r"[^⟦⟧\s]", "\0", match[0])
-                kept = "".join(
-                    old if old in "⟦⟧" or ("⟦" in match[0] and _in_token(match[0], at)) else new
-                    for at, (old, new) in enumerate(zip(match[0], blank, strict=True))
+                blank = re.sub(
+                    r"⟦[^⟧]*⟧|\S", lambda one: one[0] if len(one[0]) > 1 else "\0", match[0]
                 )
-                self._left = self._left[: match.start()] + kept + self._left[match.end() :]
+                self._left = self._left[: match.start()] + blank + self._left[match.end() :]
 
     def _interval(self, match: re.Match[str]) -> bool | None:
         groups = match.groups()
@@ -325,21 +306,17 @@ class MarkedSentence:
         self._bounds.append((match.start() + 1, None, error))
 
     def _metrics(self) -> None:
-        ks = list(re.finditer(r"\bk ?= ?(?=\d)((?:\d+(?:, and |, | and | or |,)?)+)", self._left))
         family = next((m for m in METRIC.finditer(self._left) if not (m[3] or "k").isdigit()), None)
-        for listed in ks if family else ():
-            for k in re.finditer(r"\d+", listed[1]):
-                start = listed.start(1) + k.start()
-                word = f"{family[1].lower()}{family[2]}{k[0]}"  # type: ignore[index]
-                self.cues.append(Cue(start, start + len(k[0]), word, weight=-1))
-        if ks and family:
-            for listed in ks:
-                self._blank(listed)
+        if family is not None:
+            word = f"{family[1].lower()}{family[2]}"
+            self._take(_KS, partial(self._listed_ks, word))
         self._take(METRIC, self._metric)
 
-    def _blank(self, match: re.Match[str]) -> None:
-        blank = re.sub(r"\S", "\0", match[0])
-        self._left = self._left[: match.start()] + blank + self._left[match.end() :]
+    def _listed_ks(self, family: str, match: re.Match[str]) -> None:
+        """A list as in k = 1, 5 and 10: a metric each."""
+        for k in re.finditer(r"\d+", match[1]):
+            start = match.start(1) + k.start()
+            self.cues.append(Cue(start, start + len(k[0]), f"{family}{k[0]}", weight=-1))
 
     def _metric(self, match: re.Match[str]) -> None:
         if match[3] and match[3].isdigit():
@@ -390,14 +367,13 @@ class MarkedSentence:
         def use(match: re.Match[str]) -> bool | None:
             found = match.groupdict()
             text = found.get("n") or found.get("plus") or found.get("times") or ""
-            value = float(text) if text else _FACTORS[found["w"][:3].lower()]
+            word = (found.get("w") or "")[:3].lower()
+            value = float(text) if text else 100.0 if unit == "all" else _FACTORS[word]
             step = 10.0 ** -len(text.partition(".")[2]) if text else 0.05 * value
             total = int(found.get("m") or 0)
             if unit == "of" and not 0 <= value <= total:
                 return False
-            relation = _BOUNDS.get((match["op"] or "=").lower(), match["op"] or "=")
-            if relation == "~" and text in ("33.3", "66.7", "50.0", "25.0", "75.0", "20.0"):
-                step = 4.0  # a third, and the like
+            relation = BOUND_WORDS.get((match["op"] or "=").lower(), match["op"] or "=")
             if found.get("more") or found.get("more2"):
                 relation = ">="
             elif found.get("near") or found.get("near2"):
@@ -453,12 +429,12 @@ class MarkedSentence:
         return lists
 
 
-def _letter(match: re.Match[str]) -> str:
-    return chr(ord("a") + min(int(match[0]), 25))
-
-
-def _in_token(text: str, at: int) -> bool:
-    return text.rfind("⟦", 0, at + 1) > text.rfind("⟧", 0, at)
+def _letters(match: re.Match[str]) -> str:
+    """A run as a letter, so that a token has no digits; a run beyond 26 is as good as unknown."""
+    runs = [part if part in "*?" else int(part) for part in match[1].split("+")]
+    if any(isinstance(run, int) and run > 25 for run in runs):
+        return "⟦?⟧"
+    return f"⟦{'+'.join(run if isinstance(run, str) else chr(ord('a') + run) for run in runs)}⟧"
 
 
 def kind_of(one: Number) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from passhat.reporting.review import statements as words
 from passhat.reporting.review.marks import Cue, MarkedSentence, Number, kind_of
 from passhat.reporting.review.statements import POLARITY, TASKS
 
@@ -18,18 +19,13 @@ __all__ = ["FAIL", "OBJECT", "PASS", "Nearest", "run_at"]
 
 _FAR = 99.0
 FAIL = (
-    r"\b(?:fail\w*|(?<!standard )errors?|wrong|unsolved|incorrect\w*|miss(?:es|ed)|unresolved|"
-    r"empty|resist\w*|"
+    rf"{words.FAIL.pattern}|\b(?:fail\w*|empty|resist\w*|"
     r"defeat\w*|elud\w*|stump\w*|baffl\w*|out of(?: the)?\s*(?:⟦[^⟧]*⟧)?\s*reach|"
     r"unsuccessful\w*|beyond|never|"
     r"not (?:be )?(?:solve|pass|complete|resolve|succeed|right)\w*|not at all|none|"
-    r"without success|loses?|lost|impossible|crash\w*)\b"
+    r"without success|impossible|crash\w*)\b"
 )
-PASS = (
-    r"\b(?:pass(?:es|ed|ing)?\b(?![@^])|solv\w+|succe(?!ssive)\w+|accura\w+|resol\w+|complet\w+|"
-    r"correct\w*|right|scor\w+|reliab\w+|crack\w*|finish\w+|consisten\w+|clears?|cleared|handl\w+|"
-    r"answer\w*|always|manages?)\b"
-)
+PASS = rf"{words.PASS.pattern}|\b(?:crack\w*|clears|handl\w+|answering|always|manages?)\b"
 _BESIDE = re.compile(
     r"(?:'s)?\s*(?:[:=(,–—→-]|\b(?:at|with|is|was|has|had|gets?|got|reach\w*|scor\w+|manag\w+|only|"
     r"just|even|about|attains?|achiev\w+|obtains?|hits?|to|solv\w+|pass\w*|a|an|the|of|agent|model|"
@@ -82,7 +78,7 @@ class Nearest:
     def meanings(self, one: MarkedSentence, number: Number) -> list[tuple[float, str, bool]]:
         """The metrics that the number may be of, and whether it counts failures."""
         group = one.group_of(number)
-        polarity = self._is_failing(one, number)
+        polarity = self.is_failing(one, number)
         found: dict[tuple[str, bool], float] = {}
         for cue in one.cues:
             cost = self._cue_cost(one, group, number, cue) + cue.weight
@@ -187,7 +183,7 @@ class Nearest:
             is_list = all(re.fullmatch(r"(?:,|/|&|\band\b|\bor\b|\s)*", gap) for gap in gaps)
         return last[group.index(number)] if is_list else None
 
-    def _is_failing(self, one: MarkedSentence, number: Number) -> bool:
+    def is_failing(self, one: MarkedSentence, number: Number) -> bool:
         places = []
         for pattern, side in ((FAIL, True), (PASS, False)):
             for match in re.finditer(pattern, one.text, re.IGNORECASE):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from passhat.reporting.review.agreement import Support, holds
+from passhat.reporting.review.agreement import Check, Support, holds
 from passhat.reporting.review.marks import MarkedSentence, Number
 from passhat.reporting.review.nearest import FAIL, OBJECT, PASS, Nearest, run_at
 from passhat.reporting.review.statements import (
@@ -42,8 +42,12 @@ _CATCH = re.compile(
 _ASIDE = re.compile(rf"{OTHER.pattern}|\b(?:temperatures?|{GOAL.pattern[5:]}", re.IGNORECASE)
 _PART = re.compile(r"\bof the (\d+) (?:tasks )?(?:that|which)\b", re.IGNORECASE)
 _TURNED = re.compile(rf"\b(?:which|that|whom)\s+⟦\w⟧\s+{POLARITY.pattern}", re.IGNORECASE)
+_ALL_RUNS = re.compile(
+    r"\b(?:total|overall|altogether|pooled|combined|together|all|both|of (?:them|which))\b"
+)
 _ALL_TASKS = re.compile(r"\b(?:on|across|over|using|from)(?: (?:the|our|all))?\s*$")
 _ELSEWHERE = re.compile(rf"\s*on (?:the )?{BENCHMARK}")
+_FRACTIONS = {f"{share}%" for share in ("20.0", "25.0", "33.3", "50.0", "66.7", "75.0")}
 _SURE = 3.0
 _MOST_NUMBERS = 60
 """A sentence with more is a table or a log; every number is weighed against all others."""
@@ -71,26 +75,54 @@ _AHEAD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many tasks and attempts the runs have."""
+
+    tasks: frozenset[int]
+    attempts: frozenset[int]
+    """At a task."""
+    totals: frozenset[int]
+    """Attempts of a run, and of all runs."""
+    task_names: frozenset[str]
+    pooled: tuple[int, int] | None
+    """Attempts of several runs that pass, and all of them, where none is missing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A number of a sentence with the answer to its nearest reading."""
 
     text: str
-    statement: str
-    support: Support
-    detail: str
+    check: Check
     is_lift: bool = False
+    """Whether it says how far one of two runs is ahead."""
     is_read: bool = True
+    """Whether there was a reading at all."""
     is_size: bool = False
+    """Whether it is how many tasks or attempts were made."""
     is_sure: bool = False
     """Whether no other reading is near the one that is wrong."""
+
+    @property
+    def support(self) -> Support:
+        return self.check.support
 
 
 def _metrics_of(one: MarkedSentence) -> frozenset[str]:
     return frozenset(cue.metric for cue in one.cues)
 
 
+def _stated(number: Number) -> float:
+    share = number.share or 0.0
+    return 1 - share if number.is_of_failures else share
+
+
 def _open(number: Number, reason: str) -> Found:
-    return Found(number.text, number.text, Support.NOT_CHECKABLE, reason)
+    return Found(number.text, Check(number.text, Support.NOT_CHECKABLE, reason))
+
+
+def _right(number: Number, statement: str, detail: str) -> Found:
+    return Found(number.text, Check(statement, Support.SUPPORTED, detail))
 
 
 @dataclass(slots=True)
@@ -98,17 +130,10 @@ class SecondReading:
     """Reads the sentences of a passage one after the other."""
 
     names: Sequence[Sequence[str]]
-    check: Callable[[Statement], tuple[str, Support, str]]
+    check: Callable[[Statement], Check]
     may_be: Callable[[Statement], bool]
     """Whether the numbers alone allow it to be right; quick."""
-    task_counts: frozenset[int]
-    attempt_counts: frozenset[int]
-    """Attempts at a task."""
-    totals: frozenset[int]
-    """Attempts in all."""
-    tasks: frozenset[str]
-    pooled: tuple[int, int]
-    """Attempts that pass, and all, of all runs together."""
+    sizes: Sizes
     metrics: frozenset[str] = frozenset()
     """The metrics that the last sentence names."""
     cue_texts: tuple[str, ...] = ()
@@ -126,17 +151,17 @@ class SecondReading:
     _near: Nearest = field(init=False)
 
     def __post_init__(self) -> None:
-        self._near = Nearest(self.names, self.task_counts)
+        self._near = Nearest(self.names, self.sizes.tasks)
 
     def read(self, sentence: str) -> list[Found]:
         """Answer every number; none where the sentence is about a part of the tasks."""
         one = MarkedSentence(sentence, self.names)
-        one.take_budgets(max(self.attempt_counts, default=0))
+        one.take_budgets(max(self.sizes.attempts, default=0))
         found: list[Found] = []
         self.owned.clear()
         self.computed.clear()
         self.is_turned = _TURNED.search(one.text) is not None
-        self.is_part = not set(map(int, _PART.findall(one.text))) <= self.task_counts
+        self.is_part = not set(map(int, _PART.findall(one.text))) <= self.sizes.tasks
         self.is_aside = bool(one.numbers) and all(
             self._is_aside(one, number) for number in one.numbers
         )
@@ -150,9 +175,8 @@ class SecondReading:
         self.metrics = _metrics_of(one)
         self.cue_texts = tuple(one.text[cue.start : cue.end] for cue in one.cues)
         if found and self._is_open_comparison(one):
-            found.append(
-                Found("", "the comparison", Support.NOT_CHECKABLE, "its sides have no numbers")
-            )
+            reason = "a side has no number that was found right"
+            found.append(Found("", Check("the comparison", Support.NOT_CHECKABLE, reason)))
         self._near.remember(one)
         return found
 
@@ -168,7 +192,7 @@ class SecondReading:
             )
             and "⟦?⟧" not in one.text
             and not self.is_part
-            and not words & self.tasks
+            and not words & self.sizes.task_names
         )
 
     def _is_open_comparison(self, one: MarkedSentence) -> bool:
@@ -182,8 +206,9 @@ class SecondReading:
 
     def _is_aside(self, one: MarkedSentence, number: Number) -> bool:
         """Whether it is no result: a cost, a goal, or attempts below all made, the k of another."""
-        before = re.split(r"[,;()%]", one.text[: number.start])[-1]
-        after = re.split(r"[,;()]|⟦", one.text[number.end :])[0]
+        ends = r"|\band\b" if number.unit == "x" else ""
+        before = re.split(rf"[,;()%]{ends}", one.text[: number.start])[-1]
+        after = re.split(rf"[,;()]|⟦{ends}", one.text[number.end :])[0]
         if number.unit in ("%", "share", "", "x") and _ASIDE.search(f"{before} {after}"):
             return True
         group = one.group_of(number)
@@ -191,7 +216,7 @@ class SecondReading:
         if re.search(_REPEATS, number.text):
             return False
         is_attempts = number.unit == "attempts" or re.search(rf"\d {_ATT} (?:to|and|or) $", before)
-        return bool(is_attempts) and number.value < max(self.attempt_counts, default=0)
+        return bool(is_attempts) and number.value < max(self.sizes.attempts, default=0)
 
     def _answer(self, one: MarkedSentence, number: Number) -> Found:
         """The answer to the nearest reading, unless another one near it is right."""
@@ -212,7 +237,7 @@ class SecondReading:
         is_right = found is not None and found.support is Support.SUPPORTED
         if not is_right and self._is_lift(one, number) and self._is_computed(one, number):
             self.computed.add(number.text)
-            return Found(number.text, number.text, Support.SUPPORTED, "from the numbers beside it")
+            return _right(number, number.text, "it follows from the numbers beside it")
         return found or replace(_open(number, "it was not understood"), is_read=False)
 
     def _nearest(
@@ -224,58 +249,65 @@ class SecondReading:
         for penalty, statement in near:
             if first is not None and not self.may_be(statement):
                 continue
-            name, support, detail = self.check(statement)
-            if support is Support.SUPPORTED and penalty > best + _SMALL:
-                return _open(number, f"it may be {name}")
-            if support is Support.SUPPORTED:
+            check = self.check(statement)
+            if check.support is Support.SUPPORTED and penalty > best + _SMALL:
+                return _open(number, f"it may be {check.statement}")
+            lift = isinstance(statement, Difference)
+            if check.support is Support.SUPPORTED:
                 self._own(number, statement)
-                return Found(number.text, name, support, detail, isinstance(statement, Difference))
+                return Found(number.text, check, lift)
             several = isinstance(statement, Share) and len(statement.owners) > 1
             if several and (number.unit in ("tasks", "of", "") or len(_metrics_of(one)) > 1):
                 return _open(number, "it is of several runs")
             is_sure = isinstance(statement, Share) and best <= _SURE and len(near) == 1
             is_sure = is_sure and not unknown_words(re.sub(r"⟦[^⟧]*⟧", " ", one.text))
-            lift = isinstance(statement, Difference)
-            first = first or Found(number.text, name, support, detail, lift, is_sure=is_sure)
+            first = first or Found(number.text, check, lift, is_sure=is_sure)
         assert first is not None
         return first
 
     def _own(self, number: Number, statement: Statement) -> None:
         """Remember what was right: whose number it is, and the share for what follows from it."""
+        runs: tuple[int | None, ...] = ()
         if isinstance(statement, Share):
-            number.share = statement.low
-            self.owned.update(statement.owners)
+            number.share = 1 - statement.low if statement.failing else statement.low
+            number.is_of_failures = statement.failing
+            runs = statement.owners
+            number.owner = runs[0] if len(runs) == 1 else None
         elif isinstance(statement, Difference):
-            self.owned.update((statement.subject or 0, statement.other or 0))
+            runs = (statement.subject, statement.other)
+        self.owned.update(run for run in runs if run is not None)
 
     def _of_beside(self, one: MarkedSentence, number: Number) -> Found | None:
         """A percentage in brackets behind its counts, or a count of the attempts of all runs."""
-        pooled = f"{self.pooled[0]:,} of {self.pooled[1]:,} attempts pass"
-        if number.unit == "of" and number.total == self.pooled[1] and len(self.names) > 1:
-            is_right = number.value in (self.pooled[0], self.pooled[1] - self.pooled[0])
-            support = Support.SUPPORTED if is_right else Support.CONTRADICTED
-            number.share = number.value / number.total
-            return Found(number.text, f"attempts of all = {number.text}", support, pooled)
-        rest = self.pooled[1] - self.pooled[0]
-        is_pooled = number.unit in ("", "results") and number.value in (self.pooled[0], rest)
-        if is_pooled and len(self.names) > 1 and not any(len(run[0]) == 1 for run in one.runs):
-            name = f"attempts of all = {number.text}"
-            return Found(number.text, name, Support.SUPPORTED, pooled)
+        pooled = self._pooled(one, number)
         place = one.numbers.index(number)
         before = one.numbers[place - 1] if place else None
-        if number.unit != "%" or before is None or before.unit != "of" or not before.total:
+        is_part = number.unit == "%" and before is not None and before.unit == "of"
+        if pooled is not None or before is None or not is_part or not before.total:
+            return pooled
+        gap = one.text[before.end : number.start]
+        share = before.value / before.total
+        is_near = abs(100 * share - number.value) <= 0.5001 * number.step
+        if not re.fullmatch(r"[^,;()\d]*[(=]\s*", gap) or not is_near:
             return None
-        if not re.fullmatch(r"[^,;()\d]*[(=]\s*", one.text[before.end : number.start]):
+        return _right(number, f"{number.text} = {before.text}", "they agree")
+
+    def _pooled(self, one: MarkedSentence, number: Number) -> Found | None:
+        """A number of attempts of all runs together: 261 of all 1,100 failed."""
+        passes, total = self.sizes.pooled or (0, 0)
+        is_named = any(code.isalpha() for code, *_ in one.runs)
+        is_whole = number.unit == "of" and number.total == total
+        is_part = number.unit in ("", "results") and _ALL_RUNS.search(one.text) is not None
+        count = total - passes if self._near.is_failing(one, number) else passes
+        if not total or is_named or not (is_whole or (is_part and number.value == count)):
             return None
-        near = abs(100 * before.value / before.total - number.value) <= 0.5001 * number.step
-        if not near:
-            return None
-        number.share = number.value / 100
-        return Found(number.text, f"{number.text} = {before.text}", Support.SUPPORTED, "they agree")
+        support = Support.SUPPORTED if number.value == count else Support.CONTRADICTED
+        detail = f"{passes:,} of {total:,} attempts of all runs pass"
+        return Found(number.text, Check(f"{number.text}, all runs together", support, detail))
 
     def _is_vague(self, one: MarkedSentence, number: Number) -> bool:
         """Whether it counts tasks without a word that says which."""
-        is_count = number.unit == "tasks" and int(number.value) not in self.task_counts
+        is_count = number.unit == "tasks" and int(number.value) not in self.sizes.tasks
         is_said = one.cues or re.search(FAIL, one.text, re.IGNORECASE)
         is_all = _ALL_TASKS.search(one.text[: number.start])
         return is_count and not (is_said or is_all or self._words_ahead(one, number))
@@ -294,24 +326,38 @@ class SecondReading:
 
     def _is_computed(self, one: MarkedSentence, number: Number) -> bool:
         """Whether it is the difference or the ratio of two numbers of the sentence."""
-        shares = [other.share for other in one.numbers if other.share is not None]
-        stated, slack = number.value, 0.5001 * number.step
-        for a, b in itertools.permutations(shares, 2):
-            size = {"points": 100 * (a - b), "x": a / b if b else 0.0}.get(
-                number.unit, 100 * (a / b - 1) if b else 0.0
-            )
-            more = slack if number.unit == "points" else slack + 0.1 * stated
-            if holds(abs(size), stated, more, number.relation):
+        known = [other for other in one.numbers if other.share is not None]
+        slack = 0.5001 * number.step
+        for a, b in itertools.permutations(known, 2):
+            first, second = (_stated(other) for other in (a, b))
+            if number.unit == "points":
+                size, more = 100 * (first - second), slack
+            else:
+                size = first / second if second else 0.0
+                size = size if number.unit == "x" else 100 * (size - 1)
+                more = slack + 0.1 * number.value
+            is_size = holds(abs(size), number.value, more, number.relation)
+            if is_size and not self._is_turned_round(one, number, a, b):
                 return True
         return False
+
+    def _is_turned_round(self, one: MarkedSentence, number: Number, a: Number, b: Number) -> bool:
+        """Whether the words call that run better which has fewer passes by these two numbers."""
+        sign = self._near.sign(one, number)
+        _, pair = min(self._near.pairs(one, number), default=(0, None))
+        if a.owner == b.owner or not sign or pair is None or {a.owner, b.owner} != set(pair):
+            return False
+        sign = -sign if a.is_of_failures and b.is_of_failures else sign
+        better, worse = (a, b) if a.owner == pair[0] else (b, a)
+        return sign * ((better.share or 0.0) - (worse.share or 0.0)) < 0
 
     def _size(self, number: Number) -> Found:
         kind = number.unit.removeprefix("size of ")
         statement = Size(
             f"{number.text} {kind}", int(number.value), kind != "attempts", kind != "tasks",
-            per_task=kind == "attempts" or int(number.value) == self.pooled[1],
+            per_task=kind == "attempts",
         )  # fmt: skip
-        return Found(number.text, *self.check(statement), is_size=True)
+        return Found(number.text, self.check(statement), is_size=True)
 
     def _readings(self, one: MarkedSentence, number: Number) -> Iterator[tuple[float, Statement]]:
         yield from self._sizes(one, number)
@@ -337,20 +383,20 @@ class SecondReading:
         if number.unit == "of" and number.noun and self._is_unknown_total(number):
             is_task = re.fullmatch(_TASK, number.noun) is not None
             yield -9.0, Size(number.text, number.total, is_task, not is_task)
-        if number.unit == "tasks" and count not in self.task_counts:
+        if number.unit == "tasks" and count not in self.sizes.tasks:
             before = one.text[: number.start]
             is_all = _ALL_TASKS.search(before)
             yield 0.0 if is_all and not one.cues else 11.0, Size(number.text, count, True, False)
-        if number.unit == "tasks" and count in self.task_counts:
+        if number.unit == "tasks" and count in self.sizes.tasks:
             yield 0.0, Size(number.text, count, True, False)
-        if number.unit == "" and count in self.totals - self.task_counts:
+        if number.unit == "" and count in self.sizes.totals - self.sizes.tasks:
             yield 4.0, Size(number.text, count, False, True)
         if number.unit == "attempts":
             yield 0.0, Size(number.text, count, False, True)
 
     def _is_unknown_total(self, number: Number) -> bool:
         is_task = re.fullmatch(_TASK, number.noun) is not None
-        sizes = self.task_counts if is_task else self.totals | self.attempt_counts
+        sizes = self.sizes.tasks if is_task else self.sizes.totals | self.sizes.attempts
         return number.total > 10 and number.total not in {*sizes, 100, 1000}
 
     def _owned_shares(self, one: MarkedSentence, number: Number) -> Iterator[tuple[float, Share]]:
@@ -388,7 +434,7 @@ class SecondReading:
                 Share(number.text, value, value, 1, relation, counted="task", count=count),
                 "",
             )
-        totals = self.totals if number.unit in ("results", "") and step == 1 else ()
+        totals = self.sizes.totals if number.unit in ("results", "") and step == 1 else ()
         for total in (total for total in totals if 0 < total >= value):
             part = value / total
             share = Share(number.text, part, part, 1 / total, relation, counted="attempt")
@@ -400,9 +446,9 @@ class SecondReading:
         total = number.total
         part = number.value / total
         share = Share(number.text, part, part, 1 / total, relation, total=total)
-        if total in self.task_counts:
+        if total in self.sizes.tasks:
             yield 0.0, replace(share, counted="task"), ""
-        elif total in self.totals:
+        elif total in self.sizes.totals:
             yield 0.0, share, "pass^1"
         elif total <= 10 or total in (100, 1000) or not number.noun:
             yield 0.0, replace(share, step=min(1 / total, 0.06), total=0), ""
@@ -425,7 +471,7 @@ class SecondReading:
         words = words.removeprefix("on: ")
         sign = 0 if re.match("tie|equal|the same|draw", words) else 1
         sign = -1 if re.match("worse|lower|behind|lose|lost|regress", words) else sign
-        total = number.total or next(iter(self.task_counts), 1)
+        total = number.total or next(iter(self.sizes.tasks), 1)
         named = [(run_at(code), start) for code, start, _ in one.runs if code.isalpha()]
         codes = [
             run
@@ -459,11 +505,17 @@ class SecondReading:
                 continue
             lift = Difference(number.text, *pair, -sign if failing else sign, metric=metric)
             sizes: dict[str, Any] = {size: number.value}
+            is_fraction = number.relation == "~" and number.text.lstrip("~") in _FRACTIONS
             if size == "points":
                 sizes["ends"] = number.ends
             else:
                 sizes["failing"] = failing
             yield (
                 cost + price,
-                replace(lift, step=number.step, relation=number.relation, **sizes),
+                replace(
+                    lift,
+                    step=4.0 if is_fraction else number.step,
+                    relation=number.relation,
+                    **sizes,
+                ),
             )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from passhat.reporting.review.agreement import Support
-from passhat.reporting.review.checking import Check, Checker
+from passhat.reporting.review.agreement import Check, Support
+from passhat.reporting.review.checking import Checker
 from passhat.reporting.review.claim_text import Passage
 from passhat.reporting.review.clauses import parse_sentences
 from passhat.reporting.review.second_reading import Found, SecondReading
@@ -32,8 +32,7 @@ _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b"
 def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     """Check every number and every comparison of a claim that the runs can answer.
 
-    A number that was not understood may belong to the claim: then no part of its sentence is
-    called supported, and none is called wrong where the number may have changed its meaning.
+    Every sentence is read twice, and what only one reading finds wrong is left open.
     """
     names = checker.names
     checks: dict[Check, None] = {}
@@ -42,13 +41,13 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
             checks |= dict.fromkeys(_check_all(statements, checker, names))
         return tuple(checks)
     is_about_failures = passage.says(_FAILING)
-    second = SecondReading(names, checker.check_parts, checker.may_be, *checker.sizes())
+    second = SecondReading(names, checker.check, checker.may_be, checker.sizes)
     second.read(_heading(passage))
     for sentence, statements in parse_sentences(passage.text, names):
         found = second.read(sentence)
         first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
         if not statements and found and all(one.support is Support.SUPPORTED for one in found):
-            checks |= dict.fromkeys(Check(one.statement, one.support, one.detail) for one in found)
+            checks |= dict.fromkeys(one.check for one in found)
         elif statements:
             checks |= dict.fromkeys(_settle(statements, first, found, second))
     return tuple(checks)
@@ -74,9 +73,11 @@ def _settle(
     if second.is_part:
         yield from (_weaken(one, check, ()) for one, check in zip(statements, checks, strict=True))
         return
-    if second.is_aside:
-        pairs = zip(statements, checks, strict=True)
-        yield from (check for one, check in pairs if getattr(one, "ratio", None) is None)
+    if second.is_aside:  # a ratio may be one of costs
+        yield from (
+            check if getattr(one, "ratio", None) is None else _weaken(one, check, ())
+            for one, check in zip(statements, checks, strict=True)
+        )
         return
     wrong = [one for one in found if one.support is Support.CONTRADICTED]
     is_agreed = all(check.support is Support.SUPPORTED for check in checks)
@@ -90,7 +91,7 @@ def _settle(
         return
     for one in found:
         if (one.is_size or one.is_sure) if one in wrong else (one.is_read and not wrong):
-            yield Check(one.statement, one.support, one.detail)
+            yield one.check
     has_lift = any(one.is_lift and one.support is Support.SUPPORTED for one in found)
     for statement, check in zip(statements, checks, strict=True):
         if _is_relation(statement):

@@ -219,7 +219,8 @@ DENIAL = re.compile(
     re.IGNORECASE,
 )
 FAIL = re.compile(
-    r"\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|wrong|unsolved|incorrect\w*|miss(?:es|ed)|unresolved|"
+    r"\b(?:fail(?:s|ed|ure|ures|ing)?|(?<!standard )errors?|wrong|unsolved|incorrect\w*|"
+    r"miss(?:es|ed)|unresolved|"
     r"never (?:(?:once|even|been) )?(?:\w+ed|pass(?:es)?|solves?|succeeds?|gets?|works?))\b",
     re.IGNORECASE,
 )

@@ -6,10 +6,11 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from passhat.reporting.review.clauses import parse_sentences
 from passhat.reporting.review.grammar import name_pattern
-from passhat.reporting.review.marks import MarkedSentence
+from passhat.reporting.review.marks import Cue, MarkedSentence
 from passhat.reporting.review.nearest import FAIL
 from passhat.reporting.review.statements import (
     BENCHMARK,
@@ -347,17 +348,23 @@ def _row_statements(
     yield from shares
 
 
+@cache
+def _column_cue(column: str) -> Cue | None:
+    """The only words of a heading that say what is counted."""
+    cues = [cue for cue in MarkedSentence(column, ()).cues if cue.metric.startswith("tasks")]
+    return cues[0] if len(cues) == 1 else None
+
+
 def _counted_cell(run: int, column: str, cell: str) -> Share | None:
     """A cell whose heading says in words what it counts: solved at least once, never solved."""
-    cues = [cue for cue in MarkedSentence(column, ()).cues if cue.metric.startswith("tasks")]
+    cue = _column_cue(column)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s?(%)?(?:\s*/\s*(\d+))?", cell.strip())
-    if len(cues) != 1 or cues[0].metric.endswith("k") or found is None:
+    if cue is None or found is None:
         return None
-    failing = cues[0].failing
-    if failing is None:
-        failing = re.search(FAIL, column, re.IGNORECASE) is not None
+    failing = re.search(FAIL, column, re.IGNORECASE) is not None
+    failing = failing if cue.failing is None else cue.failing
     value = float(found[1])
-    share = Share(cell, value, value, 1.0, "=", (run,), metric=cues[0].metric, failing=failing)
+    share = Share(cell, value, value, 1.0, "=", (run,), metric=cue.metric, failing=failing)
     if found[3]:
         part = value / max(int(found[3]), 1)
         return replace(share, low=part, high=part, step=1 / max(int(found[3]), 1), counted="task")
