@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from passhat._display import some
@@ -50,6 +50,13 @@ def fold_label(cell: object) -> str:
     if text.isalnum():  # nearly always
         return text
     return re.split(r"\s*[(\[±]", text, maxsplit=1)[0].strip(" *_`.:")
+
+
+def fold_labels(cells: Iterable[object]) -> Iterator[str]:
+    """The labels without those that end in a digit, as names of tasks do: no word does."""
+    for cell in cells:
+        if not str(cell)[-1:].isdigit() or "±" in str(cell):
+            yield fold_label(cell)
 
 
 def is_average(label: str) -> bool:

@@ -13,7 +13,7 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.row_groups import RivalVerdicts, RowGroups
 from passhat.readers.rows import Losses, Rows
 from passhat.readers.sources import Source
-from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label
+from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label, fold_labels
 from passhat.readers.wide_tables import FRACTION, Shape, parse_number
 from passhat.stats.outcomes import Tally
 from passhat.stats.outcomes.cells import CellCodes, RowError, is_empty
@@ -327,7 +327,7 @@ class TableFilter:
         if self._may_have_notes(chunk) and any(_NOTE.match(str(value)) for value in values):
             chunk, lines = self._without_notes(chunk, lines, column)
             cells = chunk[column]
-        if words.isdisjoint(map(fold_label, values)):
+        if words.isdisjoint(fold_labels(values)):
             return chunk, lines
         size = len(cells)
         tasks = [fold_label(cell) for cell in cells]
