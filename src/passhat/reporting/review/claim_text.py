@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from passhat.reporting.review.statements import BENCHMARK, METRIC
 from passhat.reporting.review.tables import cells_of, is_rule, table_text, text_lines, without_marks
 
-__all__ = ["Claimed", "Mention", "Passage", "all_passages", "passages"]
+__all__ = ["ITEM", "Claimed", "Mention", "Passage", "all_passages", "passages"]
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+|\d+"
 _PERCENT = r"(?:%|per ?cent\b)"
@@ -482,7 +482,7 @@ def _parts(text: str) -> Iterator[_Part]:
         heading = re.match(r"#+\s+", content)
         is_break = in_fence or is_fence or not content
         is_break = is_break or (content.startswith(("|", "<", "\\")) and not cells)
-        item = _ITEM.match(content)
+        item = ITEM.match(content)
         if is_break or item or heading or (part.lines and cells) or (part.rows and not cells):
             yield part
             part = _Part()
@@ -500,7 +500,7 @@ def _parts(text: str) -> Iterator[_Part]:
     yield part
 
 
-_ITEM = re.compile(r"(?:[-*+>]|\d+[.)])\s+")
+ITEM = re.compile(r"(?:[-*+>]|\d+[.)])\s+")
 
 
 def _without_latex(line: str) -> str:
@@ -514,6 +514,8 @@ def _without_latex(line: str) -> str:
         .replace(r"\^{}", "^")
         .replace("\\ ", " ")
         .replace(r"\pm", "±")
+        .replace(r"\rightarrow", "→")
+        .replace(r"\to ", "→ ")
         .replace(r"\,", " ")
         .replace("~", " ")
     )

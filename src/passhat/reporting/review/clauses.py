@@ -406,6 +406,7 @@ class _Clause(Roles):
         base = replace(base, unsure=self._unsure_sides(), **itself)
         near = [one for one in found if re.search(r"⟦[rdc]", self._part(one.start()))]
         signs = {self._sign(match) for match in near or found}
+        found = [one for one in found if not words.NOT_ALWAYS.search(self.text[: one.start()])]
         denied = any(words.DENIAL.search(self.text[: match.start()]) for match in found)
         if len(signs) == 1:
             base = replace(base, sign=next(iter(signs)))

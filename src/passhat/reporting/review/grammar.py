@@ -15,10 +15,12 @@ from functools import cache, partial
 
 from passhat.reporting.review.rewrites import (
     BOUNDS,
+    DROPPED,
     EARLY,
     ERRORS,
     INTERVALS,
     NEVER,
+    OF_A_LIFT,
     PROTOCOLS,
     SCORES,
     SETS,
@@ -44,20 +46,6 @@ from passhat.reporting.review.statements import (
 )
 
 _N, _INT, _ATT, _TASK = NUMBER, INTEGER, ATTEMPTS, TASKS
-DROPPED = (
-    rf"\(?\b{_N}%[ -](?:bootstrap |percentile )?(?:confidence|credible|CIs?|"
-    rf"intervals?|level|bands?)\b(?: (?:level|intervals?))?",
-    rf"\b(?:temperatures?|T|top_p|seed|α|alpha)\s*(?:=|of|is|was|at|:)?\s*{_N}(?:(?:,| and|"
-    rf" or) {_N})*",
-    rf"\b(?:Table|Section|Figure|Fig|Sec|Tab|Appendix|Chapter|Equation|version|Python|line|page|"
-    rf"step)\s?{_N}\w*",
-    r"\[\d+(?:,\s?\d+)*\]|\b(?:19|20)\d\d\b|[$€£]\s?\d[\d.,]*|(?<!⟦)\bv\d[\w.]*|#\d+|\b\d+-shot\b",
-    rf"\b{_N}\s?[x×] (?:the|as many|as much) (?:tokens|costs?|price|latency|time|compute|calls)\b",
-    rf"\b{_N}\s?(?:[A-Z]\w+ )?(?:GPUs?|TPUs?|GPU hours|nodes|cores|seconds?|minutes?|hours?|days?|"
-    rf"ms|s|steps?|turns?|tokens?|dollars?|tools?|GB|"
-    rf"MB|B|M|"
-    r"million|billion|models?|agents?|weeks?|months?|years?|calls?)\b",
-)
 # Where a number of tasks or attempts is that of the whole run.
 _TOTAL_BEFORE = re.compile(
     r"(?:^|[(,:;=+×]|\b(?:on|over|across|using|with|from|x|and|of|all|the|our|same|shared|these|"
@@ -323,7 +311,9 @@ class Reader:
         )
         if re.match(r"\(\s*\d+\s?,\s?\d+\s*\)$", match[0]) and not low_unit + high_unit:
             return match[0]
-        unit = "points" if points else "%" if low_unit or high_unit else ""
+        words = match.string[: match.start()] + re.split(r"[-+]?\d", match[0])[0]
+        is_lift = points or OF_A_LIFT.search(re.sub(rf"{_N}% ?", "", words))
+        unit = "points" if is_lift else "%" if low_unit or high_unit else ""
         self.intervals.append(((float(low), float(high)), None, unit))
         tokens = " ".join(re.findall(r"⟦[rm]\d+⟧", match[0]))
         return f" {tokens} ⟦i{len(self.intervals) - 1}⟧ "
@@ -366,7 +356,8 @@ class Reader:
             flags=re.IGNORECASE,
         )
         whole = (
-            rf"\b(?:all|each of)(?: of)?(?: the| its)?(?: ({_INT}))? (?:[\w-]+ )??({_TASK})\b|"
+            rf"\b(?:all|each of|every(?: single)?)(?: of)?(?: the| its)?(?: ({_INT}))? "
+            rf"(?:[\w-]+ )??({_TASK})\b|"
             rf"\b(?:zero|no|without any|without a single|0) (?:failures?|errors)\b|"
             rf"\bnever (?:once )?fail(?:s|ed)?\b(?!⟦| (?:a|an|the|on|more)\b)|"
             rf"\balways (?=pass|succe|solv|work|gets it right)(?![^,;.]*\d)|"
@@ -419,6 +410,8 @@ class Reader:
     def _whole(self, match: re.Match[str]) -> str:
         before, after = match.string[: match.start()], match.string[match.end() :]
         if re.search(r"\b(?:on|over|across|for|than|in|of) $", before, re.IGNORECASE):
+            return match[0]
+        if match[0].lower().startswith("without") and re.search(r"\d%", before):
             return match[0]
         is_task = bool(match[2] or match[4])
         if match[2] and not (

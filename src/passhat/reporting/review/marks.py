@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from passhat.reporting.review.grammar import BOUND_WORDS, DROPPED, P_VALUE, Reader
-from passhat.reporting.review.rewrites import ERRORS, INTERVALS, plain_number
+from passhat.reporting.review.grammar import BOUND_WORDS, P_VALUE, Reader
+from passhat.reporting.review.rewrites import DROPPED, ERRORS, INTERVALS, OF_A_LIFT, plain_number
 from passhat.reporting.review.statements import ATTEMPTS, METRIC, NUMBER, TASKS
 
 __all__ = ["Cue", "MarkedSentence", "Number", "kind_of"]
@@ -23,16 +23,17 @@ _EACH = (
 # Words that say what a number counts: a phrase and the metric it means; K is the number in it.
 _CUES: tuple[tuple[str, str], ...] = (
     (
-        rf"\b(?:in |on |at |with )?(?:some|several|a few|part|only some){_OF} (?:{_ATT})"
-        rf"?(?:,? but not (?:in |on |with )?(?:all|every|each|others?)\b(?:{_OF}(?: them|"
-        rf" {_ATT})?)?)",
+        rf"\b(?:in |on |at |with )?(?:some|several|a few|part|only some){_OF} (?:\d+ )?(?:{_ATT})"
+        rf"?(?:,? (?:but not|and (?:fail|miss)\w*) (?:in |on |with )?(?:the )?(?:all|every|"
+        rf"each|others?|rest)\b(?:{_OF}(?: them| {_ATT})?)?)",
         "~n",
     ),
     (
         r"\b(?:sometimes|occasionally|intermittent\w*|flaky|flakily|inconsistent\w*|"
-        r"mixed results)\b",
+        r"mixed(?: results| outcomes)?)\b",
         "~n",
     ),
+    (r"\bwithout (?:a single|a|any|one) (?:failure|error|miss|mistake|slip)s?\b(?! in\b)", "^n"),
     (r"\bnever (?:once |even |ever )?(?:fail|miss|break|got? it wrong|gets it wrong)\w*", "^n"),
     (
         rf"\b(?:in|on|with|for|after|of) (?:none|no (?:single )?(?:{_ATT})|not (?:a single |"
@@ -122,7 +123,8 @@ _UNITS = (  # a number, by what stands around it
     ),
     (
         "of",
-        rf"(?P<n>\d+)(?: (?:{_TASK}|{_ATT}|times))? ?(?:/|\b(?:out )?of\b|\bin\b)"
+        rf"(?P<n>\d+)(?: (?:successful |failed |passing )?(?:{_TASK}|{_ATT}|times))? ?"
+        rf"(?:/|\b(?:out )?of\b|\bin\b)"
         rf"(?: every)?{_OF}(?: all)?(?:\s*⟦\w⟧\s*)?(?: (?:possible|total))? ?(?P<m>\d+)"
         rf"\b(?!\.\d|%)(?: (?:\w+ ){{0,2}}?(?P<noun>{_TASK}|{_ATT}))?",
     ),
@@ -237,7 +239,7 @@ class MarkedSentence:
         self.runs = [(m[1], m.start(), m.end()) for m in re.finditer(r"⟦([^⟧]*)⟧", self.text)]
         self.numbers: list[Number] = []
         self.cues: list[Cue] = []
-        self._bounds: list[tuple[int, tuple[float, float] | None, float | None]] = []
+        self._bounds: list[tuple[int, tuple[float, float] | None, float | None, bool]] = []
         self._take(P_VALUE, lambda _: None)
         self._take(INTERVALS, self._interval)
         self._take(ERRORS, self._error)
@@ -259,12 +261,9 @@ class MarkedSentence:
                 self._number(unit),
             )
         self.numbers.sort(key=lambda one: one.start)
-        for place, ends, error in self._bounds:
-            before = [
-                one
-                for one in self.numbers
-                if one.start < place and one.unit in ("%", "share", "", "points")
-            ]
+        for place, ends, error, is_lift in self._bounds:
+            units = ("points",) if is_lift else ("%", "share", "", "points")
+            before = [one for one in self.numbers if one.start < place and one.unit in units]
             if before:
                 before[-1].ends, before[-1].error = ends, error
         for one in self.numbers:
@@ -297,13 +296,15 @@ class MarkedSentence:
             return False
         if match[0].startswith("between"):
             return False
-        self._bounds.append((match.start() + 1, (float(low), float(high)), None))
+        words = self.text[: match.start()] + re.split(r"[-+]?\d", match[0])[0]
+        is_lift = OF_A_LIFT.search(re.sub(rf"{_N}% ?", "", words)) is not None
+        self._bounds.append((match.start() + 1, (float(low), float(high)), None, is_lift))
         return None
 
     def _error(self, match: re.Match[str]) -> None:
         half = match["half"] or match["error"]
         error = float(half) * (-1 if match["error"] or match["se"] else 1)
-        self._bounds.append((match.start() + 1, None, error))
+        self._bounds.append((match.start() + 1, None, error, False))
 
     def _metrics(self) -> None:
         family = next((m for m in METRIC.finditer(self._left) if not (m[3] or "k").isdigit()), None)

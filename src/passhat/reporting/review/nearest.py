@@ -91,6 +91,8 @@ class Nearest:
             found[metric, False] = -9.0
         for metric in self._climbed_to(one, group, number):
             found[metric, False] = min(found[metric, False], 4.0)
+        if self._is_climbed_from(one, group, number) and found:
+            found.setdefault(("pass^1", polarity), min(found.values()) + 1)
         if self.last_cue is not None and not found:
             failing = polarity if self.last_cue.failing is None else self.last_cue.failing
             found[self.last_cue.metric, failing] = 3.0
@@ -146,6 +148,15 @@ class Nearest:
                 if re.match(r"tasks[<@^]", cue.metric) and cue.weight < 8:
                     yield cue.metric
 
+    def _is_climbed_from(self, one: MarkedSentence, group: list[Number], number: Number) -> bool:
+        """Whether it is where a rise begins: of single attempts, perhaps."""
+        is_first = len(group) == 2 and group[0] is number
+        gap = one.text[number.end : group[-1].start]
+        before = one.text[: number.start]
+        return is_first and bool(
+            re.search(r"\bfrom\s*$", before) and re.search(r"→|->|\bto\b", gap)
+        )
+
     def _ends_of_runs(
         self, one: MarkedSentence, group: list[Number], number: Number
     ) -> Iterator[str]:
@@ -178,6 +189,10 @@ class Nearest:
         before = [cue for cue in cues if cue.end <= group[0].start and cue.weight < 0]
         last = before[-len(group) :]
         is_list = len(last) == len(group) and len({cue.metric for cue in last}) > 1
+        is_list = is_list and not any(  # the first of them has a list of its own
+            len(other) > 1 and last[0].end <= other[0].start < last[-1].start
+            for other in one.groups
+        )
         if is_list and _ADJACENT.fullmatch(one.text[last[-1].end : group[0].start]):
             gaps = (one.text[a.end : b.start] for a, b in itertools.pairwise(last))
             is_list = all(re.fullmatch(r"(?:,|/|&|\band\b|\bor\b|\s)*", gap) for gap in gaps)
@@ -255,6 +270,14 @@ class Nearest:
             has_later = any(start >= group[-1].end for _, start, _ in one.runs)
             if len(before) == 1 and has_later and not OBJECT.search(one.text[: before[0][1]]):
                 return before[0][0]
+            earlier = [n.end for n in one.numbers if n.end <= group[0].start]
+            local = [
+                str(code)
+                for code, start, _ in before
+                if earlier and start >= max(earlier) and not OBJECT.search(one.text[:start])
+            ]
+            if len(set(local)) == 1 and not has_later:
+                return local[0]
             _, pair = min(self.pairs(one, group[1]), default=(0, None))
             if pair is not None:
                 return chr(ord("a") + pair[1 - place])

@@ -98,6 +98,7 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         rf"(?: (?:each|per {_TASK}|for each {_TASK}))?",
         "<",
     ),
+    (r"\bwithout (?:a single|a|any|one) (?:failure|error|miss|mistake|slip)s?\b(?! in\b)", "^n"),
     (
         rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|\b(?:in |on )?all (?:of )?(?:its |the "
         rf"|"
@@ -144,6 +145,25 @@ SPREADS = (
 SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
 """Scores of single runs, one after the other."""
 
+# What is no result: levels, settings, places in a text, costs.
+DROPPED = (
+    rf"\(?\b{NUMBER}%[ -](?:bootstrap |percentile )?(?:confidence|credible|CIs?|"
+    rf"intervals?|level|bands?)\b(?: (?:level|intervals?))?",
+    rf"\b(?:temperatures?|T|top_p|seed|α|alpha)\s*(?:=|of|is|was|at|:)?\s*{NUMBER}(?:(?:,| and|"
+    rf" or) {NUMBER})*",
+    rf"\b(?:Table|Section|Figure|Fig|Sec|Tab|Appendix|Chapter|Equation|version|Python|line|page|"
+    rf"step)\s?{NUMBER}\w*",
+    r"\[\d+(?:,\s?\d+)*\]|\b(?:19|20)\d\d\b|[$€£]\s?\d[\d.,]*|(?<!⟦)\bv\d[\w.]*|#\d+|\b\d+-shot\b",
+    r"\b(?:clear of|away from|exclud\w+|includ\w+|contain\w*|cross\w*|overlap\w*|cover\w*|"
+    r"above|below|straddl\w*|touch\w*) (?:0|zero)\b(?!\.\d|%)",
+    rf"\b{NUMBER}\s?[x×] (?:the|as many|as much) (?:tokens|costs?|price|latency|time|compute|"
+    r"calls)\b",
+    rf"\b{NUMBER}\s?(?:[A-Z]\w+ )?(?:GPUs?|TPUs?|GPU hours|nodes|cores|seconds?|minutes?|hours?|"
+    rf"days?|ms|s|steps?|turns?|tokens?|dollars?|tools?|GB|"
+    rf"MB|B|M|"
+    r"million|billion|models?|agents?|weeks?|months?|years?|calls?)\b",
+)
+
 
 __all__ = ["SETS", "TWO", "plain_comparison", "plain_number"]
 
@@ -189,6 +209,12 @@ _ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{AT
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"[−‒]", "-"),
     (r"’", "'"),
+    (r"\bin half\b", "by half"),
+    (  # a fix of a share of the tasks is a solution; one of three bugs may be anything
+        r"\bfix(?:es|ed|ing)? (?=(?:about |only |just )?~?[\d.]+\s?%|"
+        r"\d+ (?:out )?of (?:the |all )*\d)",
+        "solves ",
+    ),
     (r"\b(?:do|does|did|is|are|was|were|could|has|have|ca|can|wo)n't\b", "not"),
     (r"\bcannot\b", "not"),
     (r"\bA/B(?=[- ](?:test|result|experiment|comparison))", ""),
@@ -429,17 +455,20 @@ def plain_comparison(text: str) -> str:
     return _one_by_one(text)
 
 
-_END = r"([-+]?\d*\.?\d+)\s?(%?)"
+_END = r"~?([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 INTERVALS = re.compile(
     rf"[(,]?\s*(?:{NUMBER}% )?(?:bootstrap )?(?:confidence intervals?|credible intervals?|"
     rf"intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
     rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
-    rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between))*"
+    rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between|goes|rang\w+|"
+    rf"extend\w*|stretch\w*|span\w*|reach\w*))*"
     rf"[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
     rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
     re.IGNORECASE,
 )
+OF_A_LIFT = re.compile(r"\b(?:gap|difference|paired|lift|delta)\b[^\d%]{0,30}$", re.IGNORECASE)
+"""Words by which an interval is that of a difference."""
 ERRORS = re.compile(
     rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SE|SEM|s\.e\.)?\s*(?:points)?\)?|"
     rf"[(,]?\s*\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*(?P<error>{NUMBER})%?\)?",

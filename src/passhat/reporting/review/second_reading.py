@@ -64,10 +64,12 @@ _REPEATS = r"\b(?:seed|repetition|repeat|rollout|episode)"
 _SMALL, _WIDE = 1.5, 4.0
 
 
-_AHEAD_WORDS = r"(?:higher|better|ahead|wins?|beats?|worse|lower|behind|loses?|lost|regress\w*)\b"
+_AHEAD_WORDS = (
+    r"(?:higher|better|ahead|wins?|beats?|worse|lower|behind|loses?|lost|regress\w*|"
+    r"(?:more|fewer) (?:(?:successful |correct )?attempts|passes|successes))\b"
+)
 _AHEAD = re.compile(
-    r"\b(?:higher|better|ahead|wins?|beats?|worse|lower|behind|loses?|lost|regress\w*|tie[sd]?|"
-    r"equal\w*|the same|draws?)\b"
+    rf"\b(?:{_AHEAD_WORDS}|(?:tie[sd]?|equal\w*|(?:the )?same|draws?)\b)"
     r"(?:\s+(?!of\b)[\w⟦⟧-]+){0,4}?\s+(?:on|in)"
     r"(?: (?:only|just|all|each of|the|of|remaining|other))*\s*$",
     re.IGNORECASE,
@@ -469,8 +471,8 @@ class SecondReading:
         """A number of tasks on which one of two runs passes more attempts than the other."""
         is_after = words.startswith("on: ")
         words = words.removeprefix("on: ")
-        sign = 0 if re.match("tie|equal|the same|draw", words) else 1
-        sign = -1 if re.match("worse|lower|behind|lose|lost|regress", words) else sign
+        sign = 0 if re.match("tie|equal|the same|same|draw", words) else 1
+        sign = -1 if re.match("worse|lower|behind|lose|lost|regress|fewer", words) else sign
         total = number.total or next(iter(self.sizes.tasks), 1)
         named = [(run_at(code), start) for code, start, _ in one.runs if code.isalpha()]
         codes = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from passhat.reporting.review.agreement import Check, Support
 from passhat.reporting.review.checking import Checker
-from passhat.reporting.review.claim_text import Passage
+from passhat.reporting.review.claim_text import ITEM, Passage
 from passhat.reporting.review.clauses import parse_sentences
 from passhat.reporting.review.second_reading import Found, SecondReading
 from passhat.reporting.review.statements import (
@@ -26,6 +26,9 @@ __all__ = ["check_statements"]
 
 _FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
 _TREND = re.compile(r"rais|ris|ros|grow|grew|climb|increas|fall|fell|drop|declin")
+_IS_QUESTION = re.compile(
+    r"^(?!.*(?:\d%|\d\.\d|\s\d)).*\b(?:which of|whether|depends)\b", re.IGNORECASE | re.DOTALL
+)
 _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
 
 
@@ -48,15 +51,20 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
         first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
         if not statements and found and all(one.support is Support.SUPPORTED for one in found):
             checks |= dict.fromkeys(one.check for one in found)
-        elif statements:
+        elif statements and not _IS_QUESTION.search(sentence):
             checks |= dict.fromkeys(_settle(statements, first, found, second))
     return tuple(checks)
 
 
 def _heading(passage: Passage) -> str:
-    """The heading above a passage, which may name the run that it is about."""
-    lines = passage.whole.splitlines()[: passage.line - 1]
-    return next((line for line in reversed(lines) if line.startswith("#")), "")
+    """The heading above a passage or list, which may name the run that it is about."""
+    lines = [line.strip() for line in passage.whole.splitlines()[: passage.line]]
+    above = lines[-2::-1]
+    if lines and ITEM.match(lines[-1]):
+        above = list(itertools.dropwhile(lambda line: not line or ITEM.match(line), above))
+        if above and not re.search(r"\d%|[.!?]$", above[0]):
+            return above[0]
+    return next((line for line in above if line.startswith("#")), "")
 
 
 def _settle(
@@ -125,11 +133,13 @@ def _is_answered(
 ) -> bool:
     """Whether the second reading has an answer for what the first one took for a statement."""
     texts = [one.text for one in found if one.is_read]
-    if isinstance(statement, Unread):
-        return any(_digits(text) for text in texts)
     answered = {"0", *itertools.chain.from_iterable(map(_digits, [*texts, *second.cue_texts]))}
     digits = _digits(statement.text)
-    if not digits <= answered:
+    is_covered = digits <= answered
+    if isinstance(statement, Unread):
+        is_covered |= "interval" not in statement.reason
+        return is_covered and any(_digits(text) for text in texts)
+    if not is_covered:
         return False
     is_open = not digits or (isinstance(statement, Difference) and not has_lift)
     is_computed = statement.text in second.computed

@@ -218,6 +218,8 @@ DENIAL = re.compile(
     r"(?!only\b)(?:(?!but\b|and\b)(?:\w+|⟦\w+⟧)\s+){0,3}$",
     re.IGNORECASE,
 )
+NOT_ALWAYS = re.compile(r"\bnot\s+(?:\w+ly|always|everywhere)\s+$", re.IGNORECASE)
+"""Not uniformly better: it may be better."""
 FAIL = re.compile(
     r"\b(?:fail(?:s|ed|ure|ures|ing)?|(?<!standard )errors?|wrong|unsolved|incorrect\w*|"
     r"miss(?:es|ed)|unresolved|"

@@ -49,6 +49,7 @@ _ROLES = (
         r"tries)(?: (?:per task|each))?$|^k$",
     ),
 )
+_TOTAL = re.compile(r"^\W*(?:total|all|overall|sum|tasks|number)\b|^\W*$", re.IGNORECASE)
 _LATEX_ROW = re.compile(r"\\\\(?:\[[^\]]*\])?")
 
 
@@ -187,6 +188,14 @@ def _role(column: str) -> str:
     return "measure" if _MEASURED.search(column) else "other"
 
 
+def _role_beside(label: str, column: str, names: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """The role of a cell, and the words for what it counts: those of its row below "tasks"."""
+    role = _role(column)
+    if role == "tasks" and not _TOTAL.search(label) and _run_of(label, names) is None:
+        return "other", label
+    return role, column
+
+
 def table_text(rows: Sequence[Sequence[str]]) -> str:
     """A table as sentences; only columns whose heading names something measured are numbers."""
     header, *body = rows
@@ -309,7 +318,7 @@ def _row_statements(
     for column, cell in zip(grid.header, row, strict=False):
         if not re.search(r"\d", cell) or _run_of(cell, names) is not None:
             continue
-        role = _role(column)
+        role, column = _role_beside(row[0], column, names)
         number = re.search(r"[-+−]?\d[\d,]*\.?\d*", cell)
         if role in ("tasks", "attempts") and number:
             count = int(float(number[0].replace(",", "")))
