@@ -15,6 +15,7 @@ from passhat.reporting.review.checking import Checker
 from passhat.reporting.review.claim_text import Passage, all_passages
 from passhat.reporting.review.grammar import name_pattern
 from passhat.reporting.review.settling import check_statements
+from passhat.reporting.review.statements import POLARITY
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Run
@@ -444,7 +445,7 @@ def review(
     """
     claims = []
     checker = Checker(runs, missing, level)
-    offers: dict[tuple[str, ...], tuple[Offer, ...]] = {}
+    offers: dict[object, tuple[Offer, ...]] = {}
     names = [*dict.fromkeys(word for run in runs for word in (run.name, run.agent) if word)]
     for passage in all_passages(text, [*names, *["B"] * (len(runs) == 2)]):
         checks = check_statements(passage, checker) if runs else ()
@@ -458,12 +459,24 @@ def review(
         findings = findings_of(passage) if passage.states else ()
         claim = Reviewed(passage.text, passage.line, (*findings, *_findings(checks)), checks=checks)
         if runs and passage.states:
-            words = tuple(mention.word for mention in passage.metrics)
-            if words not in offers:
-                offers[words] = tuple(offers_for(passage, runs, missing=missing, level=level))
-            claim = replace(claim, offers=offers[words])
+            named = _runs_named(passage, runs, checker)
+            about = (*(run.name for run in named), *(mention.word for mention in passage.metrics))
+            if about not in offers:
+                offers[about] = tuple(offers_for(passage, named, missing=missing, level=level))
+            claim = replace(claim, offers=offers[about])
         claims.append(claim)
     return Review(tuple(claims))
+
+
+def _runs_named(passage: Passage, runs: Sequence[Run], checker: Checker) -> Sequence[Run]:
+    """Of many runs those that a passage names; all, where it names none or one of them as best."""
+    if len(runs) <= 2:
+        return runs
+    words = {match[1].lower() for match in name_pattern(checker.names).finditer(passage.text)}
+    groups = zip(runs, checker.names, strict=True)
+    named = [run for run, names in groups if words & {name.lower() for name in names}]
+    is_compared = len(named) == 1 and POLARITY.search(passage.text)
+    return runs if is_compared or not named else named
 
 
 def offers_for(

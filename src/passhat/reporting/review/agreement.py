@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -38,6 +38,8 @@ class RunScore:
     value: float
     value_ends: tuple[float, float]
     is_known: bool = True
+    gap: str = "which attempts make a run is not known"
+    """Why it is not known."""
     low: None = None
     high: None = None
     population: str = "this run"
@@ -57,6 +59,11 @@ def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[R
         return []
     if kind in ("some", "majority"):
         return [_share_of_tasks(outcomes, kind)]
+    if kind == "vote":  # a vote over answers may be won with fewer than half of them
+        most = _share_of_tasks(outcomes, "majority")
+        ends = most.value, float((outcomes.c + outcomes.missing > 0).mean())
+        gap = "a vote over answers may be won with fewer than half of them"
+        return [most, replace(most, value_ends=ends, is_known=False, gap=gap)]
     name = f"{kind} run"
     if outcomes.order is not None and n.min() == n.max() and not outcomes.missing.any():
         matrix = outcomes.order.completed(Completion.AS_FAILED).matrix()

@@ -37,7 +37,7 @@ from passhat.reporting.review.statements import (
     Unread,
     is_known,
 )
-from passhat.stats.compare import Result, compare
+from passhat.stats.compare import Result, results_of
 from passhat.stats.estimate import Estimate, estimate
 from passhat.stats.estimate.grammar import metric as parse_metric
 from passhat.stats.estimate.task_values import values_by_task
@@ -54,14 +54,18 @@ _EQUAL_POINTS = 1.0
 def _names_of(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     """The words for every run: its name, its agent, and parts of them that only it has (int4)."""
     names = [dict.fromkeys(word for word in (run.name, run.agent) if word) for run in runs]
-    parts = [{part for name in group for part in re.split(r"[-+_/\s]", name)} for group in names]
+    parts = [{part for name in group for part in re.split(r"[-+_/\s()]", name)} for group in names]
+    for found in parts:  # 1.4 by itself is a number; 0.3.0 and v1.4 are versions
+        numbers = {part.removeprefix("v") for part in found if re.fullmatch(r"v?\d+(\.\d+)+", part)}
+        found |= {f"v{number}" for number in numbers}
+        found |= {number for number in numbers if number.count(".") > 1}
     for at, group in enumerate(names):
         others = {part.lower() for other in (*parts[:at], *parts[at + 1 :]) for part in other}
         group |= dict.fromkeys(
             part
             for part in sorted(parts[at])
             if part.lower() not in others
-            and re.search(r"[A-Za-z]\w|\d[A-Za-z]", part)
+            and re.search(r"[A-Za-z]\w|\d[A-Za-z]|\.\d+\.", part)
             and not is_known(part)
         )
     return [tuple(group) for group in names]
@@ -183,7 +187,8 @@ class Checker:
             estimates = found[agreeing[0]]
             known = [one for one in estimates if agrees_any([one], share) and _is_known(one)]
             if not known:
-                return Check(name, Support.NOT_CHECKABLE, "which attempts make a run is not known")
+                gaps = [one.gap for one in estimates if isinstance(one, RunScore)]
+                return Check(name, Support.NOT_CHECKABLE, gaps[-1])
             return self._check_ends(name, share, known, agreeing[0])
         for runs, metric in share.others:
             other = replace(share, owners=runs, metric=metric, others=())
@@ -231,6 +236,10 @@ class Checker:
         """The metric that words such as "every time" mean for these runs."""
         if not metric:
             return "pass^1"
+        if found := re.fullmatch(r"(avg|mean|maj|cons)@(\d+)", metric):
+            is_of_all = all((self._runs[run].outcomes.n == int(found[2])).all() for run in runs)
+            word = "pass^1" if found[1] in ("avg", "mean") else "run:vote"
+            return word if is_of_all else metric
         if not metric.startswith("tasks"):
             return metric
         if metric.startswith("tasks:"):
@@ -483,8 +492,7 @@ class Checker:
             new, old = (self._runs[run] for run in pair)
             with suppress(PasshatError):
                 metric = _estimable(word)
-                result = compare(old, new, metric, missing=self._missing, level=self._level)
-                found += [*result.results[:1], *result.these_tasks[:1]]
+                found += results_of(old, new, metric, missing=self._missing, level=self._level)
         return self._compared[*pair, word]
 
     def _check_place(self, claim: Place) -> Check:

@@ -483,7 +483,7 @@ class _Clause(Roles):
         if self._runs < 3 or len(runs) != 1 or not next(iter(runs)).isdigit():
             return None
         for place, pattern in words.PLACES:
-            match = re.search(rf"(?<!\w)(?:{pattern})(?!\w)", self.text, re.IGNORECASE)
+            match = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", self.text, re.IGNORECASE)
             if match and not words.DENIAL.search(self.text[: match.start()]):
                 metric = self._any_metric()
                 return Place(match[0], int(next(iter(runs))), place, metric)

@@ -71,20 +71,28 @@ _CUES: tuple[tuple[str, str], ...] = (
     (
         r"\b(?:given|with|within|after|(?<!\d )in|using|allow\w*|afford|needs?|requires?|has|"
         rf"have|gets?|got|are|is|up to|budget of|let it (?:try|run)|try|even|takes?|retr\w+){_OF}"
-        r"(?: up to| allowed| given| as many as)* (?P<k>\d+) (?:independent |\w+ )?(?!seed|"
+        r"(?: up to| allowed| given| as many as)* (?P<k>\d+) (?!(?:best|worst|first|last|later|"
+        r"other|remaining) )(?:independent |\w+ )?(?!seed|"
         rf"repetition|repeat|rollout|episode)(?:{_ATT})\b(?! (?:on |at )?{_EACH}\b)"
         r"(?!,? (?:of|in total|altogether|for each))",
         "<",
     ),
     (r"\b(?:with|given|after) (?:only |just )?(?P<k>\d+)(?=\s*(?:[,;:)(]|\.(?!\d)|and\b|$))", "<"),
     (
-        rf"\bin more than (?:half|50%){_OF} (?:{_ATT})\b|\bmajority of{_OF} (?:{_ATT})"
-        r"\b|\bmore often than not\b",
+        rf"\bin (?:more than |>=)(?:half|50(?:\.0)?%){_OF} (?:{_ATT})\b|(?:more than |>=)(?:half|"
+        rf"50(?:\.0)?%){_OF} (?:{_ATT}) (?=(?:succeed|pass|work)\w* (?:on|in|for|at)\b)|"
+        rf"\bmajority of{_OF} (?:{_ATT})\b|\bmore often than not\b",
         "maj",
     ),
-    (rf"\b(?:best|highest|top|maximum|luckiest)(?: single| individual)? (?:{_ATT})\b", ":best"),
+    (r"\ball-(?P<k>\d+)\b", "^"),
     (
-        rf"\b(?:worst|lowest|minimum|weakest|unluckiest)(?: single| individual)? (?:{_ATT})\b",
+        rf"\b(?:best|highest|top|maximum|luckiest)(?: single| individual)? (?:{_ATT})\b|"
+        r"\b(?:its|the) best(?=,? (?:was |is |only |just |about )?~?\d)",
+        ":best",
+    ),
+    (
+        rf"\b(?:worst|lowest|minimum|weakest|unluckiest)(?: single| individual)? (?:{_ATT})\b|"
+        r"\b(?:its|the) worst(?=,? (?:was |is |only |just |about )?~?\d)",
         ":worst",
     ),
     (rf"\bmedian(?: single| individual)? (?:{_ATT})\b", ":median"),
@@ -142,7 +150,7 @@ _UNITS = (  # a number, by what stands around it
         r"(?P<n>\d+) (?!more\b|fewer\b)(?:failures|successes|errors|failed|successful|"
         r"passed|correct)\b",
     ),
-    ("share", r"(?P<n>0?\.\d+|1\.0+|0\.0+)(?![\w.])"),
+    ("share", r"(?P<n>0?\.\d+|1\.0+|0\.0+)(?!\w|\.\d)"),
     ("", r"(?P<n>\d+(?:\.\d+)?)(?![\w⟧])"),
 )
 _FACTORS = {"twi": 2.0, "dou": 2.0, "tri": 3.0, "qua": 4.0, "hal": 0.5, "in ": 0.5, "by ": 0.5}

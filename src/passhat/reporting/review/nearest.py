@@ -21,7 +21,7 @@ _FAR = 99.0
 FAIL = (
     rf"{words.FAIL.pattern}|\b(?:fail\w*|empty|resist\w*|"
     r"defeat\w*|elud\w*|stump\w*|baffl\w*|out of(?: the)?\s*(?:⟦[^⟧]*⟧)?\s*reach|"
-    r"unsuccessful\w*|beyond|never|"
+    r"unsuccessful\w*|beyond|never(?!\s+(?:\w+\s+){0,2}[<>])|"
     r"not (?:be )?(?:solve|pass|complete|resolve|succeed|right)\w*|not at all|none|"
     r"without success|impossible|crash\w*)\b"
 )
@@ -61,6 +61,8 @@ class Nearest:
     names: Sequence[Sequence[str]]
     task_counts: frozenset[int]
     last_run: str = ""
+    last_runs: tuple[str, ...] = ()
+    """The runs of the last sentence that names any, in its order."""
     last_cue: Cue | None = None
 
     def remember(self, one: MarkedSentence) -> None:
@@ -70,6 +72,8 @@ class Nearest:
             if is_subject or not self.last_run:
                 self.last_run = code
                 break
+        named = tuple(dict.fromkeys(code for code, *_ in one.runs if code.isalpha()))
+        self.last_runs = named or self.last_runs
         if one.cues:
             self.last_cue = one.cues[-1]
 
@@ -264,31 +268,41 @@ class Nearest:
         if len(group) < 2:
             return None
         place = group.index(number)
+        if not one.runs and len(self.last_runs) == len(group):
+            return self.last_runs[place]
         before = [run for run in one.runs if run[2] <= group[0].start and run[0].isalpha()]
         gap = one.text[group[0].start - 8 : group[1].start]
-        if len(group) == 2 and re.search(r"\d%?\s*to\b|→|->", gap):
-            has_later = any(start >= group[-1].end for _, start, _ in one.runs)
+        is_rise = len(group) == 2 and re.search(r"\d%?\s*to\b|→|->", gap)
+        has_later = any(start >= group[-1].end for _, start, _ in one.runs)
+        local = self._named_since(one, group, before)
+        if local and not (is_rise and has_later) and not re.search(r"\bvs\b|against", gap):
+            return local
+        if is_rise:
             if len(before) == 1 and has_later and not OBJECT.search(one.text[: before[0][1]]):
                 return before[0][0]
-            earlier = [n.end for n in one.numbers if n.end <= group[0].start]
-            local = [
-                str(code)
-                for code, start, _ in before
-                if earlier and start >= max(earlier) and not OBJECT.search(one.text[:start])
-            ]
-            if len(set(local)) == 1 and not has_later:
-                return local[0]
             _, pair = min(self.pairs(one, group[1]), default=(0, None))
             if pair is not None:
                 return chr(ord("a") + pair[1 - place])
-        local = self._compared_with(one, group, before) if len(group) == 2 else []
-        if local and re.search(r"\bvs\b|against", gap):
-            return local[place]
+        sides = self._compared_with(one, group, before) if len(group) == 2 else []
+        if sides and re.search(r"\bvs\b|against", gap):
+            return sides[place]
         for names in [before, *one.name_lists()]:
             codes = list(dict.fromkeys(code for code, *_ in names))
             if len(codes) == len(group) and names[-1][2] <= group[0].start:
                 return codes[place]
         return None
+
+    def _named_since(
+        self, one: MarkedSentence, group: list[Number], before: list[tuple[str, int, int]]
+    ) -> str | None:
+        """The only run named between the last number and these, and not as an object."""
+        last = max((n.end for n in one.numbers if n.end <= group[0].start), default=None)
+        names = {
+            code
+            for code, start, _ in before
+            if last is not None and start >= last and not OBJECT.search(one.text[:start])
+        }
+        return names.pop() if len(names) == 1 else None
 
     def _compared_with(
         self, one: MarkedSentence, group: list[Number], before: list[tuple[str, int, int]]

@@ -13,6 +13,7 @@ from passhat.reporting.review.statements import (
     PASSED,
     POLARITY,
     TASKS,
+    is_known,
 )
 
 _INT, _ATT, _TASK = INTEGER, ATTEMPTS, TASKS
@@ -29,7 +30,8 @@ _RUNS: tuple[tuple[str, str], ...] = (
         ":best",
     ),
     (
-        rf"\b(?:worst|lowest|minimum|min) (?:{_OF_RUNS})|\b(?:worst|lowest[ -]scoring){_ONE_RUN}",
+        rf"\b(?:worst|weakest|lowest|minimum|min) (?:{_OF_RUNS})|"
+        rf"\b(?:worst|lowest[ -]scoring){_ONE_RUN}",
         ":worst",
     ),
     (r"(?<!s )(?<!perform )(?<!performed )\b(?:best|highest)(?=\s*\()", ":best"),
@@ -121,6 +123,10 @@ EARLY = 4 + len(_RUNS)
 BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
 # The worst and the best of single runs, or the distance between them.
 _VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
+_IN_ANY = (
+    r"(?: (?:in|on|across|over) (?:any|all|each)(?: of)?(?: its| the)?(?: \d+)?"
+    rf" {ATTEMPTS}\b)?"
+)
 SPREADS = (
     (
         rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|"
@@ -138,8 +144,8 @@ SPREADS = (
         rf"\bstandard deviation\b[^%;]*?(?:is|of|was|=|:)\s*({NUMBER})(?: points?\b|%)",
         (("deviation", ""),),
     ),
-    (rf"\b(?:never|not) (?:is |was |once )?<=({NUMBER})%", (("worst", ">="),)),
-    (rf"\b(?:never|not) (?:is |was |once )?>=({NUMBER})%", (("best", "<="),)),
+    (rf"\b(?:never|not) (?:is |was |once )?<=({NUMBER})%{_IN_ANY}", (("worst", ">="),)),
+    (rf"\b(?:never|not) (?:is |was |once )?>=({NUMBER})%{_IN_ANY}", (("best", "<="),)),
     (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{NUMBER}) points?\b", (("spread", ""),)),
 )
 SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
@@ -147,21 +153,24 @@ SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
 
 # What is no result: levels, settings, places in a text, costs.
 DROPPED = (
-    rf"\(?\b{NUMBER}%[ -](?:bootstrap |percentile )?(?:confidence|credible|CIs?|"
-    rf"intervals?|level|bands?)\b(?: (?:level|intervals?))?",
+    rf"\(?\b{NUMBER}%[ -](?:(?:paired|bootstrap|percentile|clustered) )*(?:confidence|credible|"
+    rf"CIs?|intervals?|level|bands?)\b(?: (?:level|intervals?))?",
     rf"\b(?:temperatures?|T|top_p|seed|α|alpha)\s*(?:=|of|is|was|at|:)?\s*{NUMBER}(?:(?:,| and|"
     rf" or) {NUMBER})*",
     rf"\b(?:Table|Section|Figure|Fig|Sec|Tab|Appendix|Chapter|Equation|version|Python|line|page|"
     rf"step)\s?{NUMBER}\w*",
-    r"\[\d+(?:,\s?\d+)*\]|\b(?:19|20)\d\d\b|[$€£]\s?\d[\d.,]*|(?<!⟦)\bv\d[\w.]*|#\d+|\b\d+-shot\b",
+    r"\[\d+(?:,\s?\d+)*\]|\b(?:19|20)\d\d(?:-\d\d){0,2}\b|[$€£]\s?\d[\d.,]*|(?<!⟦)\bv\d[\w.]*|#\d+|\b\d+-shot\b",
     r"\b(?:clear of|away from|exclud\w+|includ\w+|contain\w*|cross\w*|overlap\w*|cover\w*|"
     r"above|below|straddl\w*|touch\w*) (?:0|zero)\b(?!\.\d|%)",
     rf"\b{NUMBER}\s?[x×] (?:the|as many|as much) (?:tokens|costs?|price|latency|time|compute|"
     r"calls)\b",
     rf"\b{NUMBER}\s?(?:[A-Z]\w+ )?(?:GPUs?|TPUs?|GPU hours|nodes|cores|seconds?|minutes?|hours?|"
-    rf"days?|ms|s|steps?|turns?|tokens?|dollars?|tools?|GB|"
+    rf"days?|ms|s|bits?|steps?|turns?|tokens?|dollars?|tools?|GB|"
     rf"MB|B|M|"
-    r"million|billion|models?|agents?|weeks?|months?|years?|calls?)\b",
+    r"million|billion|weeks?|months?|years?|calls?)\b",
+    r"(?<!of )\b\d+-bit\b",
+    rf"\b(?:of |the |these |both )*{INTEGER} (?:[\w-]+ ){{0,2}}?(?:models?|agents?|systems?|"
+    r"assistants?|candidates?|contenders?|bots?)\b",
 )
 
 
@@ -205,11 +214,20 @@ def _fraction(match: re.Match[str]) -> str:
     return f"{'' if match[1] else '~'}{share:.1f}%"
 
 
+def _shares_of(match: re.Match[str]) -> str:
+    """Several counts of one total, each as a share."""
+    counts, total = [int(count) for count in re.findall(r"\d+", match[1])], int(match[2])
+    if total < max(counts) or not total:
+        return match[0]
+    return re.sub(r"\d+", lambda count: f"{100 * int(count[0]) / total:.1f}%", match[1])
+
+
 _ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{ATTEMPTS})\b"
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"[−‒]", "-"),
     (r"’", "'"),
     (r"\bin half\b", "by half"),
+    (rf"\bk (?:[\w-]+ ){{0,2}}{ATTEMPTS} (?:all|each) (?:succeed|pass)\w*", "pass^k"),
     (  # a fix of a share of the tasks is a solution; one of three bugs may be anything
         r"\bfix(?:es|ed|ing)? (?=(?:about |only |just )?~?[\d.]+\s?%|"
         r"\d+ (?:out )?of (?:the |all )*\d)",
@@ -261,9 +279,76 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "fails",
     ),
     (r"\bapiece\b", "each"),
+    (r"\bexpected (?=(?:share|fraction|proportion|percentage|number|success|value)\b)", ""),
     (rf"\b({_WORD}|hundred)fold\b", r"\1 fold"),
     (r"\b(on|in) none\b(?! of)", r"\1 0 tasks"),
     (_NUMBER_WORDS.pattern, _spell),
+    (  # the best of our 5 runs of A
+        r"\b(best|highest|top|worst|lowest|weakest)((?: of| out of)(?: the| our| its| all| these)* "
+        rf"\d+)\s+(⟦\w+⟧)\s+(?={ATTEMPTS}\b)",
+        r"\3 \1\2 ",
+    ),
+    (
+        r"\b(worst|best|lowest|highest)[- ]of[- ](\d+)(?=\s*[:=]|,? (?:was|is)\b)",
+        r"\1 of \2 runs",
+    ),
+    (
+        r"(\b(?:best|worst)\b[^.;]*?\bthe )(best|worst)(?: one)?,? (?:is |was |at )?"
+        r"(?=~?\d)",
+        r"\1 \2 of runs ",
+    ),
+    (r"\b(mean|average|avg) (of|over) (\d+)(?=\s*[:=)])", r"\1 \2 \3 attempts"),
+    (
+        r"\bmajority(?: vote| voting)? (?:over|across|of|among) (?:its |the |all )*(\d+) "
+        rf"{ATTEMPTS}\b",
+        r"maj@\1",
+    ),
+    (
+        rf"\bat least (\d+) (?:out )?of (?:the |its |all )*(\d+) {ATTEMPTS}"
+        r"(?: pass\w*| succeed\w*)?",
+        lambda m: f"maj@{m[2]}" if int(m[1]) == int(m[2]) // 2 + 1 else m[0],
+    ),
+    (
+        r"(\b(?:all|every|always)\b[^.;]*?\b\d+) in some(?=\s*(?:[,;.]|and\b|but\b|$))",
+        r"\1 in some attempts but not all",
+    ),
+    (r"\b(\d+) (?:only )?in (?:none|0 tasks)\b(?! of)", r"\1 are never solved"),
+    (
+        rf"\bgiv(?:e|ing|en) (?:it |them |(⟦\w+⟧)\s+)(\d+ {ATTEMPTS})\b",
+        lambda m: f"{m[1] or ''} given {m[2]}",
+    ),
+    (
+        rf"\b(\d+) (?!fail|error|{TASKS})[a-z]+ in (\d+) (?={ATTEMPTS}\b)",
+        lambda m: f"{m[1]} of {m[2]} " if int(m[2]) >= max(20, int(m[1])) else m[0],
+    ),
+    (
+        r"\b(?:\d+|all|both) (?:out )?of (?:the |our )*\d+ (?=(?:agent|model|system|release)s\b)",
+        "some ",
+    ),
+    (
+        rf"\b(fail|pass|miss|solv)(\w*) (?:in |on )?(?:all|each)(?: of)?(?: its| the)? "
+        rf"(\d+)(?: {ATTEMPTS})? (?=on (?:only |just |another )?\d)",
+        r"\1\2 in all \3 attempts ",
+    ),
+    (  # between 17 and 23 of 40; 105, 120 and 108 of the 200 tasks
+        rf"\b((?:between|from) \d+ (?:and|to) \d+|(?:\d+,? (?:and )?){{2,}}\d+)(?: [a-z]+)? "
+        rf"(?:out )?of (?:the |its |all )*(\d+)(?: {TASKS})?\b",
+        _shares_of,
+    ),
+    (rf"\bour ([\w-]+) (?={TASKS}\b)", lambda m: m[0] if is_known(m[1]) else "our "),
+    (r"(\b(?:our|this|the same|the full|\d+-task)\b[^.;,]{0,30}?) subset\b", r"\1 set"),
+    (
+        r"\b(?:captur|process|handl)(?:es|ed|e|ing)? (?=(?:about |only |just |~)*[\d.]+ ?"
+        r"(?:%| of\b| out of\b))",
+        "solves ",
+    ),
+    (r"\bsets? a new (?:high|record|best|mark)\b", "reaches the result"),
+    (r"\bpunch(?:es)? (?:well |far )?above (?:its|their) weight,?", ""),
+    (
+        rf"\b(?:under|with|within|on|given) a (?:\w+ )?budget of (?=\d+ {ATTEMPTS}\b)",
+        "given up to ",
+    ),
+    (rf"(\b(?:within|up to) \d+ {ATTEMPTS}\b[^.;%]*?) at least once\b", r"\1"),
     (r"(?<=\d),(?=\d{3}\b)(?!\d{3}\s?%)", ""),
     (r"(?<![\d.,\[(])(\d+),(\d{1,2})(?=\s?(?:%|per ?cent))|\b(0),(\d+)\b", r"\1\3.\2\4"),
     (
@@ -458,8 +543,8 @@ def plain_comparison(text: str) -> str:
 _END = r"~?([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 INTERVALS = re.compile(
-    rf"[(,]?\s*(?:{NUMBER}% )?(?:bootstrap )?(?:confidence intervals?|credible intervals?|"
-    rf"intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
+    rf"[(,]?\s*(?:{NUMBER}% )?(?:(?:paired|bootstrap|percentile) )*"
+    rf"(?:(?:confidence |credible )?intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
     rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
     rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between|goes|rang\w+|"
     rf"extend\w*|stretch\w*|span\w*|reach\w*))*"

@@ -13,6 +13,9 @@ from passhat.reporting.review.claim_text import ITEM, Passage
 from passhat.reporting.review.clauses import parse_sentences
 from passhat.reporting.review.second_reading import Found, SecondReading
 from passhat.reporting.review.statements import (
+    ATTEMPTS,
+    OTHER,
+    TASKS,
     Difference,
     Place,
     Share,
@@ -28,6 +31,17 @@ _FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
 _TREND = re.compile(r"rais|ris|ros|grow|grew|climb|increas|fall|fell|drop|declin")
 _IS_QUESTION = re.compile(
     r"^(?!.*(?:\d%|\d\.\d|\s\d)).*\b(?:which of|whether|depends)\b", re.IGNORECASE | re.DOTALL
+)
+_NO_TASKS = re.compile(
+    rf"{ATTEMPTS}|{TASKS}|{OTHER.pattern}|points?|percent|agent|model|system|version|hour|day|week|"
+    r"month|year|line|success|succes|successe|failure|error|win|los|losse|tie|it|thi|ha|doe|pas|passe|"
+    r"other|dollar|people|user|second|minute|score|result|desk",
+    re.IGNORECASE,
+)
+_DOMAINS = ("airline", "retail", "telecom")
+_SOLVES_SOME = (
+    r"\b(?:solv|pass|resolv|complet|captur|process|handl|clos|answer)\w* (?:about |only |just |~)*"
+    r"[\d.]+ ?% of (?:the |all |its |our )*(?:[a-z-]+ )??([a-z]{3,}s)\b"
 )
 _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
 
@@ -46,7 +60,8 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     is_about_failures = passage.says(_FAILING)
     second = SecondReading(names, checker.check, checker.may_be, checker.sizes)
     second.read(_heading(passage))
-    for sentence, statements in parse_sentences(passage.text, names):
+    text = _with_tasks(passage, checker)
+    for sentence, statements in parse_sentences(text, names):
         found = second.read(sentence)
         first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
         if not statements and found and all(one.support is Support.SUPPORTED for one in found):
@@ -54,6 +69,39 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
         elif statements and not _IS_QUESTION.search(sentence):
             checks |= dict.fromkeys(_settle(statements, first, found, second))
     return tuple(checks)
+
+
+def _with_tasks(passage: Passage, checker: Checker) -> str:
+    """The text with the author's word for tasks as such: 100 repos, where there are 100 tasks."""
+    text = _without_domain(passage, checker)
+    patterns = [
+        rf"(?<![\w.,/]){count}(?:-(?=[a-z]{{3}})| (?:[a-z-]+ )??(?=[a-z]{{3,}}s\b))"
+        r"([a-z]+)(?![\w-])"
+        for count in checker.sizes.tasks
+    ]
+    for pattern in [*patterns, _SOLVES_SOME]:
+        for found in re.finditer(pattern, passage.whole):
+            noun = found[1].removesuffix("s")
+            noun = f"{noun[:-2]}y" if noun.endswith("ie") else noun
+            if not _NO_TASKS.fullmatch(noun):
+                forms = rf"(?<![\w-]){noun.removesuffix('y')}(ies|s|y)?(?![\w-])"
+                text = re.sub(forms, lambda m: "tasks" if m[0].endswith("s") else "task", text)
+    return text
+
+
+def _without_domain(passage: Passage, checker: Checker) -> str:
+    """The text without the domain of a benchmark, where it is the only one that is named."""
+    if any(
+        domain in name.lower() for name in itertools.chain(*checker.names) for domain in _DOMAINS
+    ):
+        return passage.text
+    known = " ".join((passage.whole, *checker.sizes.task_names)).lower()
+    domains = [domain for domain in _DOMAINS if domain in known]
+    if len(domains) != 1:
+        return passage.text
+    after = r"(?: (?:customer (?:service|support)|domain|set|split|suite))?"
+    of_it = rf"\b(?:(?:on|in|at|for) (?:the )?)?{domains[0]}{after}\b ?"
+    return re.sub(of_it, "", passage.text, flags=re.IGNORECASE)
 
 
 def _heading(passage: Passage) -> str:
@@ -137,7 +185,9 @@ def _is_answered(
     digits = _digits(statement.text)
     is_covered = digits <= answered
     if isinstance(statement, Unread):
+        right = [one.check.statement for one in found if one.support is Support.SUPPORTED]
         is_covered |= "interval" not in statement.reason
+        is_covered |= digits <= {*itertools.chain.from_iterable(map(_digits, right))}
         return is_covered and any(_digits(text) for text in texts)
     if not is_covered:
         return False

@@ -29,7 +29,7 @@ NUMBER = r"(?:\d+(?:\.\d+)?|\.\d+)"
 INTEGER = r"\d+"
 ATTEMPTS = (
     r"(?:attempts?|tries|try|trials?|runs?|samples?|rollouts?|seeds?|repeats?|repetitions?|"
-    r"generations?|completions?|episodes?|shots?|chances|times|passes|goes|reruns?)"
+    r"generations?|completions?|episodes?|shots?|chances|times|passes|goes|reruns?|rounds?)"
 )
 TASKS = (
     r"(?:tasks?|problems?|questions?|issues?|instances?|examples?|items?|prompts?|cases?|"
@@ -404,7 +404,7 @@ promising robust dependable inconsistent exhibit display demonstrate illustrate 
 offer produce register log boast earn secure clock emerge start begin retain maintain predecessor
 successor competitor rival counterpart contender alternative configuration pipeline framework
 step forward leap milestone stride advance happen analysis study research leaderboard harness
-word caution thanks
+word caution thanks competitive modest
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")

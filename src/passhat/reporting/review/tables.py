@@ -55,7 +55,8 @@ _LATEX_ROW = re.compile(r"\\\\(?:\[[^\]]*\])?")
 
 def without_marks(text: str) -> str:
     """The text without the marks of Markdown around words."""
-    return re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}", "", text)
+    text = re.sub(r"[*`]{1,2}(?=\S)|(?<=\S)[*`]{1,2}", "", text)
+    return re.sub(r"(?<!\w)_{1,2}(?=\S)|(?<=\S)_{1,2}(?!\w)", "", text)  # but not in a_name
 
 
 def text_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -188,9 +189,13 @@ def _role(column: str) -> str:
     return "measure" if _MEASURED.search(column) else "other"
 
 
-def _role_beside(label: str, column: str, names: Sequence[Sequence[str]]) -> tuple[str, str]:
+def _role_beside(
+    label: str, column: str, header: Sequence[str], names: Sequence[Sequence[str]]
+) -> tuple[str, str]:
     """The role of a cell, and the words for what it counts: those of its row below "tasks"."""
     role = _role(column)
+    if column.strip(" $") == "k" and any(re.search(r"[@^]\s?k\b", one) for one in header):
+        return "k", ""
     if role == "tasks" and not _TOTAL.search(label) and _run_of(label, names) is None:
         return "other", label
     return role, column
@@ -318,7 +323,7 @@ def _row_statements(
     for column, cell in zip(grid.header, row, strict=False):
         if not re.search(r"\d", cell) or _run_of(cell, names) is not None:
             continue
-        role, column = _role_beside(row[0], column, names)
+        role, column = _role_beside(row[0], column, grid.header, names)
         number = re.search(r"[-+−]?\d[\d,]*\.?\d*", cell)
         if role in ("tasks", "attempts") and number:
             count = int(float(number[0].replace(",", "")))

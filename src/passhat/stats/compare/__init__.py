@@ -8,7 +8,7 @@ from passhat.stats.compare.claims import Claim
 from passhat.stats.compare.comparison import Result
 from passhat.stats.compare.curves import LiftCurve
 from passhat.stats.compare.lift import Interval, LiftSample
-from passhat.stats.compare.paired_comparison import Comparison, compare
+from passhat.stats.compare.paired_comparison import Comparison, compare, results_of
 from passhat.stats.compare.significance import holm, max_t, sign_flip_test, sign_test
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "compare_all",
     "holm",
     "max_t",
+    "results_of",
     "sign_flip_test",
     "sign_test",
 ]

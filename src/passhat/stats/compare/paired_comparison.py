@@ -316,31 +316,17 @@ def compare(
     run_a, run_b = as_run(a, "A"), as_run(b, "B")
     if unpaired:
         return _compare_unpaired(run_a, run_b, metrics, terms, by)
-    whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
-    agreement = check_agreement(run_a, run_b, whole, metrics, terms)
-    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).with_clusters(
-        terms.cluster
-    )
-    has_bounds = all(can_bound_lift(word, pairing, terms) for word in metrics)
-    if has_bounds:
-        terms = terms.for_tasks(len(pairing))
-    population = terms.about()
-    changes = _task_changes(pairing, terms)
-    results = _results(pairing, metrics, terms, agreement, population, changes)
-    these_results: tuple[Result, ...] = ()
-    if terms.population is None and has_bounds:
-        these_results = _results(
-            pairing, metrics, terms, agreement, Population.THESE_TASKS, changes
-        )
+    judged = _judge_paired(run_a, run_b, metrics, terms)
+    whole, pairing, terms, results = judged.whole, judged.pairing, judged.terms, judged.results
     slices: tuple[SliceResult, ...] = ()
     if by is not None:
-        slices = slice_results(pairing, metrics, by, terms, agreement, population)
+        slices = slice_results(pairing, metrics, by, terms, judged.agreement, terms.about())
     return Comparison(
         *whole.names,
         paired=len(pairing),
         only_a=whole.only_a,
         only_b=whole.only_b,
-        agreement=agreement,
+        agreement=judged.agreement,
         results=results,
         curves=_curves(pairing, metrics, terms),
         slices=slices,
@@ -352,9 +338,49 @@ def compare(
             *_disagreements(results),
             *filter(None, [served_change(run_a, run_b)]),
         ),
-        these_tasks=these_results,
-        task_changes=changes,
+        these_tasks=judged.these_tasks,
+        task_changes=judged.changes,
     )
+
+
+def results_of(
+    a: Run, b: Run, metric: str | Metric, **options: Unpack[TermOptions]
+) -> tuple[Result, ...]:
+    """The lift of B over A about new tasks and about these, without the lift at every other k."""
+    terms = Terms.from_options(options, None, takes=TAKES)
+    judged = _judge_paired(a, b, parse_metrics(metric), terms)
+    return (*judged.results, *judged.these_tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The results of a paired comparison, and what they were made from."""
+
+    whole: Pairing
+    pairing: Pairing
+    terms: Terms
+    agreement: Agreement
+    changes: tuple[TaskChange, ...]
+    results: tuple[Result, ...]
+    these_tasks: tuple[Result, ...]
+
+
+def _judge_paired(run_a: Run, run_b: Run, metrics: Sequence[Metric], terms: Terms) -> _Judged:
+    whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
+    agreement = check_agreement(run_a, run_b, whole, metrics, terms)
+    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).with_clusters(
+        terms.cluster
+    )
+    has_bounds = all(can_bound_lift(word, pairing, terms) for word in metrics)
+    if has_bounds:
+        terms = terms.for_tasks(len(pairing))
+    population = terms.about()
+    changes = _task_changes(pairing, terms)
+    results = _results(pairing, metrics, terms, agreement, population, changes)
+    these: tuple[Result, ...] = ()
+    if terms.population is None and has_bounds:
+        these = _results(pairing, metrics, terms, agreement, Population.THESE_TASKS, changes)
+    return _Judged(whole, pairing, terms, agreement, changes, results, these)
 
 
 def _compare_unpaired(
