@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -54,21 +54,27 @@ _EQUAL_POINTS = 1.0
 def _names_of(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     """The words for every run: its name, its agent, and parts of them that only it has (int4)."""
     names = [dict.fromkeys(word for word in (run.name, run.agent) if word) for run in runs]
-    parts = [{part for name in group for part in re.split(r"[-+_/\s()]", name)} for group in names]
-    for found in parts:  # 1.4 by itself is a number; 0.3.0 and v1.4 are versions
-        numbers = {part.removeprefix("v") for part in found if re.fullmatch(r"v?\d+(\.\d+)+", part)}
-        found |= {f"v{number}" for number in numbers}
-        found |= {number for number in numbers if number.count(".") > 1}
+    parts = [{part for name in group for part in _parts_of(name)} for group in names]
     for at, group in enumerate(names):
         others = {part.lower() for other in (*parts[:at], *parts[at + 1 :]) for part in other}
         group |= dict.fromkeys(
             part
             for part in sorted(parts[at])
             if part.lower() not in others
-            and re.search(r"[A-Za-z]\w|\d[A-Za-z]|\.\d+\.", part)
+            and re.search(r"[A-Za-z]\w|\d[A-Za-z]|\d\.\d", part)
             and not is_known(part)
         )
     return [tuple(group) for group in names]
+
+
+def _parts_of(name: str) -> Iterator[str]:
+    """Words of a name, its beginnings, and versions with and without their letter."""
+    words = name.split()
+    yield from (" ".join(words[:size]) for size in range(1, len(words)))
+    for part in (*words, *re.split(r"[-+_/\s()]", name)):
+        yield part
+        if re.fullmatch(r"v?\d+(\.\d+)+", part):
+            yield from (part.removeprefix("v"), f"v{part.removeprefix('v')}")
 
 
 def _estimable(word: str) -> str:

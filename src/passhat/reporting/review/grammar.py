@@ -92,16 +92,13 @@ _RATIOS = {"doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5, "twice": 2.
 
 _UNKNOWN = re.compile(
     r"(?<![\w⟦@^-])(?:[A-Z][A-Za-z]*-?v?\d[\w.-]*\w|[A-Z][A-Za-z]*-?\d|(?:gpt|claude|llama|"
-    r"gemini|qwen|mistral|grok)"
-    r"[\w.-]*|[A-Z][a-zA-Z]+(?:-[\w.]+)*(?='s (?!\w+ing)| (?:reach|achiev|score|gets|report|"
-    r"hits|solves|passes|obtain|"
-    r"attain|manages|trails|beats|gains|wins|succeeds|fails)))"
+    r"gemini|qwen|mistral|grok)[\w.-]*|[A-Z][a-zA-Z]+(?:-[\w.]+)*(?='s (?!\w+ing)| (?:reach|achiev|"
+    r"score|gets|report|hits|solves|passes|obtain|attain|manages|trails|beats|gains|wins|succeeds|"
+    r"fails)))"
 )
 _COMMON = re.compile(
     rf"(?:{BENCHMARK}|[TNKHpn]\d|[AHVLB]\d{{2,3}}\b|RTX|The|This|That|It|We|Our|Its|Their|Each|"
-    rf"Every|Accuracy|Success|"
-    rf"Performance|Model|"
-    r"Agent|Baseline|Ours|One|Table|Figure|Section|Python|F1|Which|What|Who|And|But|Only|"
+    r"Every|Accuracy|Success|Performance|Model|Agent|Baseline|Ours|One|Table|Figure|Section|Python|F1|Which|What|Who|And|But|Only|"
     r"Everything)\b"
 )
 
@@ -114,6 +111,15 @@ BOUND_WORDS = {
 }
 
 
+# The version 1.4 among numbers: better than 1.4, with 8 tries 1.4 gets to 85.5%.
+_VERSION_BEFORE = (
+    r"(?:(?<=\bvs )|(?<=\bvs\. )|(?<=\bthan )|(?<=\bover )|(?<=\bagainst )|(?<=\bversion )|"
+    r"(?<=\bversus )|(?<=\brelease )|(?<=\bin )|(?=\S+ (?:gets?|got|reach|scor|pass|solve|fail|was|"
+    r"is|had|has|complete)))"
+)
+_VERSION_AFTER = r"(?!\s?(?:%|points?\b|pp\b|x\b|percent|±|to \d|of\b|and \d|[-–]\s?\d))"
+
+
 @cache
 def _name_pattern(names: tuple[tuple[str, ...], ...]) -> re.Pattern[str]:
     words = sorted(
@@ -124,6 +130,8 @@ def _name_pattern(names: tuple[tuple[str, ...], ...]) -> re.Pattern[str]:
     cased = [
         rf"{re.escape(word)}(?!\s+(?:new|single|simple|few)\b)"
         if len(word) == 1
+        else f"{_VERSION_BEFORE}{re.escape(word)}{_VERSION_AFTER}"
+        if re.fullmatch(r"\d+\.\d+", word)
         else f"(?i:{re.escape(word)}){unless if word.lower() in ('new', 'hard', 'easy') else ''}"
         for word in words
     ]

@@ -242,6 +242,13 @@ class MarkedSentence:
             flags=re.IGNORECASE,
         )
         text = plain_number(Reader(names).mark_names(text))
+        text = re.sub(
+            rf"\b(?:(worst|weakest|lowest) of(?: the| our| its| all| these)*|(best|highest) of"
+            rf"(?: the| our| its| all| these)+)(?: \d+)? {_ATT}\b",
+            lambda m: f"{m[1] or m[2]} run",
+            text,
+            flags=re.IGNORECASE,
+        )
         self.text = re.sub(r"⟦r([\d+*?]+)⟧", _letters, text)
         self._left = self.text
         self.runs = [(m[1], m.start(), m.end()) for m in re.finditer(r"⟦([^⟧]*)⟧", self.text)]
@@ -258,6 +265,7 @@ class MarkedSentence:
         self._take(_CONFIG, self._config)
         for pattern, metric in _CUES:
             self._take(re.compile(pattern, re.IGNORECASE), self._cue(metric))
+        self.cues = [cue for cue in self.cues if not self._is_of_a_run(cue)]
         for unit, pattern in _UNITS:
             self._take(
                 re.compile(
@@ -277,6 +285,12 @@ class MarkedSentence:
         for one in self.numbers:
             one.is_denied = bool(_DENIED.search(self.text[: one.start]))
         self._sums = self._distances()
+
+    def _is_of_a_run(self, cue: Cue) -> bool:
+        """Whether it says how the run before it scored: the worst run scored 57%."""
+        before = [one.end for one in self.cues if ":" in one.metric and one.end <= cue.start]
+        gap = self.text[max(before) : cue.start] if before else ","
+        return cue.metric == "pass^1" and not re.search(r"[\d,;(]", gap)
 
     def take_budgets(self, below: int) -> None:
         """Take "with 2 attempts per task" as a cue, where more attempts were made."""

@@ -130,7 +130,7 @@ _IN_ANY = (
 SPREADS = (
     (
         rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|"
-        rf"stayed|lands?|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({NUMBER})%?"
+        rf"stayed|land\w*|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({NUMBER})%?"
         rf"\s*(?:to|and|-|–)\s*({NUMBER})%?",
         (("worst", ""), ("best", "")),
     ),
@@ -226,6 +226,7 @@ _ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{AT
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"[−‒]", "-"),
     (r"’", "'"),
+    (r"\bavg\b\.?(?!\s?[@^])", "average"),
     (r"\bin half\b", "by half"),
     (rf"\bk (?:[\w-]+ ){{0,2}}{ATTEMPTS} (?:all|each) (?:succeed|pass)\w*", "pass^k"),
     (  # a fix of a share of the tasks is a solution; one of three bugs may be anything
@@ -293,8 +294,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"\1 of \2 runs",
     ),
     (
-        r"(\b(?:best|worst)\b[^.;]*?\bthe )(best|worst)(?: one)?,? (?:is |was |at )?"
-        r"(?=~?\d)",
+        r"(\b(?:best|worst)\b[^;]*?\bthe |\b(?:best|worst) of\b[^;]*?[,(] ?(?:and )?)(best|worst)"
+        r"(?: one)?,? (?:is |was |at )?(?=~?\d)",
         r"\1 \2 of runs ",
     ),
     (r"\b(mean|average|avg) (of|over) (\d+)(?=\s*[:=)])", r"\1 \2 \3 attempts"),
@@ -336,12 +337,40 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         _shares_of,
     ),
     (rf"\bour ([\w-]+) (?={TASKS}\b)", lambda m: m[0] if is_known(m[1]) else "our "),
-    (r"(\b(?:our|this|the same|the full|\d+-task)\b[^.;,]{0,30}?) subset\b", r"\1 set"),
+    (
+        r"(\b(?:our|this|the same|the full|\d+-(?:task|problem|issue|question|instance))\b"
+        r"[^.;,]{0,30}?) (?:sub|)(?:set|slice|split|sample)\b",
+        r"\1 set",
+    ),
+    (
+        r"\bin at least (?:one|1)(?: of (?:them|the \d+))?(?=\s*(?:[.,;)]|and\b|but\b|$))",
+        "in at least one attempt",
+    ),
+    (
+        r"\bfixed(?=\s*(?:[.,;)]|at least\b|by\b|in (?:all|every|each|any)\b|on the first\b|$))",
+        "solved",
+    ),
+    (
+        r"\b(?:all|each|every one)(?: of)?(?: the| its| our)? (\d+) runs (?=\w+ (?:in |within )?"
+        r"(?:between|from)\b)",
+        r"the \1 runs ",
+    ),
+    (
+        rf"\b(?:across|in|over|out of|of) (?:the |all )*(\d+) ({ATTEMPTS}),? ([^.,;]*?"
+        rf"(?:{PASSED}|fail\w*|work\w*)) (\d+) times\b",
+        lambda m: f"{m[3]} {m[4]} of {m[1]} {m[2]}" if int(m[1]) >= int(m[4]) else m[0],
+    ),
+    (
+        rf"\b(of (?:the |its |all |our )*\d+) ([\w-]+) (?=(?:{ATTEMPTS}|{TASKS})\b)",
+        lambda m: m[0] if is_known(m[2]) else f"{m[1]} ",
+    ),
+    (r"^\W*(?:Changelog|Update|TL;?DR|Note|News|Highlights?|Release notes?)\b[^:.]{0,20}:", ""),
     (
         r"\b(?:captur|process|handl)(?:es|ed|e|ing)? (?=(?:about |only |just |~)*[\d.]+ ?"
         r"(?:%| of\b| out of\b))",
         "solves ",
     ),
+    (r"\bwithout (?:an? )?errors?(?= (?:in )?(?:about |only |just |~)*[\d.]+ ?%)", "correctly"),
     (r"\bsets? a new (?:high|record|best|mark)\b", "reaches the result"),
     (r"\bpunch(?:es)? (?:well |far )?above (?:its|their) weight,?", ""),
     (
@@ -556,5 +585,6 @@ OF_A_LIFT = re.compile(r"\b(?:gap|difference|paired|lift|delta)\b[^\d%]{0,30}$",
 """Words by which an interval is that of a difference."""
 ERRORS = re.compile(
     rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SE|SEM|s\.e\.)?\s*(?:points)?\)?|"
-    rf"[(,]?\s*\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*(?P<error>{NUMBER})%?\)?",
+    r"[(,]?\s*(?:(?:paired|clustered) )?\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*"
+    rf"(?P<error>{NUMBER})%?\)?",
 )

@@ -284,13 +284,16 @@ class SecondReading:
         pooled = self._pooled(one, number)
         place = one.numbers.index(number)
         before = one.numbers[place - 1] if place else None
-        is_part = number.unit == "%" and before is not None and before.unit == "of"
-        if pooled is not None or before is None or not is_part or not before.total:
+        is_part = number.unit == "%" and before is not None and before.unit in ("of", "tasks")
+        if pooled is not None or before is None or not is_part:
             return pooled
+        total = before.total or min(self.sizes.tasks, default=0)
+        if not total or (not before.total and len(self.sizes.tasks) > 1):
+            return None
         gap = one.text[before.end : number.start]
-        share = before.value / before.total
+        share = before.value / total
         is_near = abs(100 * share - number.value) <= 0.5001 * number.step
-        if not re.fullmatch(r"[^,;()\d]*[(=]\s*", gap) or not is_near:
+        if not re.fullmatch(r"[^,;()]*[(=]\s*", gap) or not is_near:
             return None
         return _right(number, f"{number.text} = {before.text}", "they agree")
 

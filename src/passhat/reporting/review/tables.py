@@ -29,8 +29,8 @@ _RULE = re.compile(
 )
 _METRIC = re.compile(r"(?:g-?pass|pass|maj|cons|avg|mean|best|worst)\s?[@^]", re.IGNORECASE)
 _MEASURED = re.compile(
-    rf"{_METRIC.pattern}|accuracy|success|\bmean\b|\baverage\b|resolved?|pass rate|score|solved|"
-    rf"share|%|rate\b|k ?= ?\d|{BENCHMARK}",
+    rf"{_METRIC.pattern}|accuracy|success|\bmean\b|\bavg\b|\baverage\b|resolved?|pass rate|score|"
+    rf"solved|share|%|rate\b|k ?= ?\d|{BENCHMARK}",
     re.IGNORECASE,
 )
 _ROLES = (
