@@ -176,7 +176,7 @@ def _shown(word: object) -> str:
     if hasattr(word, "value"):
         return str(word.value)
     if callable(word):
-        return str(word.__name__)
+        return str(getattr(word, "__name__", ""))
     return "SETUP" if isinstance(word, dict) else str(word)
 
 

@@ -456,6 +456,7 @@ def _write_all(diary: _Diary, other: Store) -> None:
     note("claim the rest", lambda: store.claim(run, [("d", 1), ("d", 2), ("b", 4)]))
     ends = [_record("d", 1, 4), _record("d", 2, 6)]
     note("two end without a verdict", lambda: _places(store.finish(run, ends)))
+    note("release none of the missing", lambda: store.release(run))
     note("release for an account", lambda: store.release(run, account=True))
     note("release the missing", lambda: store.release(run, missing=True, ours=False))
     note("nothing to release", lambda: store.release(run, ours=False))
