@@ -193,6 +193,9 @@ CASES: dict[str, dict[str, Any]] = {
     "the same, and weak": {
         "kind": "landlock", "user": 1000, "unshare": 1, "version": 2, "weak": True,
     },
+    "the oldest landlock that is enough": {
+        "kind": "landlock", "user": 1000, "unshare": 1, "version": 3,
+    },
     "no landlock": {"kind": "bubblewrap", "user": 0, "version": 0},
     "a new landlock": {"kind": "bubblewrap", "user": 0, "version": 9},
     "a container that cannot mount": {"kind": "container", "user": 0, "enter_root": False},
@@ -243,7 +246,7 @@ def _leave_network(log: list[str]) -> Callable[[Confinement], None]:
 
 def _folder_rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     found: dict[str, object] = {}
-    for version in (0, 1, 3, 4, 6, 9):
+    for version in (0, 1, 2, 3, 4, 5, 6, 9):
         for network in (True, False):
             log: list[str] = []
             with monkeypatch.context() as patched:
