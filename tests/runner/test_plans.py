@@ -11,6 +11,7 @@ from typing import Any
 
 from kept_results import check_results
 from passhat.agents.base import Agent, AttemptInfo, Session
+from passhat.agents.prices import PriceTable
 from passhat.errors import PasshatError
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import Question
@@ -36,11 +37,6 @@ class _Elsewhere(_Asks):
     harness = "other"
 
 
-class _Folders(_Asks):
-    name = "folders"
-    has_workspaces = True
-
-
 class _Mine(Agent):
     name = "mine"
     decoding = MappingProxyType({"temperature": 0.5, "effort": "low"})
@@ -51,10 +47,6 @@ class _Mine(Agent):
 
 CASES: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "a model": {"agent": "openai:m@http://127.0.0.1:9/v1", "temperature": 0.25},
-    "a model whose late answers fail": {
-        "agent": "openai:m@http://127.0.0.1:9/v1", "timeouts_are": "failed",
-    },
     "late answers are missing": {"timeouts_are": "missing"},
     "late answers are odd": {"timeouts_are": "odd"},
     "no attempts": {"attempts": 0},
@@ -85,7 +77,6 @@ CASES: dict[str, dict[str, Any]] = {
     "a shard of nothing": {"shard": Shard(6, 6)},
     "isolated": {"isolate": True},
     "a harness": {"suite": _Elsewhere()},
-    "folders and a model": {"suite": _Folders(), "agent": "openai:m@http://127.0.0.1:9/v1"},
     "judging": {"judging": JudgingChoice()},
     "a cap": {"spending": Spending(cost=1.0)},
     "a rate": {"spending": Spending(rates={"openai": 2.0})},
@@ -95,7 +86,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 def _facts(options: dict[str, Any]) -> object:
     try:
-        spec = RunSpec(**{"agent": _Mine(), "suite": _Asks(), **options})
+        spec = RunSpec(**{"agent": _Mine(), "suite": _Asks(), "prices": PriceTable({}), **options})
         loaded = spec.load()
         plan = spec.plan(loaded)
     except PasshatError as error:
