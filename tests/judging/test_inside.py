@@ -182,6 +182,44 @@ def steps():
         "try: f()\nexcept Odd as error: assert error.code == 7",
         "class Odd(Exception):\n    code = 7\ndef f(): raise Odd",
     ),
+    "random numbers of both": (
+        """
+import random
+random.seed(3)
+first, second, third = random.random(), f(), random.random()
+again = random.Random(3)
+assert [first, second, third] == [again.random() for _ in range(3)]
+random.seed(4)
+g(4)
+assert random.random() == random.Random(4).random()
+random.seed(5)
+many = h(700)
+again = random.Random(5)
+assert [again.random() for _ in range(701)][-1] == random.random() and len(many) == 700
+""",
+        """
+import random
+def f(): return random.random()
+def g(x): random.seed(x)
+def h(n): return [random.random() for _ in range(n)]
+""",
+    ),
+    "names of the library": (
+        """
+assert f(datetime(2024, 1, 2)) == datetime(2024, 1, 3) and math.floor(g()) == 3
+assert day(days=1) == timedelta(1) and isinstance(f(datetime(2024, 1, 2)), datetime)
+""",
+        """
+import math
+from datetime import datetime, timedelta
+from datetime import timedelta as day
+def f(x): return x + day(1)
+def g(): return math.pi
+""",
+    ),
+    "a variable that is a list": ("assert DATA == [1, {'a': 2}]", "DATA = [1, {'a': 2}]"),
+    "a variable that is a number": ("assert SIZE == 5", "SIZE = 5"),
+    "a variable that is none of these": ("assert SIZE is not None", "SIZE = object()"),
     "what the tests patch": (
         """
 import unittest
@@ -260,7 +298,8 @@ def _styles(styles: dict[str, Any]) -> dict[str, tuple[CodeTask, str]]:
     crossing = styles["test_what_crosses_the_border"].pytestmark[0].args[1]
     for number, (tests, program) in enumerate(crossing):
         cases[f"crossing {number}"] = _case(program, tests=tests)
-        cases[f"crossing {number}, none"] = _case("def f(*_): pass\nx = 5", tests=tests)
+        if number % 3 == 0:
+            cases[f"crossing {number}, none"] = _case("def f(*_): pass", tests=tests)
     words = styles["test_failures_have_their_word"].pytestmark[0].args[1]
     check = "def check(f):\n    assert f(2) + 1 == 3"
     for program, word in words:
