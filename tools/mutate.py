@@ -38,6 +38,7 @@ __all__ = ["Mutant", "Scratch", "find_mutants", "main", "sample"]
 ROOT = Path(__file__).resolve().parents[1]
 _ANYTHING = "*"
 _SANDBOX = "passhat/judging/sandbox.py:"
+_WITHOUT_SANDBOX = "tests/judging/test_inside.py::"
 PACKAGES = ("stats", "judging", "store", "runner", "readers")
 _SLOW_TOO = ("judging", "store", "runner")
 """Packages whose code is mostly called by tests that start a sandbox, a server or workers."""
@@ -396,12 +397,14 @@ class Scratch:
     def _stages(self, package: str, mutant: Mutant) -> Iterator[list[str]]:
         calls = self.map_tests(package)
         function = f"{mutant.file}:{mutant.function}"
-        # What runs in the sandbox is not traced: each test that starts one may call it.
+        # What runs in the sandbox, or in a process of test_inside, is not traced: each test that
+        # starts one may call it.
         inside = "/judging/inside/" in mutant.file
         callers = [
             test
             for test, call in calls.items()
             if function in call["functions"]
+            or (inside and test.startswith(_WITHOUT_SANDBOX))
             or (inside and any(called.startswith(_SANDBOX) for called in call["functions"]))
         ]
         if callers:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import events
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["NEVER", "Fiber", "Killed", "SimulatedLoop"]
+__all__ = ["NEVER", "Fiber", "Killed", "SimulatedLoop", "run_simulated"]
+
+T = TypeVar("T")
 
 NEVER = float("inf")
 
@@ -101,3 +103,19 @@ class Fiber:
         while not self.done:
             self.resume()
         self._thread.join()
+
+
+def run_simulated(work: Callable[[SimulatedLoop], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end in simulated time, which begins at 0 and jumps to what is due."""
+    now = 0.0
+    loop = SimulatedLoop(lambda: now)
+    try:
+        main = loop.create_task(work(loop))
+        while not main.done():
+            due = loop.due()
+            assert due < NEVER, "nothing is left that could end it"
+            now = max(now, due)
+            loop.turn()
+        return main.result()
+    finally:
+        loop.close()

@@ -327,6 +327,7 @@ class Attempter:
         if type(episode).report_calls is not Episode.report_calls:
             episode.report_calls(partial(self._count_tool_call, state))
         episode.join(state.info)
+        has_ended = False
         try:
             state.clock.next_step()  # starting the agent counts towards its first step
             session = await _start_session(self.agent, state)
@@ -338,7 +339,9 @@ class Attempter:
                 raise
             await self._close_session(session, state)
             state.clock.judging()
-            return await _judge(episode, state)
+            judgement = await _judge(episode, state)
+            has_ended = True
+            return judgement
         finally:
             # A suite may have a better test than equal text for equal answers.
             state.answer_hash = episode.answer_hash
@@ -347,7 +350,12 @@ class Attempter:
                 if self.canary is not None and not state.leak:
                     state.leak = self.canary.stray(text, task.id, state.info.number)
             if getattr(episode.close, "__func__", None) is not Episode.close:
-                await maybe_await(self._call_suite(state, episode.close))
+                whose = state.clock.whose
+                try:
+                    await maybe_await(self._call_suite(state, episode.close))
+                finally:
+                    if not has_ended:  # a limit that was passed before was not the suite's
+                        state.clock.whose = whose
 
     async def _close_session(self, session: Session, state: _AttemptState) -> None:
         """Take the session's own count of its usage, and end it."""
@@ -376,12 +384,8 @@ class Attempter:
                 )
             if state.steps or state.clock.whose is not None:
                 state.clock.next_step()
-            state.transcript.append(
-                {
-                    "role": "user",
-                    "text": self._short(turn.text) or await self._clean_text(turn.text),
-                }
-            )
+            text = self._short(turn.text) or await self._clean_text(turn.text)
+            state.transcript.append({"role": "user", "text": text})
             state.steps += 1
             answer = await self._answer(session, turn, state)
             began = time.time() if state.trace is not None else 0.0
@@ -414,9 +418,8 @@ class Attempter:
             await self._add_tool_steps(state)
         if state.trace is not None:
             state.answered.append((time.time(), len(state.transcript)))
-        state.transcript.append(
-            {"role": "agent", "text": self._short(answer) or await self._clean_text(answer)}
-        )
+        text = self._short(answer) or await self._clean_text(answer)
+        state.transcript.append({"role": "agent", "text": text})
         refuse_unusable(answer)
         if changes:
             raise AgentFault(

@@ -11,7 +11,7 @@ from passhat.errors import ReadError, StoreUnavailable
 from passhat.store.base import Store
 from passhat.store.database import Database, LogProblem
 from passhat.store.rows import protocol_from, unpack_transcript
-from passhat.store.schema import VERSION
+from passhat.store.schema import PER_ATTEMPT, VERSION
 
 _AT_ONCE = 20_000
 """Transcripts that are looked at in one transaction, and those of the last task among them."""
@@ -187,7 +187,7 @@ def _stretches(store: Store, table: str, run: int) -> Iterator[tuple[int, int]]:
 def postgres_is_sound(database: Database) -> bool:
     """Read every row of our tables once; PostgreSQL refuses to read a damaged page."""
     try:
-        for table in ("runs", "tasks", "attempts", "transcripts", "calls", "origins"):
+        for table in ("runs", "tasks", *PER_ATTEMPT):
             database.execute(f"SELECT count(hashtext(x::text)) FROM {table} x").fetchone()
     except StoreUnavailable:
         raise

@@ -257,7 +257,7 @@ def error_text(self: Any) -> str:
     return BaseException.__str__(self) if text is None else text
 
 
-def is_remote(error: BaseException) -> bool:
+def is_remote(error: object) -> bool:
     """Whether an exception came from the other side."""
     return "_passhat_text" in getattr(error, "__dict__", {})
 

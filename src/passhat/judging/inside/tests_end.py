@@ -404,8 +404,8 @@ class TestsEnd(Peer):
             why = f"the tests hand over an object of {foreign}"
         elif self.flattened and (self.behaves or isinstance(error, (AttributeError, TypeError))):
             why = f"{self.flattened}, a subclass of built-in data, crosses as the plain data"
-        elif self.library:
-            why = f"{self.library} of the library crosses as a reference"
+        elif reference := self._reference(error):
+            why = f"{reference} crosses as a reference"
         elif self.refused:
             why = f"the program reads {self.refused} of an object of the tests"
         elif self.variable:
@@ -415,6 +415,12 @@ class TestsEnd(Peer):
         else:
             return outcome
         return ("unsupported", "unsupported", f"{why} ({outcome[2]})")
+
+    def _reference(self, error: BaseException) -> str:
+        """A class whose attributes stay on the program's side."""
+        if isinstance(error, AttributeError) and is_remote(getattr(error, "obj", None)):
+            return "the class of an exception"  # attributes of the exception itself cross
+        return f"{self.library} of the library" if self.library else ""
 
     def _foreign_class(self) -> str:
         """The class of an object that the tests handed over, apart from functions and classes."""
