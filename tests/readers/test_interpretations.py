@@ -498,3 +498,16 @@ def test_a_field_of_a_section_is_a_verdict_and_its_value_no_task(tmp_path: Path,
         return
     assert run.outcomes.tasks == ("a", "b")
     assert run.outcomes.c.tolist() == ([0, 1] if name == "sections that failed" else [1, 0])
+
+
+def test_lists_of_ids_that_passed_are_one_run(tmp_path: Path) -> None:
+    """The rule names the key of a list, so the key is no model; commands repeat the rule."""
+    path = tmp_path / "m.json"
+    path.write_text('{"passed": ["a", "b", "c"], "failed": ["d", "e"], "errors": ["f", "g"]}')
+    stated = {"records": "*[*]", "task": "@value", "success": "^@key == passed"}
+    rule = stated.pop("success")
+    (run,) = read(path, records=stated.pop("records"), columns=stated, passes=rule)
+    assert (run.outcomes.passes, run.outcomes.scored) == (3, 7)
+    assert run.words[2] == "task=@value,records=*[*],success=^@key == passed"
+    with pytest.raises(PasshatError, match="is not a path"):
+        read(path, records=".*[*]")

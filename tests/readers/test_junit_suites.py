@@ -41,3 +41,14 @@ def test_suites_with_the_same_tests_are_runs(
     found = {r.name: (r.outcomes.scored, r.outcomes.passes, r.outcomes.total_missing) for r in runs}
     assert found == expected
     assert any("a run each" in line for line in runs[0].decisions) == (len(expected) > 1)
+
+
+@pytest.mark.parametrize(("ids", "tasks"), [("run{}", 1), ("trial-{}", 1), ("{}", 2)])
+def test_a_parameter_may_number_the_attempts(tmp_path: Path, ids: str, tasks: int) -> None:
+    """A bare number may be that of a case: it stays a test of its own, and the reading says so."""
+    cases = "".join(f'<testcase name="test_pay[{ids.format(n)}]"/>' for n in (0, 1))
+    path = tmp_path / "r.xml"
+    path.write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
+    (run,) = read(path)
+    assert len(run.outcomes) == tasks
+    assert any("different tests" in line for line in run.decisions) == (tasks == 2)

@@ -167,3 +167,30 @@ def test_a_rule_is_a_decision_and_part_of_the_protocol(write: Write) -> None:
     assert len({run.protocol.digest, plain.protocol.digest}) == 2
     other = _with_rule(path, "score > 0.8")
     assert other.protocol.judge != run.protocol.judge
+
+
+def test_totals_of_sections_are_no_tasks(write: Write) -> None:
+    rows = "web,a,3,2\nweb,b,3,1\nweb,Subtotal,6,3\ndb,c,3,3\ndb,d,3,0\ndb,Subtotal,6,3\n"
+    (run,) = read(write(f"group,task,n,c\n{rows},Grand total,12,6\n"))
+    assert _counts(run) == (6, 12, 0)
+    with pytest.raises(PasshatError, match="does not equal it"):
+        read(write(f"group,task,n,c\n{rows.replace('db,Subtotal,6', 'db,Subtotal,5')}"))
+    (run,) = read(
+        write(f"group,task,n,c\n{rows.replace(',c,', ',a,')}"), columns={"task": "group+task"}
+    )
+    assert _counts(run) == (6, 12, 0)
+    sections = "web,,\na,1,1\nb,1,0\nSubtotal,2,1\ndb,,\nc,1,1\nd,0,1\nSubtotal,1,2\n"
+    (run,) = read(write(f"task,run_1,run_2\n{sections}"))
+    assert _counts(run) == (6, 8, 0)
+
+
+def test_rates_of_models_beside_a_number_of_attempts(write: Write) -> None:
+    text = "task,n,gpt-5,llama-4\na,3,0.33,1.00\nb,3,0.67,0.00\n"
+    runs = read(write(text))
+    assert {run.name: _counts(run) for run in runs} == {"gpt-5": (3, 6, 0), "llama-4": (3, 6, 0)}
+
+
+def test_an_object_of_tokens_does_not_lose_its_row(write: Write) -> None:
+    line = '{{"task": "{}", "passed": {}, "tokens": {{"in": 3, "out": 2}}}}\n'
+    (run,) = read(write(line.format("a", "true") + line.format("b", "false"), "mine.jsonl"))
+    assert _counts(run) == (1, 2, 0)

@@ -194,3 +194,21 @@ def test_stated_accuracy_chooses_the_first_hint(tmp_path: Path) -> None:
 )
 def test_stated_rate(line: str, rate: float | None) -> None:
     assert text_logs.find_stated_rate(["x", line, ""]) == rate
+
+
+def test_lines_below_arrows_that_begin_with_marks(tmp_path: Path) -> None:
+    """The comma between a time and a cost makes no table."""
+    line = "  {} attempt {} (1.5s, $0.02)\n"
+    text = "▶ pay\n" + line.format("✔", 1) + line.format("✖", 2)
+    path = tmp_path / "log.txt"
+    path.write_text(text + text.replace("pay", "ship"), encoding="utf-8")
+    (run,) = read(path)
+    assert (list(run.outcomes.tasks), run.outcomes.passes) == (["pay", "ship"], 2)
+
+
+def test_numbers_in_brackets_are_a_decision(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text("t.py::pay[0] PASSED\nt.py::pay[1] FAILED\nt.py::ship[0] PASSED\n")
+    (run,) = read(path)
+    assert len(run.outcomes) == 3
+    assert any("different tests" in line for line in run.decisions)

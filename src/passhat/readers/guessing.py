@@ -292,6 +292,7 @@ def _guess_fields(
     verdict = "success" if "success" in fields_of else "c" if has_counts else ""
     for word in ("fails", "rate", *(("n", "c", "missing") if verdict == "success" else ())):
         fields_of.pop(word, None)
+    claimed_names |= set((options.passes or "").split()[:1])
     if path in ("*.*", "*[*]") and not {"model", "^@key"} & {*fields_of, *claimed_names}:
         fields_of["model"] = ("^@key",)
     mapping = RecordMap(

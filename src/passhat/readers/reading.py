@@ -347,8 +347,9 @@ class _Collected:
     def _with_words(self, run: Run, words: Sequence[str], join_by: str | None) -> Run:
         """The run with the words of a command that reads it again, where its file is not enough."""
         options = self._options
-        stated = [f"{word}={column}" for word, column in options.columns.items()]
-        flags = [*(("--map", ",".join(stated)) if stated else ())]
+        rules = {"records": options.records, "where": options.where, "success": options.passes}
+        pairs = {**options.columns, **{word: rule for word, rule in rules.items() if rule}}
+        flags = ["--map", ",".join(map("=".join, pairs.items()))] if pairs else []
         flags += ["--map", options.mapping] if options.mapping is not None else []
         flags += ["--join"] if join_by is not None else []
         sources = words if join_by is not None else [_file_of(run.source)]

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from passhat._display import some
-from passhat.errors import ReadError, shorten
+from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
 from passhat.readers.csv_blocks import find_stated_limit
 from passhat.readers.json_records import (
@@ -85,7 +85,7 @@ def steps_of(path: str) -> tuple[Step, ...]:
     while at < len(path):
         match = _STEP.match(path, at)
         if match is None or match.end() == at:
-            raise ValueError(f"{path!r} is not a path: see {path[at:]!r}")
+            raise InvalidValue(f"{path!r} is not a path: see {path[at:]!r}")
         quoted_name, bracket, star, name = match.groups()
         if quoted_name is not None or name is not None:
             steps.append(Step(quoted_name if quoted_name is not None else name.strip()))

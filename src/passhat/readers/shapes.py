@@ -229,12 +229,7 @@ def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
         return _counts(columns, chunk)
     if "trial" in meaning:
         return None
-    if (
-        "n" not in meaning
-        and "c" in meaning
-        and "fails" not in meaning
-        and "success" not in meaning
-    ):
+    if "c" in meaning and not {"n", "fails", "success"} & meaning.keys():
         total = next(
             (n for n in list_unused(columns, chunk) if fold_name(n) in _OTHER_TOTALS), None
         )
@@ -244,7 +239,7 @@ def _count_shape(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
             decision = f"column {total!r} is the number of attempts"
             return replace(shape, decisions=(decision, *shape.decisions))
     if "n" in meaning and not {"c", "success", "rate", "fails"} & meaning.keys():
-        return _total_and_error_rate(columns, chunk, source)
+        return _total_and_error_rate(columns, chunk, source) or _model_rates(columns, chunk)
     passes = meaning.get("c") or meaning.get("success")
     if passes and "fails" in meaning and "n" in meaning and _are_counts(chunk, passes):
         known = replace(columns, meaning=MappingProxyType({**meaning, "c": passes}))
@@ -516,6 +511,28 @@ def _total_with(columns: ColumnMap, chunk: Chunk, source: str) -> Shape | None:
         hint=f"Say which: --map success={score} (a row is an attempt), or --map "
         f"n={total},c={score} (a row is a task).",
     )
+
+
+def _model_rates(columns: ColumnMap, chunk: Chunk) -> Shape | None:
+    """A number of attempts beside a column for each model, with shares of passes."""
+    wide = find_wide(columns.without("n"), chunk)
+    if wide is None or wide.columns.meaning.keys() != {"task", "model", "success"}:
+        return None
+    total, rate = columns.meaning["n"], wide.columns.meaning["success"]
+    if {parse_number(cell) for cell in wide.rearrange(chunk)[0][rate]} <= {0, 1, None}:
+        return None
+    decision = f"cells are the share of the {total!r} attempts that passed"
+
+    def count(part: Chunk) -> tuple[list[object], list[object]]:
+        return count_rates(part[total], part[rate], False)
+
+    counts = _as_counts(wide.columns, count, decision)
+
+    def rearrange(part: Chunk) -> tuple[Chunk, list[int] | None]:
+        part, origins = wide.rearrange(part)
+        return counts.rearrange(part)[0], origins
+
+    return replace(counts, rearrange=rearrange, decisions=(*wide.decisions, decision))
 
 
 _ANSWERS = (

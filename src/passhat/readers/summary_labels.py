@@ -12,8 +12,8 @@ from passhat.errors import InvalidValue
 from passhat.readers.record_map import likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.wide_tables import SUMMARIES, Shape, reward_or_none
-from passhat.stats.outcomes.cells import CellCodes
-from passhat.stats.outcomes.columns import JOIN_SIGN, ColumnMap, fold_name, split_joined
+from passhat.stats.outcomes.cells import CellCodes, is_empty
+from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, ColumnMap, fold_name, split_joined
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import (
     RewardWords,
@@ -255,3 +255,90 @@ def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Sha
     decisions = [f"counted as missing: {missing} in {success!r}{remedy}"] if missing else []
     decisions += [f"counted as failed: {failed} in {success!r}"] if failed else []
     return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, *decisions))
+
+
+SECTION_COLUMN = "model"
+
+
+def _without_label(title: str) -> str:
+    """The name behind a label, as in ``Model: nova``."""
+    label, _, name = title.strip().partition(":")
+    return name.strip() if name.strip() and fold_name(label) in ALIASES["model"] else title.strip()
+
+
+@dataclass(slots=True)
+class Sections:
+    """Rows with a name alone that head the rows below them: the model of each."""
+
+    title: str = ""
+    """The line above the header: the name of the first section, where others follow."""
+    is_found: bool | None = None
+    is_model: bool = False
+    count: int = 0
+    headers: int = 0
+    """Rows below a heading that repeat the header."""
+    _name: str = ""
+
+    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        """The other rows, with a column for the model where sections hold the same tasks."""
+        if self.is_found is None:
+            self._look_at(chunk)
+        if not self.is_found:
+            return chunk, lines
+        first = next(iter(chunk))
+        heads = set(self._heads(chunk))
+        self.count += len(heads)
+        header = list(map(str.strip, chunk))
+        places, names = [], []
+        for row in range(len(lines)):
+            if [str(cells[row]).strip() for cells in chunk.values()] == header:
+                self.headers += 1
+            elif row in heads:
+                self._name = _without_label(str(chunk[first][row]))
+            else:
+                places.append(row)
+                names.append(self._name)
+        rest: dict[str, Sequence[object]] = {
+            name: [chunk[name][row] for row in places] for name in chunk
+        }
+        if self.is_model:
+            rest[SECTION_COLUMN] = names
+        return rest, [lines[row] for row in places]
+
+    def _heads(self, chunk: Chunk) -> list[int]:
+        first, *others = (list(cells) for cells in chunk.values())
+        return [
+            row
+            for row, cell in enumerate(first)
+            if not is_empty(cell) and all(is_empty(cells[row]) for cells in others)
+        ]
+
+    def _look_at(self, chunk: Chunk) -> None:
+        """The first rows tell: a name alone comes first, and others follow."""
+        self.is_found = False
+        names = list(chunk)
+        is_headed = len(names) > 1 and all(is_empty(chunk[name][0]) for name in names[1:])
+        if not is_headed and not (self.title and len(names) > 1):
+            return  # nearly always, at the second column
+        heads = self._heads(chunk)
+        first = [str(cell).strip() for cell in next(iter(chunk.values()))]
+        starts = heads if is_headed else [-1, *heads]
+        titles = [first[row] if row >= 0 else self.title for row in starts]
+        if len(titles) < 2 or len(set(titles)) < len(titles):
+            return
+        ends = [*starts[1:], len(first)]
+        rows = [first[a + 1 : b] for a, b in zip(starts, ends, strict=True)]
+        tasks = [{task for task in part if fold_label(task) not in TOTAL_WORDS} for part in rows]
+        if not all(tasks) or "model" in ColumnMap.resolve(chunk).meaning:
+            return
+        self.is_model = any(tasks[0] & other for other in tasks[1:])
+        self.is_found = self.is_model or is_headed
+        self._name = _without_label(self.title)
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """Decisions about these rows."""
+        if not self.count:
+            return ()
+        what = "name the model of the rows below" if self.is_model else "head sections: left out"
+        return (f"{self.count} rows with a single cell {what}",)

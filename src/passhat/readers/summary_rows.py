@@ -16,8 +16,8 @@ from passhat.readers.sources import Source
 from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label, fold_labels
 from passhat.readers.wide_tables import FRACTION, Shape, parse_number
 from passhat.stats.outcomes import Tally
-from passhat.stats.outcomes.cells import CellCodes, RowError, is_empty
-from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
+from passhat.stats.outcomes.cells import CellCodes, RowError
+from passhat.stats.outcomes.columns import JOIN_SIGN, ColumnMap
 from passhat.stats.outcomes.gathering import (
     RUN_COLUMNS,
     AttemptGatherer,
@@ -134,7 +134,7 @@ class TableRows:
             names = some(list(map(repr, self._word_tasks)), 4)
             self._notes.append(f"read as tasks with several attempts: {names}")
         for row in self._filter.summaries:
-            cells, _ = self._shape.rearrange(row.cells)
+            cells, _ = self._shape.rearrange(self._filter.sections_of(row, columns))
             is_spread = fold_label(row.task) in _SPREADS and bool(totals)
             if is_spread or equals_totals(cells, columns, parts):
                 totals.append(row)
@@ -320,6 +320,8 @@ class TableFilter:
         if column is None or column not in chunk:
             return chunk, lines
         cells = chunk[column]
+        if JOIN_SIGN in column:  # the total of a group: orders/Total
+            cells = [str(cell).rpartition("/")[2] for cell in cells]
         values: Iterable[object] = (
             cells.values if isinstance(cells, CellCodes) else set(map(str, cells))
         )
@@ -377,7 +379,12 @@ class TableFilter:
         return rest, [lines[row] for row in places]
 
     def part_tasks(self, columns: ColumnMap) -> None:
-        """Move words with several rows in a run to the tasks: they are attempts, not totals."""
+        """Move words with several rows in a run to the tasks: they are attempts, not totals.
+
+        Among counts, where a row is a task, they are the totals of sections.
+        """
+        if columns.holds_counts:
+            return
         keys = [
             (fold_label(row.task), *(str(_cells(row.cells, columns, word)) for word in RUN_COLUMNS))
             for row in self.summaries
@@ -385,6 +392,14 @@ class TableFilter:
         pairs = list(zip(keys, self.summaries, strict=True))
         self.tasks += [row for key, row in pairs if keys.count(key) > 1]
         self.summaries = [row for key, row in pairs if keys.count(key) == 1]
+
+    def sections_of(self, total: SummaryRow, columns: ColumnMap) -> Chunk:
+        """The rows of counts with the label of a total: together they equal the table's."""
+        if not columns.holds_counts:
+            return total.cells
+        label = fold_label(total.task)
+        alike = [row.cells for row in self.summaries if fold_label(row.task) == label]
+        return {name: [cell for cells in alike for cell in cells[name]] for name in total.cells}
 
 
 @dataclass(slots=True)
@@ -413,92 +428,6 @@ class CopyFilter:
         return (f"{count} written twice, alike in every cell: counted once",) if self.count else ()
 
 
-SECTION_COLUMN = "model"
-
-
-def _without_label(title: str) -> str:
-    """The name behind a label, as in ``Model: nova``."""
-    label, _, name = title.strip().partition(":")
-    return name.strip() if name.strip() and fold_name(label) in ALIASES["model"] else title.strip()
-
-
-@dataclass(slots=True)
-class Sections:
-    """Rows with a name alone that head the rows below them: the model of each."""
-
-    title: str = ""
-    """The line above the header: the name of the first section, where others follow."""
-    is_found: bool | None = None
-    is_model: bool = False
-    count: int = 0
-    headers: int = 0
-    """Rows below a heading that repeat the header."""
-    _name: str = ""
-
-    def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
-        """The other rows, with a column for the model where sections hold the same tasks."""
-        if self.is_found is None:
-            self._look_at(chunk)
-        if not self.is_found:
-            return chunk, lines
-        first = next(iter(chunk))
-        heads = set(self._heads(chunk))
-        self.count += len(heads)
-        header = list(map(str.strip, chunk))
-        places, names = [], []
-        for row in range(len(lines)):
-            if [str(cells[row]).strip() for cells in chunk.values()] == header:
-                self.headers += 1
-            elif row in heads:
-                self._name = _without_label(str(chunk[first][row]))
-            else:
-                places.append(row)
-                names.append(self._name)
-        rest: dict[str, Sequence[object]] = {
-            name: [chunk[name][row] for row in places] for name in chunk
-        }
-        if self.is_model:
-            rest[SECTION_COLUMN] = names
-        return rest, [lines[row] for row in places]
-
-    def _heads(self, chunk: Chunk) -> list[int]:
-        first, *others = (list(cells) for cells in chunk.values())
-        return [
-            row
-            for row, cell in enumerate(first)
-            if not is_empty(cell) and all(is_empty(cells[row]) for cells in others)
-        ]
-
-    def _look_at(self, chunk: Chunk) -> None:
-        """The first rows tell: a name alone comes first, and others follow."""
-        self.is_found = False
-        names = list(chunk)
-        is_headed = len(names) > 1 and all(is_empty(chunk[name][0]) for name in names[1:])
-        if not is_headed and not (self.title and len(names) > 1):
-            return  # nearly always, at the second column
-        heads = self._heads(chunk)
-        first = [str(cell).strip() for cell in next(iter(chunk.values()))]
-        starts = heads if is_headed else [-1, *heads]
-        titles = [first[row] if row >= 0 else self.title for row in starts]
-        if len(titles) < 2 or len(set(titles)) < len(titles):
-            return
-        ends = [*starts[1:], len(first)]
-        tasks = [set(first[a + 1 : b]) for a, b in zip(starts, ends, strict=True)]
-        if not all(tasks) or "model" in ColumnMap.resolve(chunk).meaning:
-            return
-        self.is_model = any(tasks[0] & other for other in tasks[1:])
-        self.is_found = self.is_model or is_headed
-        self._name = _without_label(self.title)
-
-    @property
-    def decisions(self) -> tuple[str, ...]:
-        """Decisions about these rows."""
-        if not self.count:
-            return ()
-        what = "name the model of the rows below" if self.is_model else "head sections: left out"
-        return (f"{self.count} rows with a single cell {what}",)
-
-
 def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -> bool:
     """Whether a row holds the totals or the averages of the runs that it is about."""
     words = RewardWords()
@@ -514,7 +443,7 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
         if not n:
             return False
         if columns.holds_counts:
-            counts = [_cells(cells, columns, word)[row] for word in "nc" for row in rows]
+            counts = [_sum_cells(_cells(cells, columns, word), rows) for word in "nc"]
             if not _equals_counts(counts, about):
                 return False
             continue
@@ -541,11 +470,18 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
     return True
 
 
+def _sum_cells(cells: Sequence[object], rows: Sequence[int]) -> object:
+    numbers = [number_or_none(cells[row]) for row in rows]
+    if len(rows) == 1 or None in numbers:
+        return cells[rows[0]]
+    return sum(filter(None, numbers))
+
+
 def _equals_counts(cells: Sequence[object], about: Sequence[Gathered]) -> bool:
     """Whether cells of n and c are the totals, the averages or the share of passes of runs."""
     n, c = (sum(int(getattr(part.columns, word).sum()) for part in about) for word in "nc")
     tasks = sum(len(part.columns.tasks) for part in about)
-    total, passes = (number_or_none(cell) for cell in cells[:2])
+    total, passes = (number_or_none(cell) for cell in cells)
     if total is None or passes is None:
         share = parse_number(cells[1])  # 78% below counts
         rows = [zip(part.columns.n, part.columns.c, strict=True) for part in about]

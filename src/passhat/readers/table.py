@@ -34,11 +34,10 @@ from passhat.readers.row_groups import (
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source, is_text
-from passhat.readers.summary_labels import LabelFilter, UnknownWords, suite_remarks
+from passhat.readers.summary_labels import LabelFilter, Sections, UnknownWords, suite_remarks
 from passhat.readers.summary_rows import (
     TOTALS,
     CopyFilter,
-    Sections,
     TableFilter,
     TableRows,
     differing_words,

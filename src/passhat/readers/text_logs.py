@@ -71,9 +71,10 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"\s*(?:#+\s+(.+?)\s*#*|([=*~-])\2{1,}\s*(\S.*?\S)\s*\2{2,}|\[([^\[\]]+)\]|(\S[^:]*?):|<+\s*(.+?)\s*>+)\s*"
+    r"\s*(?:#+\s+(.+?)\s*#*|([=*~-])\2{1,}\s*(\S.*?\S)\s*\2{2,}|\[([^\[\]]+)\]|(\S[^:]*?):|<+\s*(.+?)\s*>+|[▶►▸●»]\s*(\S.*?))\s*"
 )
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?!<|\s)")
+_MARK_LINE = re.compile(r" *[✓✔✅✗✘✖✕❌]\ufe0f? ")
 _RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
 _FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
 _NAMED = frozenset(alias for word in ("task", "model", "trial", "suite") for alias in ALIASES[word])
@@ -113,6 +114,10 @@ def _is_delimited(head: bytes) -> bool:
     rests = [line[match.end() :] for line in lines if (match := _LEADING_STAMP.match(line))]
     if 2 * sum(rest[:1] not in (b",", b"\t", b";", b"|") for rest in rests) > len(lines):
         return False  # the comma before the milliseconds of a log
+    if 2 * sum(
+        map(bool, map(_MARK_LINE.match, head.decode("utf-8", "replace").splitlines()))
+    ) > len(lines):
+        return False  # the comma between a time and a cost
     counts = [Counter(line.count(sign) for line in lines) for sign in (b",", b"\t", b";", b"|")]
     return (
         len(lines) < 2
@@ -218,7 +223,15 @@ def _from_verdict_lines(source: Source) -> Source | None:
         decision += f", with {', '.join(names)}"
     if rest:
         decision += f"; left out: {counted(len(rest), 'line')} of another form"
+    decision = "; ".join((decision, *numbered_tests(str(row.get("task")) for row in rows)))
     return _as_rows(source, rows, decision, texts)
+
+
+def numbered_tests(tasks: Iterable[str]) -> Iterator[str]:
+    """A decision where only a number tells tests apart: it may be that of the attempt."""
+    numbered = [task for task in dict.fromkeys(tasks) if re.search(r"\[\d+\]$", task)]
+    if len({task.rpartition("[")[0] for task in numbered}) < len(numbered):
+        yield f"{numbered[0]!r} and {numbered[1]!r} are read as different tests, not as attempts"
 
 
 def _parse_lines(texts: Sequence[str]) -> Iterator[_Line]:

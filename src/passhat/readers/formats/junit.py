@@ -18,11 +18,17 @@ from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.parsing import number_or_none
 from passhat.readers.records import elements
 from passhat.readers.sources import Source
+from passhat.readers.text_logs import numbered_tests
 from passhat.stats.outcomes import Run
 
 _ROOT = re.compile(rb"^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*<testsuites?[\s/>]", re.DOTALL)
 # pytest-repeat names its repeats test_name[3-10]: the third of ten.
 _REPEAT = re.compile(r"^(.*)\[(?:(.*)-)?(\d+)-(\d+)\]$")
+# A parameter of the test's own: test_name[trial2], test_name[case-seed 1].
+_NAMED_REPEAT = re.compile(
+    r"^(.*)\[(?:(.*)-)?(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch)[\s_#=-]*(\d+)\]$",
+    re.IGNORECASE,
+)
 _EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError", "rerun")
 _STATED = ("tests", "failures", "errors", "skipped", "disabled")
 _ENDS = {"failure": "wrong_answer", "error": "exception"}
@@ -89,7 +95,10 @@ class JUnitReader(Reader):
                 if reruns
                 else ("source counts test cases, passhat averages over tests",),
                 reading=("a test report does not name the agent: the run is named after the file",),
-                decisions=("suites with the same tests are a run each",) if is_run else (),
+                decisions=(
+                    *(("suites with the same tests are a run each",) if is_run else ()),
+                    *numbered_tests(row.task for rows in suites.values() for row in rows),
+                ),
                 guessed=True,
             )
 
@@ -125,6 +134,8 @@ def _repeat(name: str) -> tuple[str, int | None]:
     """The test behind a repeat of it, and which repeat it is."""
     match = _REPEAT.match(name)
     if match is None or not 1 <= int(match[3]) <= int(match[4]):
+        match = _NAMED_REPEAT.match(name)
+    if match is None:
         return name, None
     parameters = f"[{match[2]}]" if match[2] else ""
     return match[1] + parameters, int(match[3])

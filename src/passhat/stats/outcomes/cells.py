@@ -194,8 +194,8 @@ def _answer_hash(cell: object) -> int:
 
 
 def number_from(cell: object) -> float:
-    """A number, or NaN for an empty cell."""
-    if cell is None or cell == "":
+    """A number; NaN for an empty cell, and for an object such as tokens in and out."""
+    if cell is None or cell == "" or isinstance(cell, dict):
         return math.nan
     if isinstance(cell, str | int | float | np.integer | np.floating):
         return float(cell)
