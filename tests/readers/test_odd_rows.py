@@ -192,5 +192,8 @@ def test_rates_of_models_beside_a_number_of_attempts(write: Write) -> None:
 
 def test_an_object_of_tokens_does_not_lose_its_row(write: Write) -> None:
     line = '{{"task": "{}", "passed": {}, "tokens": {{"in": 3, "out": 2}}}}\n'
-    (run,) = read(write(line.format("a", "true") + line.format("b", "false"), "mine.jsonl"))
+    path = write(line.format("a", "true") + line.format("b", "false"), "mine.jsonl")
+    (run,) = read(path)
     assert _counts(run) == (1, 2, 0)
+    with pytest.raises(PasshatError, match="should hold a number"):
+        read(path, columns={"tokens": "tokens"})
