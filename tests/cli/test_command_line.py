@@ -213,3 +213,9 @@ def test_a_file_that_is_replaced_is_never_half_written(
     assert passhat("export", "t.csv", "-o", "b.jsonl").code == 130
     assert Path("b.jsonl").read_text() == "the old baseline"
     assert not Path("b.jsonl.part").exists()
+
+
+def test_a_line_that_deletes_is_never_offered(passhat: Passhat) -> None:
+    done = passhat("read", "t.csv", "--force")
+    assert "passhat rm t.csv" not in done.err
+    assert "It is an option of passhat rm." in done.err

@@ -255,7 +255,7 @@ def correct_option(
     if near:
         correction = words[place].replace(option, near[0], 1)
         return _usage(ctx, problem, [*lead, *before, correction, *words[place + 1 :]])
-    if len(owners) == 1:
+    if len(owners) == 1 and owners[0] != "rm":  # a line that deletes is never offered
         return _usage(
             ctx, f"{problem} passhat {owners[0]} has it.", ["passhat", *owners[0].split(), *words]
         )
