@@ -551,7 +551,8 @@ def _holds_numbers(cells: Sequence[object]) -> bool:
     if isinstance(cells, CellCodes) and cells.numbers() is not None:
         return True  # without a text for each cell
     values = distinct_cells(cells)[:_SAMPLE]
-    return len(values) < 3 or any(number_or_none(value) is not None for value in values)
+    is_short = len(values) < 3 and not _holds_objects(cells)
+    return is_short or any(number_or_none(value) is not None for value in values)
 
 
 def _without_constant_task(columns: ColumnMap, chunk: Chunk) -> ColumnMap:

@@ -202,11 +202,6 @@ def number_from(cell: object) -> float:
     raise ValueError(shorten(cell))
 
 
-def measure_from(cell: object) -> float:
-    """A number, or NaN also for an object such as tokens in and out: its row is an attempt."""
-    return math.nan if isinstance(cell, dict) else number_from(cell)
-
-
 def whole_number_from(cell: object) -> float:
     """A whole number small enough for a float to hold exactly."""
     number = number_from(cell)
@@ -230,7 +225,7 @@ def parse_column(
             return CellCodes([parse(value) for value in cells.values], cells.codes)
         except (ValueError, TypeError, OverflowError):
             pass  # the loop below finds the row
-    if parse in {number_from, measure_from}:
+    if parse is number_from:
         # Most columns of numbers have no empty cell, and then float alone is three times faster.
         with suppress(ValueError, TypeError, OverflowError):
             return list(map(float, cells))  # type: ignore[arg-type]

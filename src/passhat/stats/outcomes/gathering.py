@@ -23,7 +23,6 @@ from passhat.stats.outcomes.cells import (
     NumberColumn,
     RowError,
     TextColumn,
-    measure_from,
     number_by_appearance,
     number_from,
     parse_column,
@@ -305,8 +304,7 @@ class AttemptGatherer(_Rows):
         for word, column in self._measures.items():
             cells = chunk[meaning[word]]
             numbers = cells.numbers() if isinstance(cells, CellCodes) else None
-            parse = number_from if word in self.columns.stated else measure_from
-            column.extend(self._numbers(word, cells, parse) if numbers is None else numbers)
+            column.extend(self._numbers(word, cells, number_from) if numbers is None else numbers)
         for name, texts in self._extras.items():
             texts.extend(chunk[name])
         self.count += size
