@@ -30,6 +30,14 @@ _FAILURE, _SKIPPED = '<failure message="no"/>', '<skipped message="sandbox down"
             {"x": (2, 1, 0), "y": (1, 1, 1)},
         ),
         ({"x": {"a": "", "b": _FAILURE}, "y": {"c": "", "d": ""}}, {"report": (4, 3, 0)}),
+        (  # the number of a trial is all that tells them apart
+            {"gpt_trial-1": {"a": "", "b": _FAILURE}, "gpt_trial-2": {"a": "", "b": ""}},
+            {"report": (4, 3, 0)},
+        ),
+        (
+            {"x trial 1": {"a": "", "b": ""}, "y trial 2": {"a": "", "b": _FAILURE}},
+            {"x trial 1": (2, 2, 0), "y trial 2": (2, 1, 0)},
+        ),
     ],
 )
 def test_suites_with_the_same_tests_are_runs(

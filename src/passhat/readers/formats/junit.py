@@ -29,6 +29,10 @@ _NAMED_REPEAT = re.compile(
     r"^(.*)\[(?:(.*)-)?(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch)[\s_#=-]*(\d+)\]$",
     re.IGNORECASE,
 )
+_NUMBERED_SUITE = re.compile(
+    r"(.*?)(?<![a-z])(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch|iteration)[\s_#=.:-]*\d+\W*",
+    re.IGNORECASE,
+)
 _EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError", "rerun")
 _STATED = ("tests", "failures", "errors", "skipped", "disabled")
 _ENDS = {"failure": "wrong_answer", "error": "exception"}
@@ -73,6 +77,8 @@ class JUnitReader(Reader):
         if attempts:  # of a file that is cut off
             suites.setdefault("", []).extend(attempts)
         is_run = _are_runs(suites)
+        numbered = is_run and _are_attempts(list(suites))
+        is_run = is_run and not numbered
         for name, rows in suites.items():
             for row in rows:
                 with log.row(row.where):
@@ -97,6 +103,7 @@ class JUnitReader(Reader):
                 reading=("a test report does not name the agent: the run is named after the file",),
                 decisions=(
                     *(("suites with the same tests are a run each",) if is_run else ()),
+                    *(("suites whose names number them are the attempts",) if numbered else ()),
                     *numbered_tests(row.task for rows in suites.values() for row in rows),
                 ),
                 guessed=True,
@@ -109,6 +116,12 @@ def _are_runs(suites: Mapping[str, Sequence[_Attempt]]) -> bool:
     """Whether suites of other names hold the same tests, as one for each agent does."""
     tests = [{row.task for row in rows} for rows in suites.values() if rows]
     return len(tests) > 1 and all(2 * len(tests[0] & other) > len(other) for other in tests)
+
+
+def _are_attempts(names: Sequence[str]) -> bool:
+    """Whether only the number of an attempt tells suites apart: trial-1, trial-2."""
+    parts = [_NUMBERED_SUITE.fullmatch(name) for name in names if name]
+    return all(parts) and len({match[1] for match in parts if match}) == 1
 
 
 def _attempts_of(case: ET.Element, where: str) -> Iterator[_Attempt]:
