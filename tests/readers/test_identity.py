@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passhat import read
+from passhat.cli.main import main
 from passhat.errors import InvalidValue
 from passhat.readers import read_all
 from passhat.readers.identity import from_name
@@ -408,3 +411,57 @@ def test_tests_with_the_same_variables_are_told_apart_by_their_assertions(
     data = {"evalId": "e", "results": {"version": 3, "results": rows, "prompts": []}}
     (run,) = read(samples.write("", data))
     assert run.outcomes.n.tolist() == [2, 1]
+
+
+def _verdicts(first: int) -> str:
+    return json.dumps([{"task": t, "passed": place == first} for place, t in enumerate("abc")])
+
+
+def _printed_command(decisions: tuple[str, ...]) -> list[str]:
+    (line,) = (line for line in decisions if "if they are attempts of one agent: passhat" in line)
+    return shlex.split(line.partition("agent: passhat ")[2])
+
+
+@pytest.mark.parametrize(
+    ("paths", "agent"),
+    [
+        (["exp/seed_1/results.json", "exp/seed_2/results.json"], "exp"),
+        (["gpt-seed1.json", "gpt-seed2.json"], "gpt"),
+        (["gpt/run-1.json", "gpt/run-2.json"], "gpt"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_files_that_number_repeats_are_joined_by_the_printed_command(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    paths: list[str],
+    agent: str,
+    packed: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    archive = Path("all.zip")
+    for place, name in enumerate([*paths, *([] if packed else ["other/notes_1.json"])]):
+        path = Path("runs") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_verdicts(place), encoding="utf-8")
+        if packed:
+            with zipfile.ZipFile(archive, "a") as file:
+                file.write(path, name)
+    runs = read(archive if packed else Path("runs"))
+    told = [run for run in runs if run.source.endswith(tuple(paths))]
+    command = _printed_command(told[0].decisions)
+    assert main(command) == 0
+    assert command[command.index("--agent") + 1] in (agent, "all")
+    (run,) = read(Path("runs.jsonl"))
+    assert (len(run.outcomes), run.outcomes.scored, run.outcomes.passes) == (3, 6, 2)
+    capsys.readouterr()
+
+
+def test_a_zip_with_two_agents_is_not_joined_by_a_command(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
+        for place, name in enumerate(["a/seed_1.json", "a/seed_2.json", "b/seed_1.json"]):
+            file.writestr(name, _verdicts(place))
+    runs = read(tmp_path / "all.zip")
+    assert len(runs) == 3
+    assert not any("--join" in line for run in runs for line in run.decisions)

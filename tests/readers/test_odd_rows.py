@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,3 +198,91 @@ def test_an_object_of_tokens_does_not_lose_its_row(write: Write) -> None:
     assert _counts(run) == (1, 2, 0)
     with pytest.raises(PasshatError, match="should hold a number"):
         read(path, columns={"tokens": "tokens"})
+
+
+def test_tests_that_passed_are_compared_with_the_success_of_a_run(write: Write) -> None:
+    text = "task,success,tests_passed\na,true,true\nb,true,false\n"
+    with pytest.raises(PasshatError, match="2 and 1 of 2 attempts passed") as refusal:
+        read(write(text))
+    assert "--map success=tests_passed" in str(refusal.value.hint)
+    (run,) = read(write(text.replace("b,true,false", "b,false,false")))
+    assert _counts(run) == (1, 2, 0)
+    (run,) = read(write("task,success,tests_passed\na,true,3\nb,true,0\n"))
+    assert any("'tests_passed' is graded and not used" in line for line in run.decisions)
+
+
+def test_columns_of_pass_at_higher_k_are_named_as_not_read(write: Write) -> None:
+    (run,) = read(write("task,pass@1,pass@2,pass@8\na,0,1,1\nb,1,1,1\n"))
+    assert _counts(run) == (1, 2, 0)
+    assert any("not read: 'pass@2', 'pass@8'" in line for line in run.decisions)
+
+
+@pytest.mark.parametrize("head", ["", "Unnamed: 0"])
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("task,r1,r2,r3\na,1,0,1\nb,1,1,1\n", (5, 6, 0)),
+        ("task,passed\na,1\nb,0\nb,1\n", (2, 3, 0)),
+        ("task,n,c\na,4,2\nb,4,1\n", (3, 8, 0)),
+        ("task,attempts,passes,fails\na,4,2,2\nb,4,1,2\n", (3, 7, 1)),
+        ("task,solved\na,3/4\nb,1/4\n", (4, 8, 0)),
+        ('task,verdicts\na,"[1, 0]"\nb,"[1, 1]"\n', (3, 4, 0)),
+    ],
+)
+def test_the_index_of_a_data_frame_is_no_column(
+    write: Write, table: str, expected: tuple[int, int, int], head: str
+) -> None:
+    first, *rows = table.splitlines()
+    lines = [f"{head},{first}", *(f"{place},{row}" for place, row in enumerate(rows))]
+    (run,) = read(write("\n".join(lines) + "\n"))
+    assert _counts(run) == expected
+
+
+@pytest.mark.parametrize("head", ["", "Unnamed: 0"])
+def test_the_index_of_a_data_frame_is_in_no_proposal(write: Write, head: str) -> None:
+    rows = "".join(f"{i},{task},{i % 2},1\n" for i, task in enumerate("abc"))
+    for last in ("", "3,average,0.333,1.0\n"):
+        with pytest.raises(PasshatError) as refusal:
+            read(write(f"{head},task,m1,m2\n{rows}{last}"))
+        assert "67% of 6 attempts at 3 tasks, 2 runs" in str(refusal.value.hint)
+        assert "3 runs" not in str(refusal.value.hint)
+
+
+def test_an_index_of_names_is_the_task(write: Write) -> None:
+    (run,) = read(write(",run_1,run_2\na,1,0\nb,1,1\n"))
+    assert list(run.outcomes.tasks) == ["a", "b"]
+    (run,) = read(write("Unnamed: 0,run_1,run_2\na,1,0\nb,1,1\n"))
+    assert list(run.outcomes.tasks) == ["a", "b"]
+
+
+def test_a_verdict_in_words_decides_beside_a_graded_score(write: Write) -> None:
+    (run,) = read(write("task,score,outcome\na,0.9,success\nb,0.2,failure\nc,0.7,success\n"))
+    assert _counts(run) == (2, 3, 0)
+    assert any("'score' is graded and read as the score" in line for line in run.decisions)
+    assert run.outcomes.scores is not None
+    # A failure with a higher score than a pass: the words are about something else.
+    (run,) = read(write("task,score,outcome\na,0.9,failure\nb,0.2,success\nc,1,success\n"))
+    assert not any("outcome" in line for line in run.decisions)
+
+
+def test_the_task_of_trials_is_an_object_around_them(write: Write) -> None:
+    rows = [
+        {
+            "task": {"name": "the same", "id": task},
+            "trials": [{"n": n, "passed": n > 0} for n in range(3)],
+        }
+        for task in ("a", "b")
+    ]
+    (run,) = read(write(json.dumps({"results": rows}), "mine.json"))
+    assert (list(run.outcomes.tasks), _counts(run)) == (["a", "b"], (4, 6, 0))
+
+
+def test_columns_in_spanish(write: Write) -> None:
+    rows = "".join(
+        f"{model},{task},{number},{'correcto' if number else 'incorrecto'}\n"
+        for model in ("uno", "dos")
+        for task in "ab"
+        for number in (0, 1, 2)
+    )
+    runs = read(write(f"sistema,tarea,ejecución,resultado\n{rows}"))
+    assert {run.name: _counts(run) for run in runs} == {"uno": (4, 6, 0), "dos": (4, 6, 0)}

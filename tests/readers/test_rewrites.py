@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,50 @@ def test_an_id_with_the_number_of_the_attempt(write: Write) -> None:
     # Numbers that make no attempts of one name are part of it.
     (run,) = read(write("task,passed\nsort#1,1\nfind#2,0\nmerge#3,1\n"))
     assert len(run.outcomes) == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "tasks"),
+    [
+        (["geometry#0", "geometry#1", "poetry#0", "poetry#1"], ["geometry", "poetry"]),
+        (["a_run1", "a_run2", "b_run1", "b_run2"], ["a", "b"]),
+        (["a (trial 1)", "a (trial 2)", "b (trial 1)", "b (trial 2)"], ["a", "b"]),
+        ([f"{t}/attempt-{i}" for t in ("x", "y") for i in (0, 1, 2)], ["x", "y"]),
+        ([f"t-{t}@{i}" for t in (7, 9) for i in (1, 2, 3)], ["t-7", "t-9"]),
+        ([f"{t}#{i}" for t in ("algebra", "biology") for i in (1, 2, 3)], None),
+        ([f"{t}_sample_{i}" for t in ("algebra", "biology") for i in (1, 2, 3)], None),
+    ],
+)
+@pytest.mark.parametrize("name", ["mine.csv", "mine.json"])
+def test_names_that_end_with_the_number_of_an_attempt(
+    write: Write, names: list[str], tasks: list[str] | None, name: str
+) -> None:
+    rows = {one: place % 3 == 0 for place, one in enumerate(names)}
+    table = "task,passed\n" + "".join(f"{one},{int(passed)}\n" for one, passed in rows.items())
+    path = write(json.dumps(rows) if name.endswith("json") else table, name)
+    (run,) = read(path)
+    assert list(run.outcomes.tasks) == (tasks or names)
+    assert (run.outcomes.passes, run.outcomes.scored) == (sum(rows.values()), len(rows))
+    assert any("attempt" in line for line in run.decisions) == (tasks is not None)
+    keys = {"records": "*", "task": "@key", "success": "@value"}
+    (run,) = read(path, columns=keys if name.endswith("json") else {"task": "task"})
+    assert list(run.outcomes.tasks) == names
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a#1", "a#2", "b1#1", "b1#3"],  # not the same numbers
+        ["a1#1", "a1#2", "plain"],
+        ["a1#1", "a1#2"],  # one task
+        ["a1#1", "b1#1"],
+        ["a1#2", "a1#3", "b1#2", "b1#3"],
+        ["a1#" + "0" * 300 + "1", "a1#2"],
+    ],
+)
+def test_keys_with_numbers_that_are_no_attempts(write: Write, names: list[str]) -> None:
+    (run,) = read(write(json.dumps(dict.fromkeys(names, True) | {names[0]: False}), "mine.json"))
+    assert list(run.outcomes.tasks) == names
 
 
 def test_words_for_a_fault_of_the_surroundings_are_missing(write: Write) -> None:

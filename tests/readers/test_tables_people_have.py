@@ -756,7 +756,7 @@ def test_numbered_files_of_a_folder_stay_runs_and_the_way_to_join_them_is_said(
     assert main(["report", "mine"]) == 0
     printed = capsys.readouterr().out
     assert "2 runs" in printed
-    command = re.search(r"one agent: (passhat read mine .*)$", printed, re.MULTILINE)
+    command = re.search(r"one agent: (passhat read '?mine.*)$", printed, re.MULTILINE)
     assert command is not None
     assert main(shlex.split(command[1])[1:]) == 0
     assert _runs(Path("runs.jsonl")) == ONE

@@ -21,6 +21,7 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import InvalidValue
 from passhat.protocol import Scalar
+from passhat.readers.rewrites import are_attempts, match_attempt
 from passhat.readers.sources import STANDARD_INPUT, Source
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally, Verdict
@@ -166,21 +167,49 @@ _REPEAT = re.compile(
 
 
 def _say_numbered(runs: Sequence[Run]) -> list[Run]:
-    """The runs, with a word where files named seed_1, seed_2 hold the same tasks in one folder."""
-    groups: dict[tuple[Path, str, frozenset[str]], list[Run]] = {}
+    """The runs, with a word where files or folders seed_1, seed_2 hold the same tasks."""
+    groups: dict[tuple[str, str, frozenset[str]], list[Run]] = {}
     for run in runs:
-        if run.agent_guessed and run.attempts is not None and _REPEAT.search(run.agent):
-            folder, name = Path(run.source).parent, _DIGITS.sub("#", run.agent)
-            groups.setdefault((folder, name, frozenset(run.outcomes.tasks)), []).append(run)
+        if run.agent_guessed and run.attempts is not None and _REPEAT.search(run.source):
+            key = (_REPEAT.sub("#", run.source), _DIGITS.sub("#", run.agent))
+            groups.setdefault((*key, frozenset(run.outcomes.tasks)), []).append(run)
     said: dict[int, str] = {}
-    for (folder, *_), group in groups.items():
-        names = some([run.agent for run in group], 3)
+    for group in groups.values():
+        paths = [run.source for run in group]
+        names = list(dict.fromkeys(match[0].strip("/_-. ") for match in map(_last_repeat, paths)))
+        archive = paths[0].partition(".zip/")[0] + ".zip"
+        if ".zip/" not in paths[0]:
+            sources = _common_pattern(paths)
+        elif sum(run.source.startswith(f"{archive}/") for run in runs) == len(group):
+            sources = archive
+        else:
+            continue  # a command about the archive would join the others, too
         line = (
-            f"{names} are runs of their own; if they are attempts of one agent: passhat read "
-            f"{shlex.quote(str(folder))} --join-by folder -o runs.jsonl"
+            f"{some(names, 3)} are runs of their own; if they are attempts of one agent: passhat "
+            f"read {shlex.quote(sources)} --join --agent {shlex.quote(_name_before(paths[0]))} "
+            "-o runs.jsonl"
         )
-        said |= {id(run): line for run in group if len(group) > 1}
+        said |= {id(run): line for run in group if len(names) > 1}
     return [_decide(run, said[id(run)]) if id(run) in said else run for run in runs]
+
+
+def _last_repeat(path: str) -> re.Match[str]:
+    *_, last = _REPEAT.finditer(path)
+    return last
+
+
+def _name_before(path: str) -> str:
+    """A name for what is repeated: gpt for gpt_seed1.json and for gpt/seed_1/results.json."""
+    *folders, name = path[: _last_repeat(path).start() + 1].rstrip("/_-. ").split("/")
+    return name.removesuffix(".zip") or (folders or [""])[-1] or "agent"
+
+
+def _common_pattern(paths: Sequence[str]) -> str:
+    """A pattern for paths that differ in numbers alone."""
+    columns = zip(*(path.split("/") for path in paths), strict=True)
+    return "/".join(
+        parts[0] if len(set(parts)) == 1 else _DIGITS.sub("*", parts[0]) for parts in columns
+    )
 
 
 def _content(attempts: Attempts) -> tuple[bytes, bool]:
@@ -295,6 +324,56 @@ def _take_attempts(run: Run, rows: IntArray) -> Run:
     has_order = run.outcomes.order is not None
     columns = columns_of(part, ordered=has_order, labels=labels)
     return replace(run, attempts=part, outcomes=Outcomes.from_columns(columns))
+
+
+def split_numbered(run: Run) -> Run:
+    """The run with the attempts of a task together, where names such as ``a_run2`` number them.
+
+    Every task has to have the same numbers, from 0 or 1.
+    """
+    attempts = run.attempts
+    if attempts is None or (np.diff(attempts.starts) != 1).any():
+        return run
+    parts = _numbered_parts(attempts.tasks)
+    if parts is None:
+        return run
+    rows = np.array([place for places in parts.values() for place in places], np.int64)
+    size = len(rows) // len(parts)
+    labels = {name: tuple(values[r] for r in rows) for name, values in run.outcomes.labels.items()}
+    if any(
+        values[i] != values[i - i % size] for values in labels.values() for i in range(len(rows))
+    ):
+        return run  # the names of a task differ in what is known of them
+    starts = np.arange(0, len(rows) + 1, size, dtype=np.int64)
+    whole = _concatenate([attempts], tuple(parts), starts, rows)
+    labels = {name: values[::size] for name, values in labels.items()}
+    shown, task = attempts.tasks[rows[1]], next(iter(parts))
+    is_ordered = "seed" not in shown.lower()  # a larger seed did not come later
+    outcomes = Outcomes.from_columns(columns_of(whole, ordered=is_ordered, labels=labels))
+    return _decide(
+        replace(run, attempts=whole, outcomes=outcomes),
+        f"{shown!r} is read as an attempt at {task!r}; a task that --map states stays whole",
+    )
+
+
+def _numbered_parts(tasks: Sequence[str]) -> dict[str, list[int]] | None:
+    """The places of the names of each task in order; None where the numbers are no attempts."""
+    matches = []
+    for name in tasks:
+        match = match_attempt(name)
+        if match is None:
+            return None
+        matches.append(match)
+    places: dict[str, dict[int, int]] = {}
+    for place, match in enumerate(matches):
+        places.setdefault(match[1], {})[int(match[4])] = place
+    numbers = sorted(next(iter(places.values()), ()))
+    is_counted = len(numbers) > 1 and numbers[0] < 2 and numbers[-1] - numbers[0] < len(numbers)
+    is_grid = is_counted and all(sorted(each) == numbers for each in places.values())
+    is_whole = len(places) > 1 and len(places) * len(numbers) == len(tasks)
+    if not (is_grid and is_whole and are_attempts(matches)):
+        return None
+    return {name: [each[number] for number in numbers] for name, each in places.items()}
 
 
 # -- joining ---------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def _facts(nodes: Sequence[Any]) -> tuple[str, ...]:
     return tuple(
         f"{name}.{field}"
         for name in dict.fromkeys(key for node in objects for key in node)
-        if fold_name(str(name)) in _FACTS
+        if fold_name(str(name)) in (*_FACTS, *ALIASES["task"])
         for field in _plain_fields([node.get(name) for node in objects])
     )
 
@@ -307,7 +307,8 @@ def _add_aliases(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         for word in ("success", "task", "trial", "model", "score"):
             if word in fields or (word in ("success", "score") and up):
                 continue
-            names = (*level.fields, *(level.facts if word == "model" else ()))
+            facts = [f for f in level.facts if fold_name(f.partition(".")[0]) in _FACTS]
+            names = (*level.fields, *(facts if word == "model" else ()))
             name = _find_alias(word, names, set(fields.values()))
             if name is not None:
                 fields[word] = "^" * up + name
@@ -363,6 +364,12 @@ def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         weak = next((n for n in level.fields if fold_name(n) in _WEAK_TASKS), None)
         if weak is not None:
             fields.setdefault("task", "^" * up + weak)
+        # {"task": {"id": "a", "level": 2}, "trials": [...]}
+        pairs = [(*map(fold_name, fact.split(".", 1)), fact) for fact in level.facts]
+        facts = {tail: fact for head, tail, fact in pairs if head in ALIASES["task"]}
+        named = next((facts[tail] for tail in ("id", "key", "name") if tail in facts), None)
+        if named is not None:
+            fields.setdefault("task", "^" * up + named)
 
 
 def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from passhat.readers.wide_tables import reward_or_none
+from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 from passhat.suites.base import EXPECTED, GOT
 from passhat.suites.tool_calls import TOOL_ERROR, Unreadable, read_call, write_call
@@ -456,3 +457,20 @@ def is_verdict_list(cell: object) -> bool:
     words = RewardWords()
     rewards = [reward_or_none(words, part) for part in split_list(cell) or ()]
     return bool(rewards) and all(r is not None and (r != r or 0 <= r <= 1) for r in rewards)
+
+
+_LONGEST_INDEX = 40
+_INDEX = re.compile(r"Unnamed: ?\d{1,9}(_level_\d{1,9})?|__index_level_\d{1,9}__|level_0")
+
+
+def drop_index(chunk: Chunk) -> Chunk:
+    """The columns that have a name, without the numbers that a data frame writes before rows."""
+    names = [name for name in chunk if name.strip() and not _is_index(name, chunk)]
+    return chunk if len(names) == len(chunk) or not names else {name: chunk[name] for name in names}
+
+
+def _is_index(name: str, chunk: Chunk) -> bool:
+    if len(name) > _LONGEST_INDEX or not _INDEX.fullmatch(name):
+        return False
+    numbers = [number_or_none(cell) for cell in chunk[name]]
+    return all(number is not None and number.is_integer() for number in numbers)

@@ -28,7 +28,7 @@ from passhat.readers.json_records import (
     read_bytes,
     short_lines,
 )
-from passhat.readers.parsing import container_end, find_container, number_or_none, parts
+from passhat.readers.parsing import container_end, drop_index, find_container, number_or_none, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import is_zip, read_sheets
@@ -194,7 +194,7 @@ class RecordFile:
         elif content_kind(self.source) == "Excel":
             rows = RecordRows(self.source, self.path, self.log)
         number = 0
-        for chunk in rows.chunks():
+        for chunk in map(drop_index, rows.chunks()):
             names = list(chunk)
             for cells in zip(*chunk.values(), strict=True):
                 number += 1

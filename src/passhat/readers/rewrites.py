@@ -46,10 +46,6 @@ _STATED_RULE = re.compile(
     r"(>=|≥|=>|>|<=|≤|<|at least)?\s*([\d.]+).*[)\]]\s*",
     re.IGNORECASE,
 )
-_NUMBERED_ID = re.compile(
-    r"(.+?)\s*(?:[#@]|[\s/_:.-]*(?:attempt|trial|run|rep|try|seed|sample|rollout)[\s_#.-]*)(\d+)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(slots=True)
@@ -311,6 +307,31 @@ def _find_totals(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str
 # -- ids with the number of the attempt ------------------------------------------------------
 
 
+_ATTEMPT_AT_END = re.compile(
+    r"(.*?[^\s_./:#@(\[-])(?:[\s_./:(\[-]+(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch|"
+    r"rollout)[\s_#=:.-]*|[\s_./:-]*([#@])|[\s_./:(-]+(sample)[\s_#=:.-]*)(\d+)[)\]]?",
+    re.IGNORECASE,
+)
+"""The name of a task with the number of an attempt: ``parse_run2``, ``a-3#2``, ``a (trial 1)``."""
+
+
+def match_attempt(name: str) -> re.Match[str] | None:
+    """The task and the number of the attempt (groups 1 and 4) in a name that is not too long."""
+    return _ATTEMPT_AT_END.fullmatch(name) if len(name) <= _LONGEST_NAME else None
+
+
+def are_attempts(matches: Sequence[re.Match[str]]) -> bool:
+    """Whether names number attempts: a bare sign (``algebra#2``) may number questions.
+
+    It does where a task has a number of its own (``task-3#2``), or there are no fewer tasks
+    than numbers.
+    """
+    tasks, numbers = {match[1] for match in matches}, {match[4] for match in matches}
+    has_sign = any(match[2] or match[3] for match in matches)
+    has_digits = all(any(map(str.isdigit, task)) for task in tasks)
+    return not has_sign or has_digits or len(numbers) <= len(tasks)
+
+
 def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
     """A task such as ``sort/names#2``, of which other numbers are there, too."""
     meaning = ColumnMap.resolve(chunk).meaning
@@ -318,31 +339,32 @@ def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, s
     if column is None or "trial" in meaning or {"task", "trial"} & stated.keys():
         return None
     cells = list(map(_text, distinct_cells(chunk[column])[:_LOOKED_AT]))
-    matches = [match for cell in cells if (match := _NUMBERED_ID.fullmatch(cell))]
+    matches = [match for cell in cells if (match := match_attempt(cell))]
     tasks = {match[1] for match in matches}
     if (
         not matches
         or len(matches) < len(cells)
         or 3 * len(tasks) > 2 * len(cells)
         or len(tasks) < 2
+        or not are_attempts(matches)
     ):
         return None
     trial = next(name for name in ("trial", *ALIASES["trial"]) if name not in chunk)
 
     def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
-        pairs = [_NUMBERED_ID.fullmatch(_text(cell)) for cell in chunk[column]]
+        pairs = [match_attempt(_text(cell)) for cell in chunk[column]]
         rest = {name: chunk[name] for name in chunk}
         rest[column] = [
             cell if pair is None else pair[1]
             for pair, cell in zip(pairs, chunk[column], strict=True)
         ]
-        return {**rest, trial: [pair and pair[2] for pair in pairs]}, lines
+        return {**rest, trial: [pair and pair[4] for pair in pairs]}, lines
 
     example = matches[0]
-    decision = (
-        f"{column!r} names task and attempt: {example[0]} is attempt {example[2]} of {example[1]}"
+    said = (
+        f"{column!r} names task and attempt: {example[0]} is attempt {example[4]} of {example[1]}"
     )
-    return rewrite, decision
+    return rewrite, f"{said}; if each is a task of its own: --map 'task={column}'"
 
 
 # -- rows that another row replaces ----------------------------------------------------------

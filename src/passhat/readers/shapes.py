@@ -57,8 +57,7 @@ _PLAIN_WORDS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0",
 def find_shape(columns: ColumnMap, chunk: Chunk, source: str, *, is_named: bool = True) -> Shape:
     """The shape of a table, from its header and its first rows.
 
-    In a file that the user named (``is_named``), rather than the folder around it, the only column
-    of yes and no is the verdict.
+    In a file that was named (``is_named``), not its folder, the only yes-or-no column decides.
     """
     meaning = columns.meaning
     if "task" not in meaning:
@@ -124,8 +123,9 @@ def _rate_verdict(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     if len(names) != 1:
         return None
     meaning = MappingProxyType({**columns.meaning, "success": names[0]})
-    decision = f"column {names[0]!r} holds the verdicts"
-    return Shape(replace(columns, meaning=meaning), decisions=(decision,))
+    rest = [repr(name) for name in chunk if re.match(r"pass.?(@|\^|at).?[2-9]", fold_name(name))]
+    decision = f"column {names[0]!r} holds the verdicts" + "; not read: " * bool(rest)
+    return Shape(replace(columns, meaning=meaning), decisions=(decision + some(rest, 3),))
 
 
 def _lone_verdict(columns: ColumnMap, chunk: Chunk, *, is_named: bool) -> Shape | None:

@@ -6,16 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import InvalidValue
 from passhat.readers.record_map import likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
-from passhat.readers.wide_tables import SUMMARIES, Shape, reward_or_none
+from passhat.readers.wide_tables import SUMMARIES, Shape, list_unused, reward_or_none
 from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, ColumnMap, fold_name, split_joined
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import (
+    REWARD_NAMES,
     RewardWords,
     has_failure_reasons,
     is_agent_ending,
@@ -223,6 +225,32 @@ def refuse_other_words(columns: ColumnMap, chunk: Chunk, cells: Sequence[object]
         f"column {success!r} holds words that are no verdicts: {some(list(map(repr, others)), 4)}.",
         hint=f"If {word!r} is the only pass: {rule_option(columns, chunk, word)}",
     )
+
+
+def prefer_words(
+    columns: ColumnMap, chunk: Chunk, notes: tuple[str, ...]
+) -> tuple[ColumnMap, tuple[str, ...]]:
+    """The columns with verdicts in words, where graded scores beside them were taken for such.
+
+    Every score of a pass is at least that of a failure: the words are about these scores.
+    """
+    success, words = columns.meaning.get("success"), RewardWords()
+    if success not in chunk or "success" in columns.stated or "c" in columns.meaning:
+        return columns, notes
+    scores = [reward_or_none(words, cell) for cell in chunk[success or ""]]
+    if fold_name(success or "") not in REWARD_NAMES or set(scores) <= {0.0, 1.0, None}:
+        return columns, notes
+    for name in list_unused(columns, chunk):
+        rewards = [reward_or_none(words, cell) for cell in chunk[name]]
+        if fold_name(name) not in ALIASES["success"] or set(rewards) != {0.0, 1.0}:
+            continue
+        pairs = [(s, r) for s, r in zip(scores, rewards, strict=True) if s is not None and s == s]
+        passes, fails = ([s for s, r in pairs if r == each] for each in (1.0, 0.0))
+        if min(passes, default=0) >= max(fails, default=1):
+            meaning = MappingProxyType({**columns.meaning, "success": name, "score": success or ""})
+            note = f"column {name!r} decides; {success!r} is graded and read as the score"
+            return replace(columns, meaning=meaning, rivals=()), (*notes, note)
+    return columns, notes
 
 
 def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Shape:

@@ -15,11 +15,12 @@ from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.guessing import guess_mapping, unknown_format
+from passhat.readers.identity import split_numbered
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
 from passhat.readers.parquet import CountedParquet
-from passhat.readers.parsing import conversation_text, with_answers
+from passhat.readers.parsing import conversation_text, drop_index, with_answers
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind, find_facts, find_threshold
 from passhat.readers.rewrites import Rewrites
@@ -34,7 +35,13 @@ from passhat.readers.row_groups import (
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source, is_text
-from passhat.readers.summary_labels import LabelFilter, Sections, UnknownWords, suite_remarks
+from passhat.readers.summary_labels import (
+    LabelFilter,
+    Sections,
+    UnknownWords,
+    prefer_words,
+    suite_remarks,
+)
 from passhat.readers.summary_rows import (
     TOTALS,
     CopyFilter,
@@ -70,7 +77,8 @@ class TableReader(Reader):
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         try:
-            return self._read(source, options)
+            runs = self._read(source, options)
+            return runs if "task" in options.columns else [split_numbered(run) for run in runs]
         except (ReadError, InvalidValue) as error:
             if not source.found:
                 self.add_readings(error, source, options, source.name)
@@ -210,14 +218,13 @@ def _with_rate(runs: list[Run], rate: float | None) -> list[Run]:
 
 def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:
     """Whether the records are a table that needs no further word."""
-    first = next(rows.chunks(), None)
+    first = next(map(drop_index, rows.chunks()), None)
     if first is None or not _has_columns(first, options):
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
     if not has_records:  # a document of columns is one by their names alone
         return columns.holds_attempts or columns.holds_counts
-    columns, _ = name_columns(columns, first)
-    columns = find_shape(columns, first, source.name).columns
+    columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
 
@@ -258,10 +265,8 @@ def _read_rows(
         large = _count_runs(source, rows, options)
         if large is not None:
             return large
-    scorer, sections = (
-        ScorerFilter(options.scorer),
-        Sections(rows.title if isinstance(rows, CsvRows) else ""),
-    )
+    scorer = ScorerFilter(options.scorer)
+    sections = Sections(rows.title if isinstance(rows, CsvRows) else "")
     rewrites = Rewrites(options.columns, rows.kind in ("CSV", "Excel", "Markdown"))
     labels = LabelFilter(options.columns)
     chunks = _select(rows, options, scorer, sections, rewrites, labels, copies)
@@ -294,10 +299,9 @@ def _read_rows(
             refusal.may_be_copy = error.other is not None and table.has_trials
             raise refusal from None
         decisions = table.decisions(options.pass_at)
-    grouping = tuple(line for regrouping in regroupings for line in regrouping.decisions)
     before = (part.decisions for part in (source, rows, sections, rewrites))
     after = (part.decisions for part in (labels, scorer, copies) if part is not None)
-    decisions = (*chain(*before), *grouping, *decisions, *chain(*after))
+    decisions = (*chain(*before, *(r.decisions for r in regroupings)), *decisions, *chain(*after))
     tally = table.tally(
         {
             "of another judge": scorer.skipped,
@@ -341,6 +345,7 @@ def _gather(
     columns = ColumnMap.resolve(first, options.columns, options.labels)
     is_prose = source.found and source.path.suffix.lower() in _PROSE_ENDINGS
     columns, task_notes = name_columns(columns, first, is_prose=is_prose)
+    columns, task_notes = prefer_words(columns, first, task_notes)
     verdicts = [columns.meaning[word] for word in ("success", "n") if word in columns.meaning]
     verdicts += [name for name in reversed(list(first)) if name != columns.meaning.get("task")]
     table_filter = TableFilter(columns.meaning.get("task"), (*verdicts, None)[0])
@@ -378,7 +383,7 @@ def _select(
 ) -> Iterator[tuple[Chunk, Sequence[int]]]:
     """The chunks of a table with joined columns, of one judge, without those that are empty."""
     for chunk in rows.chunks():
-        selection, lines = sections.take(chunk, rows.lines)
+        selection, lines = sections.take(drop_index(chunk), rows.lines)
         selection, lines = rewrites.take(selection, lines)
         if copies is not None:
             selection, lines = copies.take(selection, lines)

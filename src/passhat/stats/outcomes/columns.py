@@ -26,6 +26,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "model": (
             *("model", "agent", "model_name", "agent_name", "system", "llm", "model_id"),
             *("agent_id", "model_name_or_path", "modelo", "modell", "modèle", "modello", "модель"),
+            *("agente", "sistema", "système"),
             *("模型", "モデル", "모델"),
         ),
         "suite": ("suite", "benchmark", "dataset", "set"),
@@ -43,6 +44,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("run_no", "run_num", "run_id", "rollout", "rollout_id", "rollout_index"),
             *("replicate", "rep", "round", "try", "generation_id", "completion_id", "sample_idx"),
             *("versuch", "durchlauf", "lauf", "essai", "tentative", "intento", "tentativa"),
+            *("durchgang", "wiederholung", "ejecución", "exécution", "esecuzione", "execução"),
             *("попытка", "试次", "試行", "시도"),
         ),
         "success": (
@@ -99,6 +101,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _WEAK_VERDICTS = ALIASES["success"][ALIASES["success"].index("verdict") :]
 """Names that hold verdicts in some tables and other words in others: taken when nothing else is."""
+
+_RIVALS = ("tests_passed", "test_passed", "all_tests_passed", "all_passed", "checks_passed")
+"""Names that hold verdicts, or numbers of tests: never taken, but compared with what is."""
 
 _LONGEST_NAME = 200
 """No alias is as long; a header of megabytes is not searched for one."""
@@ -180,7 +185,7 @@ class ColumnMap:
             if "success" in overrides
             else tuple(
                 by_alias[alias]
-                for alias in ALIASES["success"]
+                for alias in (*ALIASES["success"], *_RIVALS)
                 if alias not in _WEAK_VERDICTS
                 and by_alias.get(alias) not in (None, *(mapped_names - {meaning.get("score")}))
             )
