@@ -135,10 +135,7 @@ def _content(file: Source, options: ReadOptions | None = None) -> object:
 
 
 def suggest_pattern(folder: Source) -> str | None:
-    """The pattern for a folder of small files of one name, or for folders called pass and fail.
-
-    ``None`` when it is no such folder.
-    """
+    """The pattern for a folder of small files of one name, or for folders called pass and fail."""
     paths = [file.path.relative_to(folder.path) for file in folder.children("**/*")]
     if len(paths) < 2:
         return None
@@ -147,11 +144,13 @@ def suggest_pattern(folder: Source) -> str | None:
     if by_name is not None and "{success}" in by_name:
         return by_name
     kinds = Counter(path.suffix for path in paths)
-    suffix = max(kinds, key=lambda kind: kinds[kind])
-    alike = [path for path in paths if path.suffix == suffix]
-    if 1 < len({path.name for path in alike}) < _SAMPLE:  # of several files of an attempt
-        alike = [path for path in alike if _holds_verdict(folder, path)]
-    if len(alike) < 2 or not all(_holds_verdict(folder, path) for path in alike[:_SAMPLE]):
+    for suffix, _ in kinds.most_common():
+        alike = [path for path in paths if path.suffix == suffix]
+        if 1 < len({path.name for path in alike}) < _SAMPLE:  # of several files of an attempt
+            alike = [path for path in alike if _holds_verdict(folder, path)]
+        if len(alike) > 1 and all(_holds_verdict(folder, path) for path in alike[:_SAMPLE]):
+            break
+    else:
         return None
     depths = Counter(len(path.parts) for path in alike)
     # A task may lie in folders: the pattern of the others covers it.

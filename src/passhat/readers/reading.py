@@ -493,9 +493,10 @@ def _gather(folder: Source, read: list[_ReadSource], others: list[Source]) -> So
 
 
 def _is_attempt(file: _ReadSource) -> bool:
-    """Whether a document holds one attempt, and does not say whose."""
+    """Whether a document holds one attempt, and does not say whose, or says which one it is."""
     (run, *others) = file.runs
-    is_single = not others and run.outcomes.attempts == 1 and run.agent_guessed
+    is_single = not others and run.outcomes.attempts == 1
+    is_single &= run.agent_guessed or run.outcomes.order is not None
     return is_single and file.reader.general and content_kind(file.source) == "JSON"
 
 
@@ -552,7 +553,7 @@ def _file_of(name: str) -> str:
 def _no_logs(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
     """The refusal of a folder that nothing could be read from."""
     pattern, common = suggest_pattern(folder), _common_hint(errors)
-    command = f"passhat report {shlex.quote(folder.name)} --records '{pattern}'"
+    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
     hints = [f"If each file is an attempt: {command}"] if pattern else []
     if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
         hints.append(common)

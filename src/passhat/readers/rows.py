@@ -547,6 +547,6 @@ _MARKDOWN_RULE = re.compile(r"\s*[|+]?\s*:?[-=]+:?\s*([|+]\s*:?[-=]+:?\s*)*[|+]?
 _MARKDOWN_TABLE = re.compile(r"(?m)^[^\n]*\|[^\n]*\n\s*[|+]?\s*:?[-=]+:?\s*[|+][\s:|+=-]*$")
 _GRID_RULE = re.compile(r"\s*\+[-=]+(\+[-=]+)*\+\s*")
 _BOX_SIGNS = str.maketrans(
-    {**dict.fromkeys("│┃║", "|"), **dict.fromkeys("─━═", "-"), **dict.fromkeys("┼╋╬┿╪┬┳╦┴┻╩", "+")}
-    | dict.fromkeys("├┝┠┣╞╠┤┥┨┫╡╣┌┍┎┏╒╔┐┑┒┓╕╗└┕┖┗╘╚┘┙┚┛╛╝", "+")
+    dict.fromkeys(map(chr, range(0x2500, 0x2580)), "+")
+    | {**dict.fromkeys("│┃║╎╏┆┇┊┋", "|"), **dict.fromkeys("─━═╌╍┄┅┈┉", "-")}
 )

@@ -489,9 +489,16 @@ def _from_pairs(source: Source) -> Source | None:
 def _without_begins(rows: list[dict[str, str]], meaning: Mapping[str, str]) -> list[dict[str, str]]:
     """Without lines about an attempt, such as its begin, of which another line has the verdict."""
     names = [meaning[word] for word in ("task", "model", "trial") if word in meaning]
-    ended = {tuple(map(row.get, names)) for row in rows if meaning["success"] in row}
+    trial, success = meaning.get("trial", ""), meaning["success"]
+    for row in rows:  # attempt=1/4
+        row |= {trial: re.sub(r"(?<=\d)/\d+$", "", row[trial])} if trial in row else {}
+    keys = [tuple(map(row.get, names)) for row in rows]
+    ended = {key for row, key in zip(rows, keys, strict=True) if success in row}
+    last = {key: place for place, key in enumerate(keys)} if trial else {}
     return [
-        row for row in rows if meaning["success"] in row or tuple(map(row.get, names)) not in ended
+        row
+        for place, (row, key) in enumerate(zip(rows, keys, strict=True))
+        if success in row or (key not in ended and last.get(key, place) == place)
     ]
 
 

@@ -87,7 +87,8 @@ class TerminalBenchReader(Reader):
         outline = source.outline
         several = "results" in outline.keys and b'"is_resolved"' in source.head
         several = several or len(outline.keys & {"n_resolved", "resolved_ids", "pass_at_k"}) > 1
-        return outline.opens == "{" and (several or {"task_id", "is_resolved"} <= outline.keys)
+        is_trial = {"task_id", "trial_name", "is_resolved"} <= outline.keys
+        return outline.opens == "{" and (several or is_trial)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         results = source.inside("results.json") if source.is_folder else source
