@@ -286,3 +286,163 @@ def test_columns_in_spanish(write: Write) -> None:
     )
     runs = read(write(f"sistema,tarea,ejecución,resultado\n{rows}"))
     assert {run.name: _counts(run) for run in runs} == {"uno": (4, 6, 0), "dos": (4, 6, 0)}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"a": {"pass": 1, "fail": 2}, "b": {"pass": 0, "fail": 3}}, {"mine": (1, 6, 0)}),
+        ({"a": {"passed": 2, "total": 3}, "b": {"passed": 0, "total": 3}}, {"mine": (2, 6, 0)}),
+        (
+            {
+                "x": {"a": {"pass": 2, "fail": 1}, "b": {"pass": 1, "fail": 2}},
+                "y": {"a": {"pass": 0, "fail": 3}, "b": {"pass": 3, "fail": 0}},
+            },
+            {"x": (3, 6, 0), "y": (3, 6, 0)},
+        ),
+        (
+            {
+                "a": {"gpt-5": {"pass": 2, "fail": 1}, "claude-4": {"pass": 1, "fail": 0}},
+                "b": {"gpt-5": {"pass": 0, "fail": 1}, "claude-4": {"pass": 1, "fail": 1}},
+            },
+            {"gpt-5": (2, 4, 0), "claude-4": (2, 3, 0)},
+        ),
+    ],
+)
+def test_objects_of_counts_are_tasks(
+    write: Write, content: object, expected: dict[str, tuple[int, int, int]]
+) -> None:
+    runs = read(write(json.dumps(content), "mine.json"))
+    assert {run.name: _counts(run) for run in runs} == expected
+
+
+def test_an_object_of_counts_that_may_be_verdicts_is_asked_about(write: Write) -> None:
+    content = {task: {"passed": int(task != "b"), "total": 3} for task in "abc"}
+    path = write(json.dumps(content), "mine.json")
+    with pytest.raises(PasshatError, match=r"2 of 3 attempts passed.*2 of 9") as refusal:
+        read(path)
+    assert "--map success=passed" in str(refusal.value.hint)
+    (run,) = read(path, columns={"success": "passed"})
+    assert _counts(run) == (2, 3, 0)
+    (run,) = read(path, columns={"n": "total", "c": "passed"})
+    assert _counts(run) == (2, 9, 0)
+
+
+def test_counts_beside_records_sum_them_up(write: Write) -> None:
+    rows = [{"task": t, "passed": n > 0} for t in "ab" for n in range(2)]
+    summary = {"a": {"passed": 1, "total": 2}, "b": {"passed": 1, "total": 2}}
+    (run,) = read(write(json.dumps({"results": rows, "per_task": summary}), "mine.json"))
+    assert _counts(run) == (2, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("task,gpt-5,claude\na,PPF,PPP\nb,FFP,PFF\n", {"gpt-5": (3, 6, 0), "claude": (4, 6, 0)}),
+        (
+            "task,gpt-5,goose\na,✓ - ✗,✓ ✓ ✗\nb,✗ ✗ ✗,✓ ✓ ✓\n",
+            {"gpt-5": (1, 5, 1), "goose": (5, 6, 0)},
+        ),
+        (
+            "task,gpt-5,claude\na,66.7% (n=3),50% (1/2)\nb,0% (n=3),100% (n=2)\n",
+            {"gpt-5": (2, 6, 0), "claude": (3, 4, 0)},
+        ),
+        (
+            "task,m1 1,m1 2,m2 1,m2 2\na,1,0,1,1\nb,0,0,1,1\n",
+            {"m1": (1, 4, 0), "m2": (4, 4, 0)},
+        ),
+        (
+            "┏━━━━━━┳━━━━━━━┓\n┃ Task ┃ gpt-5 ┃\n┡━━━━━━╇━━━━━━━┩\n"
+            "│ a    │ pass  │\n│ b    │ fail  │\n└──────┴───────┘\n",
+            {"gpt-5": (1, 2, 0)},
+        ),
+    ],
+)
+def test_several_attempts_in_a_cell_or_a_heading(
+    write: Write, table: str, expected: dict[str, tuple[int, int, int]]
+) -> None:
+    runs = read(write(table, "mine.txt" if "┃" in table else "mine.csv"))
+    assert {run.name: _counts(run) for run in runs} == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "command"),
+    [
+        ("task,m1,m2\na,PPF,PPP\nb,FFP,PFF\n", "58% of 12 attempts at 2 tasks, 2 runs"),
+        ("task,m1,m2\na,P-P-F,P-P-P\nb,F-F-P,P-F-F\n", "58% of 12 attempts at 2 tasks, 2 runs"),
+        ("task,m1,m2\na,50% (n=2),0% (n=2)\nb,50% (1/2),100% (n=2)\n", "50% of 8 attempts"),
+    ],
+)
+def test_columns_of_unknown_names_with_several_attempts_are_asked_about(
+    write: Write, table: str, command: str
+) -> None:
+    with pytest.raises(PasshatError) as refusal:
+        read(write(table))
+    assert command in str(refusal.value.hint).splitlines()[1]
+    assert "--map task=task,model=@column" in str(refusal.value.hint).splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    ["unit_1,unit_2,style_1,style_2", "gpt 4,gpt 5,claude 4,claude 5", "x1 1,x1 2,x2 1,x2 3"],
+)
+def test_numbers_behind_names_that_are_no_attempts(write: Write, heads: str) -> None:
+    path = write(f"task,{heads}\na,1,0,1,1\nb,0,0,1,1\n")
+    try:
+        runs = read(path)
+    except PasshatError:
+        return
+    assert len(runs) != 2
+
+
+def test_lines_about_the_begin_of_an_attempt_are_none(write: Write) -> None:
+    lines = []
+    for task in "ab":
+        for number in (1, 2, 3):
+            lines.append(f"10:00 start task={task} attempt={number}/3")
+            lost = (task, number) == ("a", 2)
+            end = "sandbox died" if lost else f"verdict={'PASS' if number > 1 else 'FAIL'}"
+            lines.append(f"10:05 end task={task} attempt={number} {end}")
+    (run,) = read(write("\n".join(lines) + "\n", "run.log"))
+    assert _counts(run) == (3, 5, 1)
+
+
+def _attempt(task: str, number: int, agent: str) -> str:
+    return json.dumps(
+        {"task_id": task, "agent": agent, "attempt": number, "is_resolved": number == 1}
+    )
+
+
+def test_a_folder_of_attempts_that_name_task_and_agent(tmp_path: Path) -> None:
+    for task in "ab":
+        for number in (1, 2, 3):
+            for agent in ("hare", "tortoise"):
+                folder = tmp_path / "runs" / agent / task / str(number)
+                folder.mkdir(parents=True)
+                (folder / "result.json").write_text(_attempt(task, number, agent))
+                (folder / "agent.log").write_text("thinking\nwriting\n")
+    (tmp_path / "runs" / "config.json").write_text('{"k": 3}')
+    runs = read(tmp_path / "runs")
+    assert {run.name: _counts(run) for run in runs} == {"hare": (2, 6, 0), "tortoise": (2, 6, 0)}
+    again = tmp_path / "runs" / "later"
+    again.mkdir()
+    (again / "result.json").write_text(_attempt("a", 1, "hare"))
+    assert all(run.outcomes.attempts == 1 for run in read(tmp_path / "runs"))  # of two experiments
+
+
+def test_rewards_lie_beside_documents_of_trials(tmp_path: Path) -> None:
+    for task in ("sort", "find"):
+        for number in (1, 2):
+            folder = tmp_path / "jobs" / f"{task}__{number}" / "verifier"
+            folder.mkdir(parents=True)
+            (folder / "reward.txt").write_text(f"{number - 1}\n")
+            (folder.parent / "trial.json").write_text(json.dumps({"task": task, "trial": number}))
+    (run,) = read(tmp_path / "jobs")
+    assert (list(run.outcomes.tasks), _counts(run)) == (["find", "sort"], (2, 4, 0))
+
+
+def test_a_flag_of_failures_comes_before_a_status_of_all_rows(write: Write) -> None:
+    rows = "".join(f"{t},{n},completed,{n == 1}\n" for t in "abc" for n in (1, 2, 3))
+    with pytest.raises(PasshatError) as refusal:
+        read(write(f"task,attempt,status,failed\n{rows}"))
+    assert "success=failed == false" in str(refusal.value.hint).splitlines()[1]

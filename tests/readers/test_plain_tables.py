@@ -331,7 +331,7 @@ def _options(hint: str, choice: int) -> dict[str, Any]:
     """The options that a hint prints, as arguments of read()."""
     if "--pass '" in hint:
         (rule,) = re.findall(r"--pass '([^']+)'", hint)
-        records = re.findall(r"--records '([^']+)'", hint)
+        records = re.findall(r"--map 'records=([^']+)'", hint)
         options: dict[str, Any] = {"passes": rule, "records": records[0] if records else None}
         tasks = re.findall(r"--map task=(\S+)", hint)
         return {**options, "columns": {"task": tasks[0]}} if tasks else options
@@ -340,7 +340,7 @@ def _options(hint: str, choice: int) -> dict[str, Any]:
         return {"pass_at": float(threshold[1])}
     pairs = re.findall(r"--map (\S+?)[,.;]?(?:\s|$)", hint)[choice]
     options = {"columns": dict(pair.split("=") for pair in pairs.split(","))}
-    for records in re.findall(r"--records '([^']+)'", hint):
+    for records in re.findall(r"--map 'records=([^']+)'", hint):
         options["records"] = records
     return options
 
@@ -536,7 +536,7 @@ def test_a_file_for_each_attempt_is_read_by_the_pattern_of_the_hint(tmp_path: Pa
     _write_tree(tmp_path)
     with pytest.raises(PasshatError) as caught:
         read(tmp_path / "out")
-    (pattern,) = re.findall(r"--records '([^']+)'", str(caught.value.hint))
+    (pattern,) = re.findall(r"--map 'records=([^']+)'", str(caught.value.hint))
     assert pattern == "{model}/{task}/result.txt"
     assert _counts(tmp_path / "out", records=pattern) == {"x": (1, 2), "y": (2, 2)}
     with pytest.raises(PasshatError, match="are one attempt by the pattern"):

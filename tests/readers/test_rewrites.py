@@ -81,6 +81,7 @@ def test_an_id_with_the_number_of_the_attempt(write: Write) -> None:
         (["a_run1", "a_run2", "b_run1", "b_run2"], ["a", "b"]),
         (["a (trial 1)", "a (trial 2)", "b (trial 1)", "b (trial 2)"], ["a", "b"]),
         ([f"{t}/attempt-{i}" for t in ("x", "y") for i in (0, 1, 2)], ["x", "y"]),
+        ([f"{t}__{i}" for t in ("a", "b") for i in (1, 2)], ["a", "b"]),
         ([f"t-{t}@{i}" for t in (7, 9) for i in (1, 2, 3)], ["t-7", "t-9"]),
         ([f"{t}#{i}" for t in ("algebra", "biology") for i in (1, 2, 3)], None),
         ([f"{t}_sample_{i}" for t in ("algebra", "biology") for i in (1, 2, 3)], None),

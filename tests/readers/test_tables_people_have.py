@@ -740,7 +740,7 @@ def test_folders_of_documents_that_may_be_models_are_refused_with_a_pattern(
     _write_documents(tmp_path, documents)
     with pytest.raises(PasshatError) as caught:
         read(tmp_path)
-    assert "--records '{model}/{task}.json'" in str(caught.value.hint)
+    assert "--map 'records={model}/{task}.json'" in str(caught.value.hint)
     assert _runs(tmp_path, records="{model}/{task}.json") == [*SINGLE, *SINGLE]
 
 

@@ -16,7 +16,7 @@ from passhat._display import some
 from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.nested_records import ONE_SIDED
-from passhat.readers.parsing import is_verdict_list, outline
+from passhat.readers.parsing import as_fraction, is_verdict_list, outline
 from passhat.readers.record_map import (
     RecordMap,
 )
@@ -421,7 +421,8 @@ class Column:
 
     @cached_property
     def is_fraction(self) -> bool:
-        return bool(self.words) and all(map(FRACTION.fullmatch, self.words))
+        words = self.words
+        return bool(words) and all(FRACTION.fullmatch(word) or as_fraction(word) for word in words)
 
     @cached_property
     def is_list(self) -> bool:

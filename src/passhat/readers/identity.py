@@ -366,7 +366,7 @@ def _numbered_parts(tasks: Sequence[str]) -> dict[str, list[int]] | None:
         matches.append(match)
     places: dict[str, dict[int, int]] = {}
     for place, match in enumerate(matches):
-        places.setdefault(match[1], {})[int(match[4])] = place
+        places.setdefault(match[1], {})[int(match[5])] = place
     numbers = sorted(next(iter(places.values()), ()))
     is_counted = len(numbers) > 1 and numbers[0] < 2 and numbers[-1] - numbers[0] < len(numbers)
     is_grid = is_counted and all(sorted(each) == numbers for each in places.values())

@@ -8,7 +8,7 @@ decoded one by one, and every one that cannot be is reported as a loss.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import IO, Any, Generic, Protocol, TypeVar
@@ -19,6 +19,7 @@ from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol as RunProtocol
 from passhat.readers.parsing import Bytes, container_end, find_container, parts
 from passhat.readers.sources import Source, UnpackedTooLarge
+from passhat.stats.outcomes.columns import ALIASES, fold_name
 
 W = TypeVar("W")
 T = TypeVar("T")
@@ -326,3 +327,28 @@ def _why(error: Exception, text: Bytes) -> str:
         return f"is not what it should be ({shorten(str(error), 90)})"
     start = shorten(bytes(text[:60]).decode("utf-8", "replace").strip(), 30)
     return f"is not JSON ({shorten(str(error), 90)}); it starts with {start}"
+
+
+_PASSES = frozenset({"pass", "passed", "success", "solved", "ok", "correct", *ALIASES["c"]})
+_OTHER_COUNTS = frozenset({*ALIASES["n"], *ALIASES["fails"]})
+
+
+def count_records(
+    data: Mapping[str, Any], without: Container[str], keys: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """The objects with numbers of passes and of attempts or failures, and the keys around each."""
+    for key, value in data.items():
+        if not isinstance(value, dict) or fold_name(str(key)) in without:
+            continue
+        counts = {fold_name(str(name)) for name, count in value.items() if type(count) is int}
+        if counts & _PASSES and counts & _OTHER_COUNTS:
+            yield (*keys, str(key)), value
+        elif len(keys) < 4:
+            yield from count_records(value, without, (*keys, str(key)))
+
+
+def holds_records(value: Any) -> bool:
+    """Whether a list of objects is anywhere inside: counts beside it sum it up."""
+    if isinstance(value, list):
+        return any(isinstance(part, dict) for part in value)
+    return isinstance(value, dict) and any(map(holds_records, value.values()))

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from passhat._display import some
+from passhat.readers.json_records import count_records, holds_records
 from passhat.readers.parsing import is_verdict_list
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordFile, content_kind, is_frame, plain_log
@@ -429,6 +430,7 @@ def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
     rows: list[dict[str, object]] = []
     paths: list[tuple[str, ...]] = []
     others: list[str] = []
+    endings: set[str] = set()
     for file in files:
         row = _attempt_fields(file)
         if row is None:
@@ -436,8 +438,13 @@ def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
             continue
         rows.append(row)
         paths.append(file.path_below(folder).with_suffix("").parts)
-    if len(rows) < 2 or 2 * len(rows) <= len(files):
+        endings.add(file.path.suffix)
+    if len(rows) < 2 or 2 * len(rows) <= sum(file.path.suffix in endings for file in files):
         return None
+    named = ColumnMap.resolve(rows[0]).names_of("model", "task", "trial", "suite")
+    keys = [tuple(map(str, map(row.get, named.values()))) for row in rows]
+    if "model" in named and len(set(keys)) < len(keys):
+        return None  # of several runs of an agent
     said = f"{len(rows)} files are an attempt each"
     said += f"; left out, without a verdict: {some(others, 4)}" if others else ""
     if not all("task" in ColumnMap.resolve(row).meaning for row in rows):
@@ -516,7 +523,25 @@ def expand_grid(source: Source) -> Source | None:
             write_lines(path, table)
             said = f"{key!r} holds a row for each {first} and a column for each of {inner!r}"
             return Source(source.name, path, found=source.found, conversion=said)
-    return None
+    return _expand_counts(source, data)
+
+
+def _expand_counts(source: Source, data: Mapping[str, Any]) -> Source | None:
+    """Counts by task, and by model around them, as rows: ``{"a": {"pass": 2, "fail": 1}}``."""
+    rows = list(count_records(data, _NOT_ATTEMPTS)) if not holds_records(data) else []
+    if len(rows) < 2 or len({len(keys) for keys, _ in rows}) > 1:
+        return None
+    axes = [list(dict.fromkeys(names)) for names in zip(*(keys for keys, _ in rows), strict=True)]
+    places = [place for place, names in enumerate(axes) if len(names) > 1]
+    are_models = [all(map(is_model_name, axes[place])) for place in places]
+    words = ("task", "model") if are_models == [False, True] else ("model", "task")[-len(places) :]
+    if len(places) > 2 or are_models == [True] or any({*words} & row.keys() for _, row in rows):
+        return None
+    path = make_folder() / f"{source.stem}.jsonl"
+    table = [dict(zip(words, (keys[p] for p in places), strict=True)) | row for keys, row in rows]
+    write_lines(path, table)
+    said = f"objects with numbers of passes are rows: by {' and '.join(words)}"
+    return Source(source.name, path, found=source.found, conversion=said)
 
 
 def gather_tasks(folder: Source, files: Sequence[Source]) -> Source | None:

@@ -293,7 +293,7 @@ def _word_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     for word, reward in rewards.items():
         known = 2.0 if reward == 1 else -2.0 if reward == 0 else 0.0
         weight = 0.3 + likeness + known + 1.0 * (word in good) - 0.7 * (word in bad)
-        weight -= 3.0 * (len(rewards) == 1 and word not in good)  # a label of all rows
+        weight -= (1.5 if word in good else 3.0) * (len(rewards) == 1)  # a label of all rows
         values = np.array([text == word for text in column.texts], np.int64)
         rule = f"{column.name} == {word}"
         yield Outcome({"success": rule}, weight, frozenset({column.name}), values)

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,9 @@ from typing import Any
 
 import msgspec
 
-from passhat.readers.wide_tables import reward_or_none
+from passhat.errors import shorten
+from passhat.readers.wide_tables import distinct_cells, is_model_name, reward_or_none
+from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 from passhat.suites.base import EXPECTED, GOT
@@ -408,9 +410,13 @@ def _text(quoted: bytes) -> str:
 
 _LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 _SIGNS = re.compile(r"[✓✔✅✗✘✖❌🟢🔴🟩🟥👍👎]\ufe0f?")
+_SIGN_OR_NONE = re.compile(rf"{_SIGNS.pattern}|[-–—?]")
 _LETTERS = re.compile(r"(?=.*[A-Z])(?:[PF.?_-]{2,}|[TF.?_-]{2,}|[YN.?_-]{2,}|[CI.?_-]{2,})")
 _LONGEST_LETTERS = 500
 _LETTER_WORDS = {"P": "pass", "T": "true", "Y": "yes", "C": "correct"}
+
+
+_DASHED = re.compile(r"[pf](?:-[pf])+", re.IGNORECASE)
 
 
 def split_list(cell: object) -> list[object] | None:
@@ -423,12 +429,14 @@ def split_list(cell: object) -> list[object] | None:
     if _LIST.fullmatch(text):
         parts = text[1:-1].split(",")
         return [word.strip(" \t\"'") for word in parts if word.strip()]
+    text = text.replace("-", ",") if _DASHED.fullmatch(text) else text
     letters = re.sub(r"[\s,;|/]", "", text) if len(text) <= _LONGEST_LETTERS else ""
     if _LETTERS.fullmatch(letters):
         return [_LETTER_WORDS.get(s, "fail" if s.isalpha() else "") for s in letters]
     signs = _SIGNS.findall(text)
-    if len(signs) > 1 and not re.sub(r"[\s,;|]", "", _SIGNS.sub("", text)):
-        return list(signs)
+    marks = re.sub(r"[\s,;|]", "", _SIGNS.sub("", text))
+    if len(signs) > 1 and not marks.strip("-–—?"):  # ✓ - ✗: one without a verdict
+        return [sign if _SIGNS.match(sign) else "" for sign in _SIGN_OR_NONE.findall(text)]
     words = RewardWords()
     tokens = text.split()
     if reward_or_none(words, text) is not None and len(set(tokens)) == len(tokens):
@@ -459,18 +467,129 @@ def is_verdict_list(cell: object) -> bool:
     return bool(rewards) and all(r is not None and (r != r or 0 <= r <= 1) for r in rewards)
 
 
-_LONGEST_INDEX = 40
-_INDEX = re.compile(r"Unnamed: ?\d{1,9}(_level_\d{1,9})?|__index_level_\d{1,9}__|level_0")
+_LOOKED_AT = 500
+_RATE_OF = re.compile(
+    r"\s*(\d{1,3}(?:[.,]\d{1,4})?)\s*%\s*[(\[]\s*(?:n\s*=\s*)?(?:(\d{1,6})\s*/\s*)?(\d{1,6})"
+    r"\s*(?:runs|attempts|trials|tries|samples)?\s*[)\]]\s*",
+    re.IGNORECASE,
+)
 
 
-def drop_index(chunk: Chunk) -> Chunk:
-    """The columns that have a name, without the numbers that a data frame writes before rows."""
-    names = [name for name in chunk if name.strip() and not _is_index(name, chunk)]
-    return chunk if len(names) == len(chunk) or not names else {name: chunk[name] for name in names}
+def as_fraction(cell: object) -> str | None:
+    """Passes of attempts for cells such as PPF, "66.7% (n=3)" and "67% (2/3)"; else ``None``."""
+    if not isinstance(cell, str) or len(cell) > _LONGEST_LETTERS:
+        return None
+    if match := _RATE_OF.fullmatch(cell):
+        total, share = int(match[3]), float(match[1].replace(",", ".")) / 100
+        passes = int(match[2]) if match[2] else round(share * total)
+        step = 0.5 * 10.0 ** -(len(match[1].replace(",", ".").partition(".")[2]) + 2)
+        is_near = total > 0 and abs(passes / total - share) <= step * 1.001
+        return f"{passes}/{total}" if is_near else None
+    words = RewardWords()
+    rewards = [reward_or_none(words, part) for part in split_list(cell) or ()]
+    is_list = len(rewards) > 1 and set(rewards) <= {0.0, 1.0}
+    return f"{rewards.count(1.0)}/{len(rewards)}" if is_list else None
 
 
-def _is_index(name: str, chunk: Chunk) -> bool:
-    if len(name) > _LONGEST_INDEX or not _INDEX.fullmatch(name):
-        return False
-    numbers = [number_or_none(cell) for cell in chunk[name]]
-    return all(number is not None and number.is_integer() for number in numbers)
+Rewrite = Callable[[Chunk, Sequence[int]], tuple[Chunk, Sequence[int]]]
+"""Takes the rows of a chunk and the line of each, and returns them as plain columns."""
+
+
+def find_listed(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
+    """Columns for each model whose cells hold several attempts: PPF, "66.7% (n=3)"."""
+    cells = {name: distinct_cells(chunk[name])[:_LOOKED_AT] for name in chunk}
+    rates = [n for n, each in cells.items() if each and all(map(_is_rate, each))]
+    lists = [n for n, each in cells.items() if each and all(map(_attempts_in, each))]
+    if len(lists) < 2 or "success" in stated or set(lists) & set(stated.values()):
+        lists = []  # a column of lists is read with the order of its attempts
+    if any(map(is_model_name, lists)):
+        return _part_lists(
+            chunk, lists
+        ), f"cells such as {shorten(cells[lists[0]][0])} are attempts"
+    names = [n for n in (*rates, *lists) if None not in map(as_fraction, cells[n])]
+    if not names:
+        return None
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        rest = {name: chunk[name] for name in chunk}
+        for name in names:
+            rest[name] = [as_fraction(cell) or cell for cell in chunk[name]]
+        return rest, lines
+
+    first = cells[names[0]][0]
+    return rewrite, f"cells such as {shorten(first)} are {as_fraction(first)} attempts passed"
+
+
+def _is_rate(cell: object) -> bool:
+    return len(str(cell)) < _LONGEST_LETTERS and _RATE_OF.fullmatch(str(cell)) is not None
+
+
+def _attempts_in(cell: object) -> list[object]:
+    """The attempts in a text such as PPF; none for a single one, or for another text."""
+    parts = split_list(cell) if isinstance(cell, str) and len(cell) <= _LONGEST_LETTERS else None
+    words = RewardWords()
+    rewards = [reward_or_none(words, part) for part in parts or ()]
+    is_list = len(rewards) > 1 and all(r is None or r != r or r in (0, 1) for r in rewards)
+    return parts or [] if is_list and {0.0, 1.0} & set(rewards) else []
+
+
+def _part_lists(chunk: Chunk, names: Sequence[str]) -> Rewrite:
+    """Turn each column of lists into a column for each attempt: ``gpt-5 run 1``."""
+    size = {name: max(len(_attempts_in(cell)) for cell in chunk[name]) for name in names}
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        columns: dict[str, Sequence[object]] = {}
+        for name in chunk:
+            if name not in size:
+                columns[name] = chunk[name]
+                continue
+            rows = [[*_attempts_in(cell), *[None] * size[name]] for cell in chunk[name]]
+            for place in range(size[name]):
+                columns[f"{name} run {place + 1}"] = [row[place] for row in rows]
+        return columns, lines
+
+    return rewrite
+
+
+_NUMBERED_NAME = re.compile(r"(.{0,190}[^\s_#])[\s_]+#?(\d{1,3})")
+
+
+def _last_word(name: str) -> str:
+    return fold_name(name).rpartition("_")[2]
+
+
+def _number_attempts(numbers: Mapping[str, Sequence[int]]) -> bool:
+    """Whether names with numbers are models with attempts: each has the same ones, from 0 or 1."""
+    first = sorted(next(iter(numbers.values()), ()))
+    is_counted = len(first) > 1 and first[0] < 2 and first == list(range(first[0], first[-1] + 1))
+    known = {alias for aliases in ALIASES.values() for alias in aliases}
+    return (
+        is_counted
+        and len(numbers) > 1
+        and all(sorted(each) == first for each in numbers.values())
+        and all(is_model_name(stem) or any(map(str.isdigit, stem)) for stem in numbers)
+        and not known & {part for stem in numbers for part in (fold_name(stem), _last_word(stem))}
+    )
+
+
+def find_numbered_names(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
+    """Columns of verdicts such as ``v1.0 1, v1.0 2, v1.1 1, v1.1 2``: models and attempts."""
+    matches = {name: _NUMBERED_NAME.fullmatch(name.strip()) for name in chunk}
+    found = {name: (match[1], int(match[2])) for name, match in matches.items() if match}
+    numbers: dict[str, list[int]] = {}
+    for stem, number in found.values():
+        numbers.setdefault(stem, []).append(number)
+    if not _number_attempts(numbers) or {"model", "trial", "success"} & stated.keys():
+        return None
+    words = RewardWords()
+    cells = [cell for name in found for cell in distinct_cells(chunk[name])]
+    rewards = {reward_or_none(words, cell) for cell in cells}
+    if not rewards & {0.0, 1.0} or any(r not in (0.0, 1.0) and r == r for r in rewards):
+        return None
+    names = {name: f"{stem} run {number}" for name, (stem, number) in found.items()}
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        return {names.get(name, name): chunk[name] for name in chunk}, lines
+
+    first = next(iter(found))
+    return rewrite, f"column {first!r} is read as attempt {found[first][1]} of {found[first][0]!r}"

@@ -28,10 +28,10 @@ from passhat.readers.json_records import (
     read_bytes,
     short_lines,
 )
-from passhat.readers.parsing import container_end, drop_index, find_container, number_or_none, parts
+from passhat.readers.parsing import container_end, find_container, number_or_none, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import is_zip, read_sheets
+from passhat.readers.zip_members import drop_index, is_zip, read_sheets
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 

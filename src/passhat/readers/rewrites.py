@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from passhat._display import some
 from passhat.errors import InvalidValue, shorten
+from passhat.readers.parsing import Rewrite, find_listed, find_numbered_names
 from passhat.readers.shapes import count_rates
 from passhat.readers.summary_rows import is_total
 from passhat.readers.wide_tables import (
@@ -30,7 +31,6 @@ from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fol
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
-_Rewrite = Callable[[Chunk, Sequence[int]], tuple[Chunk, Sequence[int]]]
 _LOOKED_AT = 500
 _LONGEST_NAME = 200
 _MOST_LEADING = 3
@@ -57,7 +57,7 @@ class Rewrites:
     is_sheet: bool = True
     """Whether cells may be empty because they were merged: a record of JSON has no such cell."""
     decisions: tuple[str, ...] = ()
-    _found: list[_Rewrite] | None = None
+    _found: list[Rewrite] | None = None
 
     def take(self, chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
         """The rewritten rows, and the line of each."""
@@ -101,7 +101,7 @@ class _Filler:
         return {**{name: chunk[name] for name in chunk}, **filled}, lines
 
 
-def _find_merged(chunk: Chunk, _stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_merged(chunk: Chunk, _stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Leading columns of names that are empty in a third of the rows, where others are not."""
     names = list(_merged_columns(chunk))
     if not names:
@@ -134,7 +134,7 @@ def _merged_columns(chunk: Chunk) -> Iterator[str]:
 # -- a mark in one of several columns --------------------------------------------------------
 
 
-def _find_marks(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_marks(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Columns that are named after verdicts, of which each row marks exactly one."""
     words = RewardWords()
     names = [n for n in chunk if not n.strip().isdigit() and reward_or_none(words, n) is not None]
@@ -160,7 +160,7 @@ def _find_marks(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str]
 # -- the names of those that solved a task ---------------------------------------------------
 
 
-def _find_solvers(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_solvers(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     column = next((name for name in chunk if _SOLVED_BY.fullmatch(fold_name(name))), None)
     is_open = not {"success", "model", "n", "c"} & (
         stated.keys() | ColumnMap.resolve(chunk).meaning.keys()
@@ -196,7 +196,7 @@ def _solvers(cell: object) -> list[str]:
 # -- a rule in a heading ---------------------------------------------------------------------
 
 
-def _find_rule(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_rule(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """A column of numbers whose heading states from where on they pass: ``score (pass >= 4)``."""
     matches = [match for name in chunk if (match := _STATED_RULE.fullmatch(name))]
     if len(matches) != 1 or {"success", "n", "c"} & stated.keys():
@@ -227,7 +227,7 @@ _COUNT_NAMES = {alias: word for word in ("n", "c", "fails") for alias in ALIASES
 _COUNT_NAMES |= {"pass": "c", "passed": "c", "solved": "c", "success": "c", "ok": "c"}
 
 
-def _find_pairs(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_pairs(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Columns such as alpha_passes, alpha_runs, beta_passes, beta_runs."""
     families: dict[str, dict[str, str]] = {}
     for name in chunk:
@@ -266,7 +266,7 @@ def _find_pairs(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str]
     return rewrite, f"columns of counts for each model: {some(list(families), 6)}"
 
 
-def _find_totals(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_totals(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Numbers of passes or shares in a column for each model, of a stated number of attempts."""
     total = stated.get("n", "")
     if not any(path.startswith(EVERY_COLUMN) for path in stated.values()):
@@ -309,14 +309,14 @@ def _find_totals(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str
 
 _ATTEMPT_AT_END = re.compile(
     r"(.*?[^\s_./:#@(\[-])(?:[\s_./:(\[-]+(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch|"
-    r"rollout)[\s_#=:.-]*|[\s_./:-]*([#@])|[\s_./:(-]+(sample)[\s_#=:.-]*)(\d+)[)\]]?",
+    r"rollout)[\s_#=:.-]*|[\s_./:-]*([#@])|(?=__\d)(__)|[\s_./:(-]+(sample)[\s_#=:.-]*)(\d+)[)\]]?",
     re.IGNORECASE,
 )
 """The name of a task with the number of an attempt: ``parse_run2``, ``a-3#2``, ``a (trial 1)``."""
 
 
 def match_attempt(name: str) -> re.Match[str] | None:
-    """The task and the number of the attempt (groups 1 and 4) in a name that is not too long."""
+    """The task and the number of the attempt (groups 1 and 5) in a name that is not too long."""
     return _ATTEMPT_AT_END.fullmatch(name) if len(name) <= _LONGEST_NAME else None
 
 
@@ -326,13 +326,13 @@ def are_attempts(matches: Sequence[re.Match[str]]) -> bool:
     It does where a task has a number of its own (``task-3#2``), or there are no fewer tasks
     than numbers.
     """
-    tasks, numbers = {match[1] for match in matches}, {match[4] for match in matches}
-    has_sign = any(match[2] or match[3] for match in matches)
+    tasks, numbers = {match[1] for match in matches}, {match[5] for match in matches}
+    has_sign = any(match[2] or match[3] or match[4] for match in matches)
     has_digits = all(any(map(str.isdigit, task)) for task in tasks)
     return not has_sign or has_digits or len(numbers) <= len(tasks)
 
 
-def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """A task such as ``sort/names#2``, of which other numbers are there, too."""
     meaning = ColumnMap.resolve(chunk).meaning
     column = meaning.get("task")
@@ -358,11 +358,11 @@ def _find_numbered(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, s
             cell if pair is None else pair[1]
             for pair, cell in zip(pairs, chunk[column], strict=True)
         ]
-        return {**rest, trial: [pair and pair[4] for pair in pairs]}, lines
+        return {**rest, trial: [pair and pair[5] for pair in pairs]}, lines
 
     example = matches[0]
     said = (
-        f"{column!r} names task and attempt: {example[0]} is attempt {example[4]} of {example[1]}"
+        f"{column!r} names task and attempt: {example[0]} is attempt {example[5]} of {example[1]}"
     )
     return rewrite, f"{said}; if each is a task of its own: --map 'task={column}'"
 
@@ -373,7 +373,7 @@ _FINAL = re.compile(r"(is_|was_)?(final|latest|last)(_attempt|_try|_run)?")
 _REPLACED = re.compile(r"(is_|was_)?(superseded|replaced|retried|discarded|obsolete)")
 
 
-def _find_replaced(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_replaced(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """A column such as ``final``: each row that is not is about an attempt that one row ends."""
     folds = {name: fold_name(name) for name in chunk}
     named = [n for n, fold in folds.items() if _FINAL.fullmatch(fold) or _REPLACED.fullmatch(fold)]
@@ -420,7 +420,7 @@ def _find_replaced(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, s
 _SKIPPED = re.compile(r"(is_|was_)?(skipped|excluded|not_run|disabled)")
 
 
-def _find_skipped(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_skipped(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """A column such as ``skipped`` beside the verdict: what it marks was not judged."""
     success = {**ColumnMap.resolve(chunk).meaning, **stated}.get("success", "")
     names = [name for name in chunk if _SKIPPED.fullmatch(fold_name(name))]
@@ -451,7 +451,7 @@ def _find_skipped(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, st
 _METRICS = ("metric", "measure", "variable", "metric_name")
 
 
-def _find_tidy(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_tidy(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """A row for each metric of an attempt, of which one by its name is the verdict."""
     folds = {fold_name(name): name for name in chunk}
     metric = next((folds[n] for n in _METRICS if n in folds), "")
@@ -519,7 +519,7 @@ def _find_grid(cells: Sequence[str]) -> tuple[list[set[str]], list[int], list[in
     return (kinds, pair, trials) if is_grid else None
 
 
-def _find_parameters(chunk: Chunk, stated: Mapping[str, str]) -> tuple[_Rewrite, str] | None:
+def _find_parameters(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """A column of names with every pair of two parts: a model and a task, and the attempt's number.
 
     ``None`` for plain tasks, and for those in folders, which are no such grid.
@@ -587,5 +587,7 @@ _FINDERS = (
     _find_rule,
     _find_pairs,
     _find_totals,
+    find_listed,
+    find_numbered_names,
     _find_numbered,
 )

@@ -20,7 +20,7 @@ from passhat.readers.interpretations import Interpretation, interpret, suggest_c
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
 from passhat.readers.parquet import CountedParquet
-from passhat.readers.parsing import conversation_text, drop_index, with_answers
+from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind, find_facts, find_threshold
 from passhat.readers.rewrites import Rewrites
@@ -50,7 +50,7 @@ from passhat.readers.summary_rows import (
     differing_words,
     no_rows,
 )
-from passhat.readers.zip_members import is_excel
+from passhat.readers.zip_members import drop_index, is_excel
 from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
 from passhat.stats.outcomes.attempts import Categorical
 from passhat.stats.outcomes.cells import RowError, TextColumn
@@ -173,7 +173,7 @@ def _read_stated(
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
-    grid = None if options.columns else expand_grid(source)
+    grid = None if any("@" in path for path in options.columns.values()) else expand_grid(source)
     if grid is not None:
         return _read_lines(grid, options)
     nested = None if options.columns else guess_nested(source, attempts_only=True)

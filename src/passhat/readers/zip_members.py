@@ -22,6 +22,7 @@ from passhat.errors import ReadError
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.wide_tables import parse_number, reward_or_none
 from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -256,6 +257,22 @@ def name_first_column(header: Sequence[str], cells: Iterable[object]) -> list[st
 
 
 _TASKS = frozenset(ALIASES["task"])
+
+
+_LONGEST_INDEX = 40
+_INDEX = re.compile(r"Unnamed: ?\d{1,9}(_level_\d{1,9})?|__index_level_\d{1,9}__|level_0")
+
+
+def drop_index(chunk: Chunk) -> Chunk:
+    """The columns that have a name, without the numbers that a data frame writes before rows."""
+    names = [name for name in chunk if name.strip() and not _is_index(name, chunk)]
+    return chunk if len(names) == len(chunk) or not names else {name: chunk[name] for name in names}
+
+
+def _is_index(name: str, chunk: Chunk) -> bool:
+    if len(name) > _LONGEST_INDEX or not _INDEX.fullmatch(name):
+        return False
+    return all(re.fullmatch(r"\d+(\.0+)?", str(cell).strip()) for cell in chunk[name])
 
 
 def _is_number(text: str) -> bool:
