@@ -10,6 +10,7 @@ import pytest
 
 from passhat import Run, read
 from passhat.errors import PasshatError
+from passhat.readers.rewrites import Rewrites
 
 Write = Callable[..., Path]
 
@@ -446,3 +447,70 @@ def test_a_flag_of_failures_comes_before_a_status_of_all_rows(write: Write) -> N
     with pytest.raises(PasshatError) as refusal:
         read(write(f"task,attempt,status,failed\n{rows}"))
     assert "success=failed == false" in str(refusal.value.hint).splitlines()[1]
+
+
+@pytest.mark.parametrize("depth", [30, 900, 20_000])
+def test_a_deep_document_is_refused(write: Write, depth: int) -> None:
+    with pytest.raises(PasshatError):
+        read(write('{"a":' * depth + "1" + "}" * depth, "mine.json"))
+
+
+def test_objects_beside_counts_are_not_dropped(write: Write) -> None:
+    content = {"a": {"pass": 2, "fail": 1}, "b": {"pass": 3}, "c": None}
+    with pytest.raises(PasshatError):  # b and c lack a number: 1 task would be too few
+        read(write(json.dumps(content), "mine.json"))
+
+
+def test_an_index_that_is_stated_is_the_task(write: Write) -> None:
+    path = write("Unnamed: 0,run_1,run_2\n7,1,0\n9,1,1\n")
+    (run,) = read(path, columns={"task": "Unnamed: 0"})
+    assert (list(run.outcomes.tasks), _counts(run)) == (["7", "9"], (3, 4, 0))
+
+
+def test_an_index_of_names_and_numbers_stays_for_all_rows(write: Write) -> None:
+    rows = "".join(f"{'t' if i < 2_500 else ''}{i},{i % 2},1\n" for i in range(5_000))
+    (run,) = read(write(f"Unnamed: 0,run_1,run_2\n{rows}"), columns={"task": "Unnamed: 0"})
+    assert (len(run.outcomes), _counts(run)) == (5_000, (7_500, 10_000, 0))
+
+
+def test_lists_of_several_lengths_have_no_missing_attempts(write: Write) -> None:
+    runs = read(write("task,gpt-5,claude\na,PPF,PP\nb,FFP,PFF\n"))
+    assert {run.name: _counts(run) for run in runs} == {"gpt-5": (3, 6, 0), "claude": (3, 5, 0)}
+
+
+def test_a_longer_list_in_later_rows_is_refused() -> None:
+    rewrites = Rewrites({})
+    first = {"task": ["a", "b"], "gpt-5": ["PPF", "FFP"], "claude": ["PFF", ""]}
+    columns, _ = rewrites.take(first, [2, 3])
+    assert list(columns["gpt-5 run 3"]) == ["fail", "pass"]
+    assert list(columns["claude run 1"]) == ["pass", None]
+    for cell in ("PPFP", "gone"):
+        with pytest.raises(PasshatError, match="'gpt-5' lists 3 attempts in its first rows"):
+            rewrites.take({"task": ["c"], "gpt-5": [cell], "claude": ["PFF"]}, [4])
+
+
+def test_lists_beside_a_verdict_are_left_alone(write: Write) -> None:
+    (run,) = read(write("task,passed,lint,checks\na,1,1 1 0,0 1 1\nb,0,1 0 0,0 1 0\n"))
+    assert _counts(run) == (1, 2, 0)
+    assert not any("cells such as" in line for line in run.decisions)
+
+
+def test_words_beside_scores_decide_where_some_ended_without_a_verdict(write: Write) -> None:
+    (run,) = read(write("task,score,outcome\na,.9,success\nb,.2,failure\nc,,error\n"))
+    assert _counts(run) == (1, 2, 1)
+    (run,) = read(write("task,score,outcome\na,1,success\nb,0,failure\nc,,error\n"))
+    assert not any("graded" in line for line in run.decisions)
+
+
+def test_pass_at_ten_is_named_and_pass_at_one_is_not(write: Write) -> None:
+    (run,) = read(write("task,pass@1,pass@10\na,1,1\nb,0,1\n"))
+    assert any(line.endswith("not read: 'pass@10'") for line in run.decisions)
+    (run,) = read(write("task,pass@1\na,1\nb,0\n"))
+    assert not any("not read" in line for line in run.decisions)
+
+
+def test_repeats_at_several_depths_are_no_traceback(tmp_path: Path) -> None:
+    for name in ("exp/seed_1", "exp_seed_2"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "r.json").write_text('[{"task": "a", "passed": true}]')
+    assert len(read(tmp_path)) == 2

@@ -7,6 +7,7 @@ a guess: a name that comes from a file name must be stated before attempts are p
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
 import shlex
@@ -168,11 +169,12 @@ _REPEAT = re.compile(
 
 def _say_numbered(runs: Sequence[Run]) -> list[Run]:
     """The runs, with a word where files or folders seed_1, seed_2 hold the same tasks."""
-    groups: dict[tuple[str, str, frozenset[str]], list[Run]] = {}
+    groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         if run.agent_guessed and run.attempts is not None and _REPEAT.search(run.source):
-            key = (_REPEAT.sub("#", run.source), _DIGITS.sub("#", run.agent))
-            groups.setdefault((*key, frozenset(run.outcomes.tasks)), []).append(run)
+            plain = [_DIGITS.sub("#", text) for text in (run.source, run.agent)]
+            key = (_REPEAT.sub("#", run.source), *plain, *run.outcomes.tasks)
+            groups.setdefault(key, []).append(run)
     said: dict[int, str] = {}
     for group in groups.values():
         paths = [run.source for run in group]
@@ -208,7 +210,8 @@ def _common_pattern(paths: Sequence[str]) -> str:
     """A pattern for paths that differ in numbers alone."""
     columns = zip(*(path.split("/") for path in paths), strict=True)
     return "/".join(
-        parts[0] if len(set(parts)) == 1 else _DIGITS.sub("*", parts[0]) for parts in columns
+        parts[0] if len(set(parts)) == 1 else _DIGITS.sub("*", glob.escape(parts[0]))
+        for parts in columns
     )
 
 

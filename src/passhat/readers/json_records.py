@@ -330,25 +330,37 @@ def _why(error: Exception, text: Bytes) -> str:
 
 
 _PASSES = frozenset({"pass", "passed", "success", "solved", "ok", "correct", *ALIASES["c"]})
+_DEEPEST_COUNTS = 4
 _OTHER_COUNTS = frozenset({*ALIASES["n"], *ALIASES["fails"]})
 
 
 def count_records(
     data: Mapping[str, Any], without: Container[str], keys: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """The objects with numbers of passes and of attempts or failures, and the keys around each."""
-    for key, value in data.items():
-        if not isinstance(value, dict) or fold_name(str(key)) in without:
-            continue
-        counts = {fold_name(str(name)) for name, count in value.items() if type(count) is int}
-        if counts & _PASSES and counts & _OTHER_COUNTS:
-            yield (*keys, str(key)), value
-        elif len(keys) < 4:
-            yield from count_records(value, without, (*keys, str(key)))
+    """The objects with numbers of passes and of attempts or failures, and the keys around each.
+
+    An object beside them that has only one of the numbers, or none, is a record, too.
+    """
+    inner = {
+        str(key): value or {}
+        for key, value in data.items()
+        if (isinstance(value, dict) or value is None) and fold_name(str(key)) not in without
+    }
+    counts = {
+        key: {fold_name(str(name)) for name, count in value.items() if type(count) is int}
+        for key, value in inner.items()
+    }
+    is_level = any(names & _PASSES and names & _OTHER_COUNTS for names in counts.values())
+    for key, value in inner.items():
+        if is_level and not any(isinstance(part, dict) for part in value.values()):
+            yield (*keys, key), value
+        elif len(keys) < _DEEPEST_COUNTS:
+            yield from count_records(value, without, (*keys, key))
 
 
-def holds_records(value: Any) -> bool:
-    """Whether a list of objects is anywhere inside: counts beside it sum it up."""
+def holds_records(value: Any, depth: int = _DEEPEST_COUNTS) -> bool:
+    """Whether a list of objects is inside: counts beside it sum it up."""
     if isinstance(value, list):
         return any(isinstance(part, dict) for part in value)
-    return isinstance(value, dict) and any(map(holds_records, value.values()))
+    is_inner = isinstance(value, dict) and depth >= 0
+    return is_inner and any(holds_records(part, depth - 1) for part in value.values())

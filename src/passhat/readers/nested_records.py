@@ -401,7 +401,7 @@ def read_object(file: Source) -> dict[str, Any] | None:
         content = stream.read(_MOST_BYTES)
     try:
         data = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
 

@@ -20,9 +20,10 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import shorten
+from passhat.errors import InvalidValue, shorten
 from passhat.readers.wide_tables import distinct_cells, is_model_name, reward_or_none
-from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.cells import is_empty
+from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 from passhat.suites.base import EXPECTED, GOT
@@ -497,27 +498,28 @@ Rewrite = Callable[[Chunk, Sequence[int]], tuple[Chunk, Sequence[int]]]
 
 def find_listed(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Columns for each model whose cells hold several attempts: PPF, "66.7% (n=3)"."""
+    if {"success", "n", "c"} & (ColumnMap.resolve(chunk).meaning.keys() - stated.keys()):
+        return None
     cells = {name: distinct_cells(chunk[name])[:_LOOKED_AT] for name in chunk}
     rates = [n for n, each in cells.items() if each and all(map(_is_rate, each))]
     lists = [n for n, each in cells.items() if each and all(map(_attempts_in, each))]
     if len(lists) < 2 or "success" in stated or set(lists) & set(stated.values()):
         lists = []  # a column of lists is read with the order of its attempts
-    if any(map(is_model_name, lists)):
-        return _part_lists(
-            chunk, lists
-        ), f"cells such as {shorten(cells[lists[0]][0])} are attempts"
+    rewrite = _part_lists(chunk, lists) if any(map(is_model_name, lists)) else None
+    if rewrite is not None:
+        return rewrite, f"cells such as {shorten(cells[lists[0]][0])} list the attempts"
     names = [n for n in (*rates, *lists) if None not in map(as_fraction, cells[n])]
     if not names:
         return None
 
-    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+    def count(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
         rest = {name: chunk[name] for name in chunk}
         for name in names:
             rest[name] = [as_fraction(cell) or cell for cell in chunk[name]]
         return rest, lines
 
     first = cells[names[0]][0]
-    return rewrite, f"cells such as {shorten(first)} are {as_fraction(first)} attempts passed"
+    return count, f"cells such as {shorten(first)} are passes of attempts: {as_fraction(first)}"
 
 
 def _is_rate(cell: object) -> bool:
@@ -533,9 +535,15 @@ def _attempts_in(cell: object) -> list[object]:
     return parts or [] if is_list and {0.0, 1.0} & set(rewards) else []
 
 
-def _part_lists(chunk: Chunk, names: Sequence[str]) -> Rewrite:
-    """Turn each column of lists into a column for each attempt: ``gpt-5 run 1``."""
-    size = {name: max(len(_attempts_in(cell)) for cell in chunk[name]) for name in names}
+def _part_lists(chunk: Chunk, names: Sequence[str]) -> Rewrite | None:
+    """Turn each column of lists into a column for each attempt: ``gpt-5 run 1``.
+
+    ``None`` for lists of several lengths: an attempt that was not planned is not missing.
+    """
+    lengths = {name: {len(_attempts_in(c)) for c in distinct_cells(chunk[name])} for name in names}
+    if any(len(found) > 1 for found in lengths.values()):
+        return None
+    size = {name: min(found) for name, found in lengths.items()}
 
     def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
         columns: dict[str, Sequence[object]] = {}
@@ -543,53 +551,16 @@ def _part_lists(chunk: Chunk, names: Sequence[str]) -> Rewrite:
             if name not in size:
                 columns[name] = chunk[name]
                 continue
-            rows = [[*_attempts_in(cell), *[None] * size[name]] for cell in chunk[name]]
+            blank: list[object] = [None] * size[name]
+            rows = [blank if is_empty(cell) else _attempts_in(cell) for cell in chunk[name]]
+            if any(len(row) != size[name] for row in rows):
+                raise InvalidValue(
+                    f"column {name!r} lists {size[name]} attempts in its first rows, and something "
+                    "else in later ones.",
+                    hint=f"If it is the only one that counts: --map success={name}",
+                )
             for place in range(size[name]):
                 columns[f"{name} run {place + 1}"] = [row[place] for row in rows]
         return columns, lines
 
     return rewrite
-
-
-_NUMBERED_NAME = re.compile(r"(.{0,190}[^\s_#])[\s_]+#?(\d{1,3})")
-
-
-def _last_word(name: str) -> str:
-    return fold_name(name).rpartition("_")[2]
-
-
-def _number_attempts(numbers: Mapping[str, Sequence[int]]) -> bool:
-    """Whether names with numbers are models with attempts: each has the same ones, from 0 or 1."""
-    first = sorted(next(iter(numbers.values()), ()))
-    is_counted = len(first) > 1 and first[0] < 2 and first == list(range(first[0], first[-1] + 1))
-    known = {alias for aliases in ALIASES.values() for alias in aliases}
-    return (
-        is_counted
-        and len(numbers) > 1
-        and all(sorted(each) == first for each in numbers.values())
-        and all(is_model_name(stem) or any(map(str.isdigit, stem)) for stem in numbers)
-        and not known & {part for stem in numbers for part in (fold_name(stem), _last_word(stem))}
-    )
-
-
-def find_numbered_names(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
-    """Columns of verdicts such as ``v1.0 1, v1.0 2, v1.1 1, v1.1 2``: models and attempts."""
-    matches = {name: _NUMBERED_NAME.fullmatch(name.strip()) for name in chunk}
-    found = {name: (match[1], int(match[2])) for name, match in matches.items() if match}
-    numbers: dict[str, list[int]] = {}
-    for stem, number in found.values():
-        numbers.setdefault(stem, []).append(number)
-    if not _number_attempts(numbers) or {"model", "trial", "success"} & stated.keys():
-        return None
-    words = RewardWords()
-    cells = [cell for name in found for cell in distinct_cells(chunk[name])]
-    rewards = {reward_or_none(words, cell) for cell in cells}
-    if not rewards & {0.0, 1.0} or any(r not in (0.0, 1.0) and r == r for r in rewards):
-        return None
-    names = {name: f"{stem} run {number}" for name, (stem, number) in found.items()}
-
-    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
-        return {names.get(name, name): chunk[name] for name in chunk}, lines
-
-    first = next(iter(found))
-    return rewrite, f"column {first!r} is read as attempt {found[first][1]} of {found[first][0]!r}"

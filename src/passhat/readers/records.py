@@ -194,7 +194,7 @@ class RecordFile:
         elif content_kind(self.source) == "Excel":
             rows = RecordRows(self.source, self.path, self.log)
         number = 0
-        for chunk in map(drop_index, rows.chunks()):
+        for chunk in drop_index(rows.chunks()):
             names = list(chunk)
             for cells in zip(*chunk.values(), strict=True):
                 number += 1

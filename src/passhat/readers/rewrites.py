@@ -16,8 +16,9 @@ from pathlib import PurePath
 
 from passhat._display import some
 from passhat.errors import InvalidValue, shorten
-from passhat.readers.parsing import Rewrite, find_listed, find_numbered_names
+from passhat.readers.parsing import Rewrite, find_listed
 from passhat.readers.shapes import count_rates
+from passhat.readers.summary_labels import find_numbered_names
 from passhat.readers.summary_rows import is_total
 from passhat.readers.wide_tables import (
     MEASURES,

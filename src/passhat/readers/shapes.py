@@ -123,7 +123,7 @@ def _rate_verdict(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     if len(names) != 1:
         return None
     meaning = MappingProxyType({**columns.meaning, "success": names[0]})
-    rest = [repr(name) for name in chunk if re.match(r"pass.?(@|\^|at).?[2-9]", fold_name(name))]
+    rest = [repr(name) for name in chunk if re.match(r"pass_?(@|\^|at)_?(?!1$)\d", fold_name(name))]
     decision = f"column {names[0]!r} holds the verdicts" + "; not read: " * bool(rest)
     return Shape(replace(columns, meaning=meaning), decisions=(decision + some(rest, 3),))
 

@@ -1,4 +1,4 @@
-"""Words that are no plain cells: of rows that sum up others, and beside verdicts."""
+"""Words of rows that sum up others, beside verdicts, and in headings that number attempts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import InvalidValue
+from passhat.readers.parsing import Rewrite
 from passhat.readers.record_map import likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
-from passhat.readers.wide_tables import SUMMARIES, Shape, list_unused, reward_or_none
+from passhat.readers.wide_tables import (
+    SUMMARIES,
+    Shape,
+    distinct_cells,
+    is_model_name,
+    list_unused,
+    reward_or_none,
+)
 from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, ColumnMap, fold_name, split_joined
 from passhat.stats.outcomes.gathering import Chunk
@@ -238,11 +246,14 @@ def prefer_words(
     if success not in chunk or "success" in columns.stated or "c" in columns.meaning:
         return columns, notes
     scores = [reward_or_none(words, cell) for cell in chunk[success or ""]]
-    if fold_name(success or "") not in REWARD_NAMES or set(scores) <= {0.0, 1.0, None}:
+    is_graded = any(s is not None and s == s and s not in (0, 1) for s in scores)
+    if fold_name(success or "") not in REWARD_NAMES or not is_graded:
         return columns, notes
     for name in list_unused(columns, chunk):
         rewards = [reward_or_none(words, cell) for cell in chunk[name]]
-        if fold_name(name) not in ALIASES["success"] or set(rewards) != {0.0, 1.0}:
+        both = zip(chunk[name], rewards, strict=True)
+        known = {r for c, r in both if r == r and not (r is None and is_odd_ending(str(c)))}
+        if fold_name(name) not in ALIASES["success"] or known != {0.0, 1.0}:
             continue
         pairs = [(s, r) for s, r in zip(scores, rewards, strict=True) if s is not None and s == s]
         passes, fails = ([s for s, r in pairs if r == each] for each in (1.0, 0.0))
@@ -370,3 +381,50 @@ class Sections:
             return ()
         what = "name the model of the rows below" if self.is_model else "head sections: left out"
         return (f"{self.count} rows with a single cell {what}",)
+
+
+# -- numbers of attempts in headings ---------------------------------------------------------
+
+_NUMBERED_NAME = re.compile(r"(.{0,190}[^\s_#])[\s_]+#?(\d{1,3})")
+
+
+def _last_word(name: str) -> str:
+    return fold_name(name).rpartition("_")[2]
+
+
+def _number_attempts(numbers: Mapping[str, Sequence[int]]) -> bool:
+    """Whether names with numbers are models with attempts: each has the same ones, from 0 or 1."""
+    first = sorted(next(iter(numbers.values()), ()))
+    is_counted = len(first) > 1 and first[0] < 2 and first == list(range(first[0], first[-1] + 1))
+    known = {alias for aliases in ALIASES.values() for alias in aliases}
+    return (
+        is_counted
+        and len(numbers) > 1
+        and all(sorted(each) == first for each in numbers.values())
+        and all(is_model_name(stem) or any(map(str.isdigit, stem)) for stem in numbers)
+        and not known & {part for stem in numbers for part in (fold_name(stem), _last_word(stem))}
+    )
+
+
+def find_numbered_names(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
+    """Columns of verdicts such as ``v1.0 1, v1.0 2, v1.1 1, v1.1 2``: models and attempts."""
+    matches = {name: _NUMBERED_NAME.fullmatch(name.strip()) for name in chunk}
+    found = {name: (match[1], int(match[2])) for name, match in matches.items() if match}
+    numbers: dict[str, list[int]] = {}
+    for stem, number in found.values():
+        numbers.setdefault(stem, []).append(number)
+    taken = {"model", "trial", "success"} & {*stated, *ColumnMap.resolve(chunk).meaning}
+    if taken or not _number_attempts(numbers):
+        return None
+    words = RewardWords()
+    cells = [cell for name in found for cell in distinct_cells(chunk[name])]
+    rewards = {reward_or_none(words, cell) for cell in cells}
+    if not rewards & {0.0, 1.0} or any(r not in (0.0, 1.0) and r == r for r in rewards):
+        return None
+    names = {name: f"{stem} run {number}" for name, (stem, number) in found.items()}
+
+    def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
+        return {names.get(name, name): chunk[name] for name in chunk}, lines
+
+    first = next(iter(found))
+    return rewrite, f"column {first!r} is read as attempt {found[first][1]} of {found[first][0]!r}"

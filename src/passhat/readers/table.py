@@ -218,7 +218,7 @@ def _with_rate(runs: list[Run], rate: float | None) -> list[Run]:
 
 def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:
     """Whether the records are a table that needs no further word."""
-    first = next(map(drop_index, rows.chunks()), None)
+    first = next(drop_index(rows.chunks(), options.columns.values()), None)
     if first is None or not _has_columns(first, options):
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
@@ -382,8 +382,8 @@ def _select(
     copies: CopyFilter | None,
 ) -> Iterator[tuple[Chunk, Sequence[int]]]:
     """The chunks of a table with joined columns, of one judge, without those that are empty."""
-    for chunk in rows.chunks():
-        selection, lines = sections.take(drop_index(chunk), rows.lines)
+    for chunk in drop_index(rows.chunks(), options.columns.values()):
+        selection, lines = sections.take(chunk, rows.lines)
         selection, lines = rewrites.take(selection, lines)
         if copies is not None:
             selection, lines = copies.take(selection, lines)

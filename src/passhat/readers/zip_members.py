@@ -13,7 +13,7 @@ import struct
 import xml.etree.ElementTree as ET
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -263,15 +263,22 @@ _LONGEST_INDEX = 40
 _INDEX = re.compile(r"Unnamed: ?\d{1,9}(_level_\d{1,9})?|__index_level_\d{1,9}__|level_0")
 
 
-def drop_index(chunk: Chunk) -> Chunk:
-    """The columns that have a name, without the numbers that a data frame writes before rows."""
-    names = [name for name in chunk if name.strip() and not _is_index(name, chunk)]
-    return chunk if len(names) == len(chunk) or not names else {name: chunk[name] for name in names}
+def drop_index(chunks: Iterable[Chunk], stated: Collection[str] = ()) -> Iterator[Chunk]:
+    """The columns that have a name, without the numbers that a data frame writes before rows.
+
+    The first rows decide; a column that is ``stated`` stays.
+    """
+    dropped: list[str] | None = None
+    for chunk in chunks:
+        if dropped is None:
+            dropped = [name for name in chunk if name not in stated and _is_index(name, chunk)]
+            dropped = dropped if len(dropped) < len(chunk) else []
+        yield {n: chunk[n] for n in chunk if n not in dropped} if dropped else chunk
 
 
 def _is_index(name: str, chunk: Chunk) -> bool:
     if len(name) > _LONGEST_INDEX or not _INDEX.fullmatch(name):
-        return False
+        return not name.strip()
     return all(re.fullmatch(r"\d+(\.0+)?", str(cell).strip()) for cell in chunk[name])
 
 

@@ -103,7 +103,7 @@ class JUnitReader(Reader):
                 reading=("a test report does not name the agent: the run is named after the file",),
                 decisions=(
                     *(("suites with the same tests are a run each",) if is_run else ()),
-                    *(("suites whose names number them are the attempts",) if numbered else ()),
+                    *(("suites that differ in a number alone are attempts",) if numbered else ()),
                     *numbered_tests(row.task for rows in suites.values() for row in rows),
                 ),
                 guessed=True,
