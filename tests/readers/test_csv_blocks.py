@@ -88,3 +88,41 @@ def test_a_quote_late_in_a_large_table_changes_nothing(tmp_path: Path) -> None:
     (run,) = read(path)
     assert [loss.where for loss in run.losses] == ["line 50004"]
     assert run.outcomes.attempts == 59_999
+
+
+@pytest.mark.parametrize("number", [1_000, 40_000])
+def test_many_different_cells_in_any_order(number: int) -> None:
+    rng = np.random.default_rng(number)
+    cells = [f"task {i}" for i in rng.integers(0, number, 60_000)]
+    block = cut_block("".join(f"{cell},1\n" for cell in cells).encode(), ("a", "b"), b",")
+    assert block is not None
+    assert sorted(block["a"].values) == sorted(set(cells))  # type: ignore[type-var]
+    assert list(block["a"]) == cells
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=9), st.data())
+def test_lines_of_windows(rows: list[tuple[str, str]], data: st.DataObject) -> None:
+    ends = data.draw(st.lists(st.sampled_from(["\r\n", "\r\n", "\r\n", "\n"]), min_size=len(rows)))
+    text = "".join(",".join(row) + end for row, end in zip(rows, ends, strict=False))
+    block = cut_block(text.encode(), ("a", "b"), b",")
+    assert (block is None) == (len(set(ends[: len(rows)])) > 1)
+    if block is not None:
+        assert list(zip(block["a"], block["b"], strict=True)) == rows
+
+
+def test_rows_in_any_order_give_the_same_counts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    passed = rng.random((70_000, 3)) < 0.4
+    rows = [
+        f"t{task},{trial},{int(passed[task, trial])}"
+        for task in range(70_000)
+        for trial in range(3)
+    ]
+    counts = []
+    for order in (range(len(rows)), rng.permutation(len(rows))):
+        path = tmp_path / "a.csv"
+        path.write_text("\n".join(["task,trial,success", *(rows[i] for i in order)]) + "\n")
+        (run,) = read(path)
+        outcomes = run.outcomes
+        counts.append(dict(zip(outcomes.tasks, outcomes.c.tolist(), strict=True)))
+    assert counts[0] == counts[1]

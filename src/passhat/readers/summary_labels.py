@@ -245,10 +245,12 @@ def prefer_words(
     success, words = columns.meaning.get("success"), RewardWords()
     if success not in chunk or "success" in columns.stated or "c" in columns.meaning:
         return columns, notes
-    scores = [reward_or_none(words, cell) for cell in chunk[success or ""]]
-    is_graded = any(s is not None and s == s and s not in (0, 1) for s in scores)
-    if fold_name(success or "") not in REWARD_NAMES or not is_graded:
+    if fold_name(success or "") not in REWARD_NAMES:
         return columns, notes
+    grades = {reward_or_none(words, cell) for cell in distinct_cells(chunk[success or ""])}
+    if not any(s is not None and s == s and s not in (0, 1) for s in grades):
+        return columns, notes
+    scores = [reward_or_none(words, cell) for cell in chunk[success or ""]]
     for name in list_unused(columns, chunk):
         rewards = [reward_or_none(words, cell) for cell in chunk[name]]
         both = zip(chunk[name], rewards, strict=True)

@@ -267,7 +267,18 @@ def sort_rows(task: IntArray, rank: IntArray | None) -> IntArray:
     is_sorted = steps >= 0 if rank is None else (steps > 0) | ((steps == 0) & (np.diff(rank) >= 0))
     if is_sorted.all():
         return np.arange(len(task))
-    return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))
+    if rank is None:
+        return _argsort(task)
+    by_rank = _argsort(rank)
+    return by_rank[_argsort(task[by_rank])]
+
+
+def _argsort(codes: IntArray) -> IntArray:
+    """The stable order; NumPy sorts numbers of two bytes by their digits, which is linear."""
+    least = codes.min()
+    if int(codes.max()) - int(least) < 1 << 16:
+        return np.argsort((codes - least).astype(np.uint16), kind="stable")
+    return np.argsort(codes, kind="stable")
 
 
 # -- task ids in one buffer ------------------------------------------------------------------

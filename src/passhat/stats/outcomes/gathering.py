@@ -52,6 +52,7 @@ SPLIT_HINT = Hint(
 
 Chunk = Mapping[str, Sequence[object]]
 """Cells by column; all columns are equally long."""
+_Tasks = tuple[IntArray, tuple[str, ...]]  # the number of each row's task, and their names
 
 _MEASURES = MappingProxyType(
     {"duration": "seconds", "steps": "steps", "tokens": "tokens", "cost": "cost"}
@@ -208,7 +209,7 @@ class _Rows:
         first = values[next(iter(twins))]
         return (f"ids such as {first[:-2]} and {first} are one task",)
 
-    def _tasks_of(self, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
+    def _tasks_of(self, rows: IntArray) -> _Tasks:
         """Number the tasks of one run from 0 in order of appearance."""
         codes = self._task.codes[rows]
         ranks, distinct = number_by_appearance(codes if self._twins is None else self._twins[codes])
@@ -353,17 +354,14 @@ class AttemptGatherer(_Rows):
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
             sorting = sort_rows(task, None if trials is None else trials.rank[rows])
-            repeats: tuple[str, ...] = ()
             if trials is not None:
-                sorting = trials.without_retries(rows, task, sorting, judgement.verdicts)
-                trials.refuse_duplicates(rows, task, names, sorting)
-                repeats = _retry_notes(len(rows) - len(sorting))
-                self.repeated += len(rows) - len(sorting)
+                sorting = trials.without_retries(rows, (task, names), sorting, judgement.verdicts)
+            repeats = _retry_notes(len(rows) - len(sorting))
+            self.repeated += len(rows) - len(sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
             run_scores = scores if self._has_scores(rows) else None
             attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts, run_scores)
-            has_order = trials is not None and trials.ordered
-            numbers = None
+            has_order, numbers = trials is not None and trials.ordered, None
             if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
             columns = replace(
@@ -560,24 +558,21 @@ class _Trials:
             self.rank = np.array(numbers, np.int64)[self._codes]
 
     def without_retries(
-        self, rows: IntArray, task: IntArray, sorting: IntArray, verdicts: VerdictArray
+        self, rows: IntArray, tasks: _Tasks, sorting: IntArray, verdicts: VerdictArray
     ) -> IntArray:
-        """Without attempts that have no verdict and stand in a later row again."""
-        rank = self.rank[rows]
-        same = (np.diff(task[sorting]) == 0) & (np.diff(rank[sorting]) == 0)
-        is_missing = verdicts[rows[sorting[:-1]]] == Verdict.MISSING
-        return sorting[np.append(~(same & is_missing), True)] if same.any() else sorting
+        """Without attempts that have no verdict and stand in a later row again.
 
-    def refuse_duplicates(
-        self, rows: IntArray, task: IntArray, names: tuple[str, ...], sorting: IntArray
-    ) -> None:
-        """Refuse an attempt that is listed twice; ``sorting`` is by task, then by rank."""
-        rank = self.rank[rows]
-        same = (np.diff(task[sorting]) == 0) & (np.diff(rank[sorting]) == 0)
-        if not same.any():
-            return
-        at = int(np.flatnonzero(same)[0])
-        first, second = int(sorting[at]), int(sorting[at + 1])
+        ``sorting`` is by task, then by rank; any other attempt that is listed twice is refused.
+        """
+        task, names = tasks
+        again = self._find_again(rows, task, sorting)
+        if len(again):
+            is_missing = verdicts[rows[sorting[again]]] == Verdict.MISSING
+            sorting = np.delete(sorting, again[is_missing])
+            again = self._find_again(rows, task, sorting)
+        if not len(again):
+            return sorting
+        first, second = int(sorting[again[0]]), int(sorting[again[0] + 1])
         label = self._labels[self._codes[rows[second]]]
         raise RowError(
             int(rows[second]),
@@ -585,6 +580,11 @@ class _Trials:
             other=int(rows[first]),
             hint=SPLIT_HINT,
         )
+
+    def _find_again(self, rows: IntArray, task: IntArray, sorting: IntArray) -> IntArray:
+        """The places behind which the same attempt stands again."""
+        same = np.diff(task[sorting]) == 0
+        return np.flatnonzero(same & (np.diff(self.rank[rows[sorting]]) == 0))
 
 
 def _retry_notes(count: int) -> tuple[str, ...]:
