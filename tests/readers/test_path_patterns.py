@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
-from passhat import read
+import pytest
+
+from passhat import PasshatError, read
+from passhat.errors import ReadError
 
 
 def test_a_reward_that_is_no_number_is_missing(tmp_path: Path) -> None:
@@ -17,3 +22,90 @@ def test_a_reward_that_is_no_number_is_missing(tmp_path: Path) -> None:
     assert run.agent == "m"
     assert (run.outcomes.passes, run.outcomes.total_missing) == (2, 1)
     assert run.missing_by_reason == {"not_recorded": 1}
+
+
+_VERDICTS = {"a": ("good", "bad"), "b": ("bad", "bad"), "c": ("good", "good"), "d": ("good", "bad")}
+"""The words of two attempts at four tasks."""
+
+
+def _write_attempts(folder: Path, names: tuple[str, str]) -> None:
+    """Write a table per attempt whose verdicts have words of their own."""
+    for place, name in enumerate(names):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rows = [f"{prompt},{words[place]}\n" for prompt, words in _VERDICTS.items()]
+        file.write_text("prompt,kappa\n" + "".join(rows))
+
+
+def _command_of(error: PasshatError) -> dict[str, str]:
+    """The first command that a refusal prints, as columns."""
+    (line, *_) = [part for part in str(error.hint).splitlines() if "passhat report" in part]
+    words = shlex.split(line.partition("passhat report ")[2])
+    return dict(pair.split("=", 1) for pair in words[words.index("--map") + 1].split(","))
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (("s_1.csv", "s_2.csv"), "s_{trial}.csv"),
+        (("ours/run 1/out.csv", "ours/run 2/out.csv"), "ours/run {trial}/out.csv"),
+        (("gpt-4.1 run1.csv", "gpt-4.1 run2.csv"), "gpt-4.1 run{trial}.csv"),
+    ],
+)
+def test_tables_that_differ_in_a_number_are_offered_as_attempts(
+    tmp_path: Path, names: tuple[str, str], pattern: str
+) -> None:
+    _write_attempts(tmp_path / "f", names)
+    with pytest.raises(ReadError) as refused:
+        read(tmp_path / "f")
+    columns = _command_of(refused.value)
+    assert columns["records"] == pattern
+    (run,) = read(tmp_path / "f", columns=columns)
+    assert run.outcomes.c.tolist() == [1, 0, 2, 1]
+    assert run.outcomes.n.tolist() == [2, 2, 2, 2]
+    assert any(f"2 files that fit {pattern} are one table" in line for line in run.decisions)
+
+
+def test_the_number_of_a_version_is_no_attempt(tmp_path: Path) -> None:
+    _write_attempts(tmp_path / "f", ("kite-4.csv", "wren-3.csv"))
+    with pytest.raises(ReadError) as refused:
+        read(tmp_path / "f")
+    columns = _command_of(refused.value)
+    assert columns["records"] == "{model}.csv"
+    runs = read(tmp_path / "f", columns=columns)
+    assert {run.agent: run.outcomes.passes for run in runs} == {"kite-4": 3, "wren-3": 1}
+
+
+def test_tables_of_models_and_attempts(tmp_path: Path) -> None:
+    names = {"kite-4": ("kite-4_run1.csv", "kite-4_run2.csv"), "wren": ("wren_run1.csv",) * 2}
+    for pair in names.values():
+        _write_attempts(tmp_path / "f", (pair[0], pair[1]))
+    (tmp_path / "f/wren_run2.csv").write_text("prompt,kappa\na,bad\nb,bad\nc,bad\nd,bad\n")
+    with pytest.raises(ReadError) as refused:
+        read(tmp_path / "f")
+    columns = _command_of(refused.value)
+    assert columns["records"] == "{model}_run{trial}.csv"
+    runs = read(tmp_path / "f", columns=columns)
+    assert {run.agent: run.outcomes.passes for run in runs} == {"kite-4": 4, "wren": 1}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("x_{trial}.csv", "no file fits the pattern 'x_{trial}.csv'"),
+        ("s_{zeta}.csv", "may name model, suite, trial, seed, each once"),
+        ("{trial}_{trial}.csv", "may name model, suite, trial, seed, each once"),
+    ],
+)
+def test_a_pattern_for_tables_that_does_not_fit(tmp_path: Path, pattern: str, said: str) -> None:
+    _write_attempts(tmp_path / "f", ("s_1.csv", "s_2.csv"))
+    with pytest.raises(ReadError, match=re.escape(said)):
+        read(tmp_path / "f", records=pattern, passes="kappa == good")
+
+
+def test_a_column_that_the_pattern_names_too(tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f/s_1.csv").write_text("model,prompt,ok\nkite,a,1\n")
+    with pytest.raises(ReadError, match="has a column 'model' of its own") as refused:
+        read(tmp_path / "f", records="{model}.csv")
+    assert refused.value.hint == "Write * in place of {model} in the pattern."

@@ -162,3 +162,16 @@ def test_column_of_totals_in_other_languages(tmp_path: Path, name: str) -> None:
     assert _read(tmp_path, text)[0] == [(1, 3), (2, 3)]
     text = f"model,t1,t2,{name}\ngpt-4,1,0,1\nclaude,1,1,1\n"
     assert _read(tmp_path, text)[0] == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    "label", ["Total passed", "Summe ja", "Total (of 3)", "Σ", "Overall pass rate", "all tasks"]
+)
+def test_rows_of_totals_that_say_what_is_counted(tmp_path: Path, label: str) -> None:
+    text = f"model,t1,t2,t3\ngpt-4,1,0,1\nclaude,1,1,1\n{label},2,1,2\n"
+    assert _read(tmp_path, text)[0] == [(2, 3), (3, 3)]
+
+
+def test_a_task_whose_name_begins_with_total(tmp_path: Path) -> None:
+    text = "task,run,passed\ntotal eclipse,1,1\ntotal eclipse,2,0\nsum of digits,1,1\n"
+    assert _read(tmp_path, text + "sum of digits,2,1\n")[0] == [(3, 4)]

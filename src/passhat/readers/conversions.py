@@ -45,7 +45,7 @@ _SAMPLE = 20
 
 def is_path_pattern(records: str | None) -> bool:
     """Whether --records names parts of a path, as in {model}/{task}/result.txt."""
-    return records is not None and re.search(r"\{task\}|\{.*/", records) is not None
+    return records is not None and re.search(r"\{\w+\}|\{.*/", records) is not None
 
 
 def read_paths(folder: Source, options: ReadOptions) -> list[Run]:

@@ -8,6 +8,7 @@ what varies within a task, which columns share their words.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -15,19 +16,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import NamedTuple
+from os.path import commonprefix
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from passhat._display import counted
-from passhat.errors import PasshatError
+from passhat.errors import NoRows, PasshatError, ReadError
 from passhat.readers.base import ReadOptions
+from passhat.readers.conversions import suggest_pattern
 from passhat.readers.guessing import Column, SampleTable, sample_tables
 from passhat.readers.outcome_candidates import MOST_WORDS, Outcome, find_outcomes, verdict_likeness
 from passhat.readers.record_map import map_option, split_map
-from passhat.readers.records import content_kind, find_facts
+from passhat.readers.records import RecordFile, content_kind, find_facts, plain_log
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
-from passhat.readers.sources import Source
+from passhat.readers.sources import Source, make_folder
 from passhat.readers.wide_tables import (
     is_judge_name,
     is_model_name,
@@ -424,3 +428,138 @@ def _combine(first: IntArray, second: IntArray) -> IntArray:
 
 def _count(codes: IntArray) -> int:
     return len(np.unique(codes))
+
+
+# -- the tables of a folder ------------------------------------------------------------
+
+_WORD_IN_PATH = re.compile(r"\{(\w+)\}")
+_PATH_WORDS = ("model", "suite", "trial", "seed")
+_REPEATED_STEM = re.compile(
+    r"(?P<model>.*?)(?P<sign>[\s_.-]*(?:(?:run|trial|attempt|seed|sample|rep|repeat|repetition|try|"
+    r"epoch|iter|iteration|round|rollout)[\s_.#-]*)?)(?P<n>\d+)(?P<end>\D*)",
+    re.IGNORECASE,
+)
+_MOST_FILES = 2_000
+
+
+def is_table_pattern(pattern: str | None) -> bool:
+    """Whether a pattern for paths names models or attempts, and the files hold the tasks."""
+    names = _WORD_IN_PATH.findall(pattern or "")
+    return bool(names) and "task" not in names and "success" not in names
+
+
+def gather_tables(folder: Source, pattern: str) -> Source:
+    """The rows of all tables in a folder, with a column for each name in the pattern."""
+    names = _WORD_IN_PATH.findall(pattern)
+    if set(names) - {*_PATH_WORDS} or len(set(names)) < len(names):
+        raise ReadError(
+            f"the pattern {pattern!r} may name {', '.join(_PATH_WORDS)}, each once.",
+            source=folder.name,
+            hint="With {task} a file is an attempt; without it the rows name the task.",
+        )
+    text = _WORD_IN_PATH.sub(lambda match: f"(?P<{match[1]}>[^/]+)", _escape(pattern))
+    path_re = re.compile(text.replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*"))
+    files = [(file, path_re.fullmatch(_below(file, folder))) for file in folder.children("**/*")]
+    found = [(file, match.groupdict()) for file, match in files if match is not None]
+    if not found:
+        raise NoRows(f"no file fits the pattern {pattern!r}.", source=folder.name)
+    path = make_folder() / f"{Path(folder.name).stem}.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        for file, parts in found:
+            for row in _rows_of(file):
+                clash = sorted(parts.keys() & row.keys())
+                if clash:
+                    raise ReadError(
+                        f"{file.name} has a column {clash[0]!r} of its own.",
+                        source=folder.name,
+                        hint=f"Write * in place of {{{clash[0]}}} in the pattern.",
+                    )
+                stream.write(json.dumps({**parts, **row}, default=str) + "\n")
+    said = (
+        f"{len(found)} files that fit {pattern} are one table, with {' and '.join(names)} by path"
+    )
+    return Source(folder.name, path, found=folder.found, conversion=said)
+
+
+def _escape(pattern: str) -> str:
+    return "".join(
+        part if _WORD_IN_PATH.fullmatch(part) else re.escape(part)
+        for part in re.split(r"(\{\w+\})", pattern)
+    )
+
+
+def _below(file: Source, folder: Source) -> str:
+    return file.path.relative_to(folder.path).as_posix()
+
+
+def _rows_of(file: Source) -> Iterator[Mapping[str, Any]]:
+    for record in RecordFile(file, plain_log(file)).records():
+        if isinstance(record.data, dict):
+            yield record.data
+
+
+def suggest_tables(folder: Source) -> str | None:
+    """The pattern for tables of one kind that differ in a number, or in a number and a name."""
+    kinds: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for file in islice(folder.children("**/*"), _MOST_FILES):
+        if content_kind(file) not in ("CSV", "JSON lines", "Excel", "Parquet") or not file.head:
+            continue
+        with suppress(PasshatError):
+            header = tuple(next(_rows_of(file), ()))
+            if len(header) > 1:
+                kinds.setdefault(header, []).append(tuple(_below(file, folder).split("/")))
+    paths = max(kinds.values(), key=len, default=[])
+    if len(paths) < 2 or len({len(path) for path in paths}) > 1:
+        return None
+    parts, names = [], list[str]()
+    for column in zip(*paths, strict=True):
+        part, found = _name_part(column)
+        parts.append(part)
+        names += found
+    return "/".join(parts) if names and len(set(names)) == len(names) else None
+
+
+def _name_part(column: Sequence[str]) -> tuple[str, list[str]]:
+    """A part of the paths with names for what differs in it."""
+    if len(set(column)) == 1:
+        return column[0], []
+    matches = [match for name in column if (match := _REPEATED_STEM.fullmatch(name))]
+    shared = {(match["sign"].lower(), match["end"]) for match in matches}
+    if len(matches) == len(column) and len(shared) == 1:
+        model = matches[0]["model"]
+        is_same = len({match["model"] for match in matches}) == 1
+        number = f"{matches[0]['sign']}{{trial}}{matches[0]['end']}"
+        if is_same:
+            return f"{model}{number}", ["trial"]
+        models = Counter(match["model"] for match in matches)
+        has_word = any(map(str.isalpha, matches[0]["sign"]))
+        if has_word or (min(models.values()) > 1 and len(set(models.values())) == 1):
+            return f"{{model}}{number}", ["model", "trial"]
+    ending = commonprefix([name[::-1] for name in column])[::-1]  # noqa: RUF071 - of letters
+    suffix = re.search(r"[._-].*", ending)
+    return "{model}" + (suffix[0] if suffix else ""), ["model"]
+
+
+def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
+    """The refusal of a folder that nothing could be read from."""
+    pattern, common = suggest_pattern(folder), _common_hint(errors)
+    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
+    hints = [f"If each file is an attempt: {command}"] if pattern else []
+    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
+        hints.append(common)
+    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
+    return ReadError(
+        f"is a folder without any log or table that passhat can read{files}.",
+        source=folder.name,
+        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
+    )
+
+
+def _common_hint(errors: Sequence[PasshatError]) -> str | None:
+    """The options that would read most of the tables that were passed over."""
+    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
+    if commands:
+        return commands[0]
+    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
+    hint, count = hints.most_common(1)[0] if hints else ("", 0)
+    return hint if count > 1 or len(hints) == 1 else None

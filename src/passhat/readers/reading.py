@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from passhat._display import counted, some
+from passhat._display import some
 from passhat.errors import InvalidValue, MissingExtra, NoRows, PasshatError, ReadError
 from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_readers
 from passhat.readers.conversions import (
@@ -20,7 +17,6 @@ from passhat.readers.conversions import (
     is_dataset,
     is_path_pattern,
     read_paths,
-    suggest_pattern,
 )
 from passhat.readers.identity import (
     count_once,
@@ -28,6 +24,12 @@ from passhat.readers.identity import (
     join_runs,
     with_unique_names,
     without_retries,
+)
+from passhat.readers.interpretations import (
+    gather_tables,
+    is_table_pattern,
+    refuse_folder,
+    suggest_tables,
 )
 from passhat.readers.nested_records import gather_documents, gather_tasks
 from passhat.readers.record_map import split_map
@@ -273,8 +275,7 @@ class _Collected:
             if self._is_archive(source):
                 source = unpack(source)
             if source.is_folder and is_path_pattern(self._options.records):
-                runs = tuple(read_paths(source, self._options))
-                self.read.append(_ReadSource(source, self._table, runs))
+                self.read.append(_ReadSource(source, self._table, self._read_paths(source)))
             elif source.is_folder and self._reader_of(source) is None:
                 self._add_folder(source)
             elif not self._is_known(source):
@@ -287,6 +288,13 @@ class _Collected:
             self.errors.append(error)
             why = error.message.removeprefix(f"{source.name}: ")
             self._refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
+
+    def _read_paths(self, folder: Source) -> tuple[Run, ...]:
+        pattern = self._options.records or ""
+        if not is_table_pattern(pattern):
+            return tuple(read_paths(folder, self._options))
+        rows = gather_tables(folder, pattern)
+        return tuple(self._table.read(rows, replace(self._options, records=None)))
 
     def _is_archive(self, source: Source) -> bool:
         """Whether this is a zip file that no reader takes as a log of its own."""
@@ -433,19 +441,23 @@ class _Collected:
             self._passed_over.append((folder.name, "a folder without any log"))
             return
         if not read and not (self.read and not skipped):
-            raise _no_logs(folder, not_logs, len(skipped))
+            raise refuse_folder(folder, not_logs, len(skipped))
         self.read += [_with_skipped(file, folder, skipped) for file in read]
         self._passed_over += skipped
 
     def _add_readings(
         self, folder: Source, files: Sequence[Source], errors: Sequence[PasshatError]
     ) -> None:
-        """Add the likeliest readings of the first file in a folder that has any to its refusal."""
+        """Add the likeliest readings of the tables in a folder, or of its first, to its refusal."""
         assert isinstance(self._table, TableReader)
         found: list[tuple[int, str]] = []
-        for source, error in islice(zip(files, errors, strict=False), _FILES_INTERPRETED):
+        pattern = suggest_tables(folder) if errors else None
+        tables, stated = [*zip(files, errors, strict=False)][:_FILES_INTERPRETED], dict[str, str]()
+        if pattern is not None:
+            tables, stated = [(gather_tables(folder, pattern), errors[0])], {"records": pattern}
+        for source, error in tables:
             other = ReadError(error.message, source=source.name)
-            readings = self._table.add_readings(other, source, self._options, folder.name)
+            readings = self._table.add_readings(other, source, self._options, folder.name, **stated)
             if readings and not isinstance(error, NotResults):
                 found.append((max(one.attempts for one in readings), str(other.hint)))
         for error in errors if found else ():
@@ -548,31 +560,6 @@ def _file_of(name: str) -> str:
     """The file that a name lies in: ``logs.zip`` for ``logs.zip/a/b.csv``."""
     path = Path(name)
     return next((str(p) for p in path.parents if p.is_file()), name)
-
-
-def _no_logs(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
-    """The refusal of a folder that nothing could be read from."""
-    pattern, common = suggest_pattern(folder), _common_hint(errors)
-    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
-    hints = [f"If each file is an attempt: {command}"] if pattern else []
-    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
-        hints.append(common)
-    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
-    return ReadError(
-        f"is a folder without any log or table that passhat can read{files}.",
-        source=folder.name,
-        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
-    )
-
-
-def _common_hint(errors: Sequence[PasshatError]) -> str | None:
-    """The options that would read most of the tables that were passed over."""
-    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
-    if commands:
-        return commands[0]
-    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
-    hint, count = hints.most_common(1)[0] if hints else ("", 0)
-    return hint if count > 1 or len(hints) == 1 else None
 
 
 def _run_folder(source: Source) -> Path:

@@ -35,7 +35,7 @@ from passhat.stats.outcomes.rewards import (
 TOTAL_WORDS = frozenset(
     {
         *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "averages"),
-        "ø",
+        *("ø", "σ", "∑", "all tasks"),
         *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "totale"),
         *("итого", "всего", "среднее", "合计", "总计", "平均", "合計", "합계", "평균"),
     }
@@ -48,6 +48,13 @@ STATISTICS = frozenset(
     }
 )
 """Also names of tasks and of groups of tasks: functions, kinds of questions."""
+_WHAT_IS_COUNTED = re.compile(
+    r"(of\s+)?(the\s+)?(pass(es|ed|ing)?|correct|solved|resolved|success(es|ful)?|ok|yes|wins?|scores?|"
+    r"points|failures?|failed|fails?|pass rate|success rate|accuracy|rate|%|ja|nein|bestanden|"
+    r"erfolg(e|reich)?|gelöst|réussis?|réussites?|oui|sí|aciertos|éxitos|aprobad[oa]s|trials?|runs?|"
+    r"attempts?|tasks?|all)(\s+(of|out of|/)\s*\d+)?"
+)
+"""Behind a word for a total: Total passed, Summe ja."""
 _NUMBERED = re.compile(r"[^\W\d]*[\s_#.-]*\d+")
 _GROUPS = TASK_PARTS | RUN_PARTS
 _OTHER_SUMMARIES = re.compile(r"(maj|best|mean|avg)@\w+|summary|aggregated?|media")
@@ -59,7 +66,11 @@ def fold_label(cell: object) -> str:
     text = "" if cell is None else str(cell)[:80].strip(" *_`").lower()
     if text.isalnum():  # nearly always
         return text
-    return re.split(r"\s*[(\[±]", text, maxsplit=1)[0].strip(" *_`.:")
+    text = re.split(r"\s*[(\[±=]", text, maxsplit=1)[0].strip(" *_`.:")
+    first, _, rest = text.partition(" ")
+    first = first.rstrip(":")
+    is_total = first in TOTAL_WORDS or first in STATISTICS
+    return first if is_total and rest and _WHAT_IS_COUNTED.fullmatch(rest) else text
 
 
 def fold_labels(cells: Iterable[object]) -> Iterator[str]:

@@ -85,7 +85,7 @@ class TableReader(Reader):
             raise
 
     def add_readings(
-        self, error: PasshatError, source: Source, options: ReadOptions, name: str
+        self, error: PasshatError, source: Source, options: ReadOptions, name: str, **stated: str
     ) -> list[Interpretation]:
         """Add the likeliest readings of a file to its refusal, as commands about ``name``."""
         # A hint that names its options is surer than a search; a threshold is the user's to state.
@@ -99,13 +99,13 @@ class TableReader(Reader):
             readings = [one for one in readings if {"n", "c", "fails"} & one.columns.keys()]
         elif has_options or isinstance(error, _RowRefused):  # the rows may be of two kinds
             readings = [reading for reading in readings if "where" in reading.columns]
+        readings = [replace(r, columns={**stated, **r.columns}) for r in readings]
         if readings:
             commands = suggest_commands(name, readings)
             if isinstance(error.hint, Hint):
                 error.hint = error.hint.then(f"\n{commands}")
             else:
-                has_hint = not is_unknown and error.hint is not None
-                error.hint = f"{error.hint}\n{commands}" if has_hint else commands
+                error.hint = commands if is_unknown else f"{error.hint or ''}\n{commands}".strip()
         return readings
 
     def _read(self, source: Source, options: ReadOptions) -> list[Run]:
