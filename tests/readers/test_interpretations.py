@@ -186,7 +186,7 @@ def test_a_printed_command_gives_the_right_number(tmp_path: Path, name: str) -> 
         columns, _ = column_map(None, None, words[2:])  # type: ignore[arg-type]
         runs = read(path, columns=columns)
         scored = sum(run.outcomes.scored for run in runs)
-        assert f" of {scored} attempt" in numbers
+        assert f" {scored} attempt" in numbers
         found.append({run.name: (run.outcomes.passes, run.outcomes.scored) for run in runs})
     assert expected in found
 

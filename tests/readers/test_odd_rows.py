@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -514,3 +515,112 @@ def test_repeats_at_several_depths_are_no_traceback(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "r.json").write_text('[{"task": "a", "passed": true}]')
     assert len(read(tmp_path)) == 2
+
+
+_ROWS = [
+    (agent, task, trial, (task + trial + len(agent)) % 3 > 0)
+    for agent in ("kite", "heron")
+    for task in range(5)
+    for trial in range(3)
+]
+"""Agents, tasks, attempts and verdicts: 10 of 15 passed for each agent."""
+
+
+def _passes(runs: list[Run]) -> dict[str, tuple[int, int, int]]:
+    """Tasks, attempts with a verdict, and passes of each run."""
+    return {
+        run.agent: (len(run.outcomes.tasks), run.outcomes.scored, run.outcomes.passes)
+        for run in runs
+    }
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("uid,scaffold,issue,seed,resolved", "{i:04x},{a},repo__{t},{n},{v}"),
+        (
+            "started,scaffold,issue,seed,resolved",
+            "2025-03-0{n}T1{t}:{i:02}:00,{a},repo__{t},{n},{v}",
+        ),
+        ("row,scaffold,journey,seed,resolved", "r{i},{a},way {t},{n},{v}"),
+    ],
+)
+def test_an_id_of_each_row_is_no_task_where_another_column_repeats(
+    write: Write, head: str, row: str
+) -> None:
+    lines = [row.format(i=i, a=a, t=t, n=n, v=int(v)) for i, (a, t, n, v) in enumerate(_ROWS)]
+    path = write("\n".join((head, *lines)))
+    try:
+        runs = read(path)
+    except PasshatError as error:
+        command = str(error.hint).split(": passhat report ")[1].splitlines()[0]
+        pairs = shlex.split(command)[-1].split(",")
+        runs = read(path, columns=dict(pair.split("=", 1) for pair in pairs))
+    assert _passes(runs) == {"kite": (5, 15, 10), "heron": (5, 15, 10)}
+
+
+def test_an_id_of_each_row_is_the_task_beside_a_few_categories(write: Write) -> None:
+    rows = [f"q{i},{'abcd'[i % 4]} sort,{i % 2}" for i in range(40)]
+    (run,) = read(write("\n".join(("id,kind,passed", *rows))))
+    assert len(run.outcomes.tasks) == 40
+
+
+def _wide(head: str, cells: Callable[[int], list[object]]) -> str:
+    lines = [",".join(map(str, (f"part {t}", *cells(t)))) for t in range(4)]
+    return "\n".join((head, *lines))
+
+
+def test_a_number_sign_in_a_heading_numbers_attempts_of_models(write: Write) -> None:
+    head = "Task,pi0 #1,pi0 #2,VLA #1,VLA #2"
+    runs = read(write(_wide(head, lambda t: ["P", "F" if t else "ERR", "P", "T/O" if t else "P"])))
+    assert _passes(runs) == {"pi0": (4, 7, 4), "VLA": (4, 5, 5)}
+    assert runs[0].decisions[0] == "cells read as missing attempts: 'ERR' (1), 'T/O' (3)"
+
+
+def test_attempts_in_all_columns_stay_with_their_models(write: Write) -> None:
+    head = "Task,pi0 run 1,pi0 run 2,VLA run 1,VLA run 2"
+    path = write(_wide(head, lambda t: ["fine", "fine" if t else "bad", "bad", "bad"]))
+    runs = read(path, columns={"trial": "@column", "success": "fine"})
+    assert _passes(runs) == {"pi0": (4, 8, 7), "VLA": (4, 8, 0)}
+
+
+def test_a_row_of_averages_below_columns_with_empty_cells(write: Write) -> None:
+    head = "doc,kite_t1,kite_cost1,kite_t2,kite_cost2,wren_t1,wren_cost1,wren_t2,wren_cost2"
+    text = _wide(head, lambda t: [1, 0.3, int(t > 1), 0.4, "n/a" if t else 1, 0.1, 0, 0.2])
+    runs = read(write(text + "\nmean,1,,0.5,,1,,0,"))
+    assert _passes(runs) == {"kite": (4, 8, 6), "wren": (4, 5, 1)}
+    with pytest.raises(PasshatError, match="looks like a total"):
+        read(write(text + "\nmean,1,,0.5,,1,,1,"))
+
+
+@pytest.mark.parametrize(
+    ("head", "cells", "success"),
+    [
+        ("System,Kernel,seed 1,seed 2,Mean,SD,Best", "s,k,0.5,0.25,0.375,0.1,0.5", "trial=@column"),
+        ("Épreuve,Assistant,Essai n°,Note (0 à 1),Coût €", "k,s,1,0.25,0.3", "Note (0 à 1)"),
+        ("Fall,Modell,quality_score,Kosten", "k,s,0.25,0.3", "success=quality_score"),
+    ],
+)
+def test_graded_cells_are_offered_as_they_are(
+    write: Write, head: str, cells: str, success: str
+) -> None:
+    rows = [cells.replace("k", f"k{i}").replace("0.25", f"0.{25 + i}") for i in range(6)]
+    with pytest.raises(PasshatError) as caught:
+        read(write("\n".join((head, *rows))))
+    first = str(caught.value.hint).splitlines()[1]
+    assert "a mean of 0." in first
+    assert success in first
+
+
+def test_columns_of_a_tracker_of_experiments(write: Write) -> None:
+    head = "run_id,status,params.model,params.task,params.seed,metrics.success,judge.model"
+    rows = [f"{i},FINISHED,{a},{t},{n},{int(v)},j" for i, (a, t, n, v) in enumerate(_ROWS)]
+    runs = read(write("\n".join((head, *rows))))
+    assert _passes(runs) == {"kite": (5, 15, 10), "heron": (5, 15, 10)}
+
+
+def test_models_come_first_among_the_roles_of_a_column(write: Write) -> None:
+    rows = [f"a{t},{model},{t % 2}" for t in range(3) for model in ("GPT-4o", "Aleph-7B")]
+    with pytest.raises(PasshatError) as caught:
+        read(write("\n".join(("Aufgabe,Anbieter,passed", *rows))))
+    assert "Say what it is: --map model=Anbieter (runs)" in str(caught.value.hint)

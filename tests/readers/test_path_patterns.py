@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,51 @@ def test_a_column_that_the_pattern_names_too(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="has a column 'model' of its own") as refused:
         read(tmp_path / "f", records="{model}.csv")
     assert refused.value.hint == "Write * in place of {model} in the pattern."
+
+
+def _write_right(folder: Path, names: Sequence[str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for place, name in enumerate(names):
+        rows = [f"{task},{int((len(task) + place) % 3 > 0)}\n" for task in ("a", "bb", "ccc")]
+        (folder / name).write_text("question,is_right\n" + "".join(rows))
+
+
+def test_tables_that_are_read_say_how_they_are_attempts(tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    days = zip(("kite_s1", "kite_s2", "wren-2_s1", "wren-2_s2"), range(1, 5), strict=True)
+    _write_right(folder, [f"eval_{name}_2025-03-0{day}.csv" for name, day in days])
+    (folder / "summary.csv").write_text("model,mean\nkite,0.5\n")
+    runs = read(folder)
+    assert len(runs) == 4
+    (said,) = [line for line in runs[0].decisions if "attempts of models" in line]
+    pattern = "eval_{model}_s{trial}_*.csv"
+    assert said.endswith(f"passhat report {folder} --map 'records={pattern}'")
+    runs = read(folder, records=pattern)
+    assert {run.agent: run.outcomes.n.tolist() for run in runs} == {
+        "kite": [2, 2, 2],
+        "wren-2": [2, 2, 2],
+    }
+
+
+def test_a_table_of_each_day_is_an_attempt(tmp_path: Path) -> None:
+    _write_attempts(tmp_path / "f", ("out_2025-03-01.csv", "out_2025-03-02.csv"))
+    with pytest.raises(ReadError) as refused:
+        read(tmp_path / "f")
+    assert _command_of(refused.value)["records"] == "out_{trial}.csv"
+
+
+def test_a_table_of_another_kind_is_left_out_and_said(tmp_path: Path) -> None:
+    _write_right(tmp_path / "f", ["kite.csv", "wren.csv"])
+    (tmp_path / "f/summary.csv").write_text("model,mean\nkite,0.5\n")
+    runs = read(tmp_path / "f", records="{model}.csv")
+    assert [run.agent for run in runs] == ["kite", "wren"]
+    assert any("without summary.csv" in line for line in runs[0].decisions)
+
+
+def test_a_pattern_whose_tables_need_more_prints_commands_with_the_pattern(tmp_path: Path) -> None:
+    _write_attempts(tmp_path / "f", ("s_1.csv", "s_2.csv"))
+    with pytest.raises(ReadError) as refused:
+        read(tmp_path / "f", records="s_{trial}.csv")
+    columns = _command_of(refused.value)
+    assert columns["records"] == "s_{trial}.csv"
+    assert read(tmp_path / "f", columns=columns)[0].outcomes.passes == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from passhat._display import some
-from passhat.errors import UnknownFormat, shorten
+from passhat._display import counted, some
+from passhat.errors import PasshatError, ReadError, UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
+from passhat.readers.conversions import suggest_pattern
 from passhat.readers.nested_records import ONE_SIDED
 from passhat.readers.parsing import as_fraction, is_verdict_list, outline
-from passhat.readers.record_map import (
-    RecordMap,
-)
+from passhat.readers.record_map import RecordMap
 from passhat.readers.records import (
     Record,
     RecordFile,
@@ -32,17 +32,10 @@ from passhat.readers.records import (
 )
 from passhat.readers.sources import Source
 from passhat.readers.summary_rows import is_total
-from passhat.readers.wide_tables import (
-    FRACTION,
-    MEASURES,
-    parse_number,
-    reward_or_none,
-)
+from passhat.readers.wide_tables import FRACTION, reward_or_none
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.columns import (
-    ALIASES,
-    fold_name,
-)
+from passhat.stats.outcomes.cells import parse_number
+from passhat.stats.outcomes.columns import ALIASES, MEASURES, fold_name
 from passhat.stats.outcomes.rewards import RewardWords
 
 _SAMPLE_ROWS = 200
@@ -436,7 +429,8 @@ class Column:
     @cached_property
     def is_measure(self) -> bool:
         measures = ("duration", "steps", "tokens", "cost", "temperature")
-        return self.named(*measures) or MEASURES.fullmatch(self.fold) is not None
+        is_grade = self.fold == "note" and bool(self.numbers)  # a remark in most tables
+        return not is_grade and (self.named(*measures) or MEASURES.fullmatch(self.fold) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -563,3 +557,28 @@ def _fields_of(record: Record, *, is_table: bool) -> dict[str, object]:
             if not isinstance(value, dict | list):
                 fields[f"{'^' * level}{_step(name)}"] = value
     return fields
+
+
+def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
+    """The refusal of a folder that nothing could be read from."""
+    pattern, common = suggest_pattern(folder), _common_hint(errors)
+    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
+    hints = [f"If each file is an attempt: {command}"] if pattern else []
+    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
+        hints.append(common)
+    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
+    return ReadError(
+        f"is a folder without any log or table that passhat can read{files}.",
+        source=folder.name,
+        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
+    )
+
+
+def _common_hint(errors: Sequence[PasshatError]) -> str | None:
+    """The options that would read most of the tables that were passed over."""
+    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
+    if commands:
+        return commands[0]
+    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
+    hint, count = hints.most_common(1)[0] if hints else ("", 0)
+    return hint if count > 1 or len(hints) == 1 else None

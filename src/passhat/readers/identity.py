@@ -171,7 +171,10 @@ def _say_numbered(runs: Sequence[Run]) -> list[Run]:
     """The runs, with a word where files or folders seed_1, seed_2 hold the same tasks."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
-        if run.agent_guessed and run.attempts is not None and _REPEAT.search(run.source):
+        is_said = any("if they are attempts" in line for line in run.decisions)
+        if is_said or not run.agent_guessed or run.attempts is None:
+            continue
+        if _REPEAT.search(run.source):
             plain = [_DIGITS.sub("#", text) for text in (run.source, run.agent)]
             key = (_REPEAT.sub("#", run.source), *plain, *run.outcomes.tasks)
             groups.setdefault(key, []).append(run)

@@ -22,10 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passhat._display import counted
+from passhat._display import counted, some
 from passhat.errors import NoRows, PasshatError, ReadError
 from passhat.readers.base import ReadOptions
-from passhat.readers.conversions import suggest_pattern
 from passhat.readers.guessing import Column, SampleTable, sample_tables
 from passhat.readers.outcome_candidates import MOST_WORDS, Outcome, find_outcomes, verdict_likeness
 from passhat.readers.record_map import map_option, split_map
@@ -66,11 +65,14 @@ _COUNT = re.compile(r"(^|_)(total|count|num|sum|max|min|passed|failed|score)(_|$
 _NUMBERED = re.compile(r"(?:[a-z]+[\s_#-]*)?#?\d+", re.IGNORECASE)
 _MODEL = re.compile(
     r"(.*_)?(sheet|model|agent|assistant|system|llm|bot|engine|solver|player|checkpoint|ckpt|runner|"
-    r"candidate|modelo|modell|submission)(_.*)?"
+    r"candidate|modelo|modell|submission|build|release|version|variant|prover|policy|pipeline|"
+    r"vendor|scaffold|harness|writer|defen[cs]e|controller|(sprach|ki)modell|modèle|assistente?)(_.*)?"
 )
 _TASK = re.compile(
     r"(.*_)?(task|item|question|problem|instance|example|test|case|scenario|prompt|query|exercise|"
     r"puzzle|challenge|ticket|issue|bug|story|q|id|name|key|title|goal|input|nodeid|uid|qid|game|"
+    r"journey|flow|incident|claim|theorem|kernel|probe|assay|protocol|exploit|skill|épreuve|tâche|"
+    r"vorgang|anliegen|testfall|fall|"
     r"level|env|environment|aufgabe|frage|tarea|pregunta|tâche|domanda|задача|任务|问题|题目|問題|"
     r"タスク|문제|zadanie|tarefa|sample|doc|document|file|filename|url|site|page|intent)(_.*)?"
 )
@@ -128,6 +130,9 @@ class Interpretation:
         )
         tasks = len({task for run in self.runs for task in run.outcomes.tasks})
         share = f"{passes / scored:.0%} of " if scored else ""
+        scores = [s.values for run in self.runs if (s := run.outcomes.scores) is not None]
+        if scores and not re.search(r"[<=>]", self.columns.get("success", "")):
+            share = f"a mean of {np.nanmean(np.concatenate(scores)):.2f} over "
         runs = f", {counted(len(self.runs), 'run')}" if len(self.runs) > 1 else ""
         return f"{share}{counted(scored, 'attempt')} at {counted(tasks, 'task')}{runs}"
 
@@ -435,10 +440,11 @@ def _count(codes: IntArray) -> int:
 _WORD_IN_PATH = re.compile(r"\{(\w+)\}")
 _PATH_WORDS = ("model", "suite", "trial", "seed")
 _REPEATED_STEM = re.compile(
-    r"(?P<model>.*?)(?P<sign>[\s_.-]*(?:(?:run|trial|attempt|seed|sample|rep|repeat|repetition|try|"
+    r"(?P<model>.*?)(?P<sign>[\s_.-]+[rstk]|[\s_.-]*(?:(?:run|trial|attempt|seed|sample|rep|repeat|repetition|try|"
     r"epoch|iter|iteration|round|rollout)[\s_.#-]*)?)(?P<n>\d+)(?P<end>\D*)",
     re.IGNORECASE,
 )
+_DAY = re.compile(r"20\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:[-_T ]?\d[\d_-]*\d)?")
 _MOST_FILES = 2_000
 
 
@@ -460,24 +466,29 @@ def gather_tables(folder: Source, pattern: str) -> Source:
     text = _WORD_IN_PATH.sub(lambda match: f"(?P<{match[1]}>[^/]+)", _escape(pattern))
     path_re = re.compile(text.replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*"))
     files = [(file, path_re.fullmatch(_below(file, folder))) for file in folder.children("**/*")]
-    found = [(file, match.groupdict()) for file, match in files if match is not None]
-    if not found:
-        raise NoRows(f"no file fits the pattern {pattern!r}.", source=folder.name)
+    found = {file: match.groupdict() for file, match in files if match is not None}
+    names_of = {file: frozenset(next(_rows_of(file), ())) for file in found}
+    headers = Counter(filter(None, names_of.values()))
+    if not headers:
+        why = " with rows; for a file per attempt the pattern needs {task}" if found else ""
+        raise NoRows(f"no file fits the pattern {pattern!r}{why}.", source=folder.name)
+    header = headers.most_common(1)[0][0]
+    alike = [file for file, its in names_of.items() if 2 * len(header & its) > len(header)]
+    clash = sorted(header & set(names))
+    if clash:
+        raise ReadError(
+            f"{alike[0].name} has a column {clash[0]!r} of its own.",
+            source=folder.name,
+            hint=f"Write * in place of {{{clash[0]}}} in the pattern.",
+        )
     path = make_folder() / f"{Path(folder.name).stem}.jsonl"
     with path.open("w", encoding="utf-8") as stream:
-        for file, parts in found:
+        for file in alike:
             for row in _rows_of(file):
-                clash = sorted(parts.keys() & row.keys())
-                if clash:
-                    raise ReadError(
-                        f"{file.name} has a column {clash[0]!r} of its own.",
-                        source=folder.name,
-                        hint=f"Write * in place of {{{clash[0]}}} in the pattern.",
-                    )
-                stream.write(json.dumps({**parts, **row}, default=str) + "\n")
-    said = (
-        f"{len(found)} files that fit {pattern} are one table, with {' and '.join(names)} by path"
-    )
+                stream.write(json.dumps({**row, **found[file]}, default=str) + "\n")
+    said = f"{len(alike)} files that fit {pattern} are one table"
+    if others := [_below(file, folder) for file in found if file not in alike]:
+        said += f", without {some(others, 3)}"
     return Source(folder.name, path, found=folder.found, conversion=said)
 
 
@@ -523,6 +534,9 @@ def _name_part(column: Sequence[str]) -> tuple[str, list[str]]:
     """A part of the paths with names for what differs in it."""
     if len(set(column)) == 1:
         return column[0], []
+    column = [_DAY.sub("*", name) for name in column]
+    if len(set(column)) == 1:  # a table of each day
+        return column[0].replace("*", "{trial}", 1), ["trial"]
     matches = [match for name in column if (match := _REPEATED_STEM.fullmatch(name))]
     shared = {(match["sign"].lower(), match["end"]) for match in matches}
     if len(matches) == len(column) and len(shared) == 1:
@@ -534,32 +548,25 @@ def _name_part(column: Sequence[str]) -> tuple[str, list[str]]:
         models = Counter(match["model"] for match in matches)
         has_word = any(map(str.isalpha, matches[0]["sign"]))
         if has_word or (min(models.values()) > 1 and len(set(models.values())) == 1):
-            return f"{{model}}{number}", ["model", "trial"]
+            start = commonprefix(list(models))  # noqa: RUF071 - of letters
+            start = start[: max(map(start.rfind, "_- ")) + 1]
+            return f"{start}{{model}}{number}", ["model", "trial"]
     ending = commonprefix([name[::-1] for name in column])[::-1]  # noqa: RUF071 - of letters
     suffix = re.search(r"[._-].*", ending)
     return "{model}" + (suffix[0] if suffix else ""), ["model"]
 
 
-def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
-    """The refusal of a folder that nothing could be read from."""
-    pattern, common = suggest_pattern(folder), _common_hint(errors)
-    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
-    hints = [f"If each file is an attempt: {command}"] if pattern else []
-    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
-        hints.append(common)
-    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
-    return ReadError(
-        f"is a folder without any log or table that passhat can read{files}.",
-        source=folder.name,
-        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
-    )
-
-
-def _common_hint(errors: Sequence[PasshatError]) -> str | None:
-    """The options that would read most of the tables that were passed over."""
-    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
-    if commands:
-        return commands[0]
-    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
-    hint, count = hints.most_common(1)[0] if hints else ("", 0)
-    return hint if count > 1 or len(hints) == 1 else None
+def say_tables(
+    folder: Source, runs: Sequence[tuple[Run, ...]], columns: Mapping[str, str]
+) -> list[tuple[Run, ...]]:
+    """The runs of each table, with a word where names of files number attempts of models."""
+    is_guess = all(run.agent_guessed and run.attempts is not None for its in runs for run in its)
+    if len(runs) < 2 or not is_guess or any(len(its) > 1 for its in runs):
+        return list(runs)
+    pattern = suggest_tables(folder) or ""
+    if "{trial}" not in pattern or "{model}" not in pattern:
+        return list(runs)  # a number alone is said where runs are compared
+    pairs = ",".join(f"{word}={name}" for word, name in {"records": pattern, **columns}.items())
+    command = f"passhat report {shlex.quote(folder.name)} {map_option(pairs)}"
+    said = f"each file is a run; if they are attempts of models: {command}"
+    return [tuple(replace(run, decisions=(*run.decisions, said)) for run in its) for its in runs]

@@ -17,17 +17,13 @@ import numpy as np
 from passhat.readers.guessing import Column, SampleTable
 from passhat.readers.record_map import is_code
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
-from passhat.readers.wide_tables import (
-    SUMMARIES,
-    is_judge_name,
-    is_model_name,
-    parse_number,
-    reward_or_none,
-)
+from passhat.readers.wide_tables import is_judge_name, is_model_name, reward_or_none
 from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes.cells import parse_number
 from passhat.stats.outcomes.columns import (
     EVERY_COLUMN,
     EVERY_PART,
+    SUMMARIES,
     fold_name,
     is_first_success,
     is_negative,
@@ -44,8 +40,11 @@ _VERDICT = re.compile(
     r"met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
 )
 _GRADED = re.compile(
-    r"(.*_)?(score|reward|acc|accuracy|rate|f1|similarity|rating|grade|points|percent|pct|share|"
+    r"note|(.*_)?(score|reward|acc|accuracy|rate|f1|similarity|rating|grade|points|percent|pct|share|"
     r"fraction|mean|avg|average|quality|pass.*)(_.*)?"
+)
+_SCORE = re.compile(
+    r"note|(?!mean|avg|average)(.*_)?(score|reward|f1|similarity|rating|grade|points|quality)(_.*)?"
 )
 _REASON = re.compile(
     r"(.*_)?(errors?|exceptions?|failures?|fail|fails|failed|wrong|incorrect|unresolved|violations?|reason|bug|issue|traceback|stderr|problem|"
@@ -314,6 +313,8 @@ def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
     weight = likeness if _GRADED.fullmatch(column.fold) or likeness > 0 else -2.5
     weight -= 1.5 if _PARTS.fullmatch(column.fold) else 0.0  # of a number of tests
     numbers = np.array([parse_number(text) or 0.0 for text in column.texts])
+    if top == 1 and _SCORE.fullmatch(column.fold):  # kept as it is
+        yield Outcome({"success": column.name}, weight, frozenset({column.name}))
     for cut, loss in ((top, 0.5), (top / 2, 1.0)):
         rule = f"{column.name} >= {cut:g}"
         values = (numbers >= cut).astype(np.int64)
@@ -528,6 +529,10 @@ def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
             frozenset(c.name for c in members): members for members in families
         }.values():
             yield from _pivot(family, {}, is_all=len(family) == len(kind))
+    graded = [c for c in plain if c.numbers and not c.is_whole and max(c.numbers) <= 1]
+    is_numbered = len({re.sub(r"\d+", "", c.fold) for c in graded}) == 1
+    if is_numbered and not any(is_model_name(c.name) for c in graded):
+        yield from _pivot(graded, {})
     codes = [c for c in plain if c.is_whole and "1" in c.words and len(c.words) <= _MOST_CODES]
     if not all(c.is_verdict for c in codes):
         yield from _pivot(codes, {"success": "1"})

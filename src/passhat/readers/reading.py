@@ -18,6 +18,7 @@ from passhat.readers.conversions import (
     is_path_pattern,
     read_paths,
 )
+from passhat.readers.guessing import refuse_folder
 from passhat.readers.identity import (
     count_once,
     join_group,
@@ -28,7 +29,7 @@ from passhat.readers.identity import (
 from passhat.readers.interpretations import (
     gather_tables,
     is_table_pattern,
-    refuse_folder,
+    say_tables,
     suggest_tables,
 )
 from passhat.readers.nested_records import gather_documents, gather_tasks
@@ -293,8 +294,15 @@ class _Collected:
         pattern = self._options.records or ""
         if not is_table_pattern(pattern):
             return tuple(read_paths(folder, self._options))
-        rows = gather_tables(folder, pattern)
-        return tuple(self._table.read(rows, replace(self._options, records=None)))
+        rows, options = gather_tables(folder, pattern), replace(self._options, records=None)
+        try:
+            return tuple(self._table.read(rows, options))
+        except ReadError as error:
+            assert isinstance(self._table, TableReader)
+            other = ReadError(error.message, source=folder.name)
+            if self._table.add_readings(other, rows, options, folder.name, records=pattern):
+                error.hint = other.hint
+            raise
 
     def _is_archive(self, source: Source) -> bool:
         """Whether this is a zip file that no reader takes as a log of its own."""
@@ -442,6 +450,8 @@ class _Collected:
             return
         if not read and not (self.read and not skipped):
             raise refuse_folder(folder, not_logs, len(skipped))
+        runs = say_tables(folder, [file.runs for file in read], self._options.columns)
+        read = [replace(file, runs=its) for file, its in zip(read, runs, strict=True)]
         self.read += [_with_skipped(file, folder, skipped) for file in read]
         self._passed_over += skipped
 

@@ -20,15 +20,9 @@ from passhat.readers.parsing import Rewrite, find_listed
 from passhat.readers.shapes import count_rates
 from passhat.readers.summary_labels import find_numbered_names
 from passhat.readers.summary_rows import is_total
-from passhat.readers.wide_tables import (
-    MEASURES,
-    distinct_cells,
-    is_model_name,
-    parse_number,
-    reward_or_none,
-)
-from passhat.stats.outcomes.cells import CellCodes, is_empty
-from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
+from passhat.readers.wide_tables import distinct_cells, is_model_name, reward_or_none
+from passhat.stats.outcomes.cells import CellCodes, is_empty, parse_number
+from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, MEASURES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 

@@ -8,36 +8,39 @@ versions of a model.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
-from passhat._display import counted, some
+from passhat._display import some
 from passhat.errors import ReadError
 from passhat.readers.parsing import is_verdict_list, number_or_none
 from passhat.readers.record_map import map_option
 from passhat.readers.wide_tables import (
+    ANSWER_NAMES,
     distinct_cells,
     find_wide,
+    is_judge_name,
     is_model_name,
     list_unused,
-    parse_number,
     reward_or_none,
 )
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.cells import CellCodes, TextColumn
+from passhat.stats.outcomes.cells import CellCodes, TextColumn, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
     EVERY_PART,
     JOIN_SIGN,
+    MEASURES,
     ColumnMap,
     fold_name,
     split_joined,
 )
 from passhat.stats.outcomes.gathering import RUN_COLUMNS, Chunk
-from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.rewards import RewardWords
 
 TASK_PARTS = frozenset(
     {
@@ -298,7 +301,7 @@ def _role_hint(name: str, task: str, labels: Sequence[str]) -> str:
         option = map_option(f"where={name} == {labels[0]}")  # 0, False, no
         return f"If the others do not count: {option}"
     roles = [f"--map trial={name} (attempts)", f"--map model={name} (runs)"]
-    roles = roles[::-1] if is_model_name(name) else roles
+    roles = roles[::-1] if any(map(is_model_name, (name, *labels))) else roles
     roles.append(f"or --map task={name}{JOIN_SIGN}{task} (different tasks)")
     return f"Say what it is: {', '.join(roles)}"
 
@@ -394,66 +397,7 @@ def _count_distinct(codes: IntArray) -> int:
 
 
 def _is_number(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
-
-
-@dataclass(slots=True)
-class RivalVerdicts:
-    """Counts what other columns that may hold the verdict would have given."""
-
-    chosen: str
-    rivals: Sequence[str]
-    score: str = ""
-    _words: RewardWords = field(default_factory=RewardWords)
-    _rewards: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, chunk: Chunk) -> None:
-        """Take the next rows; a column with a cell that is no reward is no rival."""
-        if not self.rivals:
-            return
-        for name in (self.chosen, *self.rivals):
-            try:
-                numbers = [self._words[cell] for cell in chunk[name]]
-            except (ValueError, TypeError, KeyError):
-                if name == self.chosen:
-                    self.rivals = ()
-                    return
-                self.rivals = [rival for rival in self.rivals if rival != name]
-                continue
-            self._rewards.setdefault(name, []).extend(numbers)
-
-    def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
-        """Sentences about the rivals; two that give different numbers are refused with both."""
-
-        def verdicts(name: str) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-            rewards = np.array(self._rewards[name])
-            at = 1.0 if pass_at is None and np.nanmax(rewards, initial=0) > 1 else pass_at
-            return verdicts_from_rewards(rewards, at).verdicts
-
-        def is_graded(name: str) -> bool:
-            return any(r == r and r not in (0.0, 1.0, -1.0) for r in self._rewards[name])
-
-        lines = []
-        for rival in self.rivals:
-            mine, other = verdicts(self.chosen), verdicts(rival)
-            if len(mine) != len(other) or (mine == other).all():
-                continue
-            if is_graded(rival) and not is_graded(self.chosen):
-                use = "read as the score" if rival == self.score else "not used"
-                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {use}")
-                continue
-            passes = [int((each == 1).sum()) for each in (mine, other)]
-            raise ReadError(
-                f"columns {self.chosen!r} and {rival!r} may both hold the verdict, and differ: "
-                f"{passes[0]:,} and {passes[1]:,} of {counted(len(mine), 'attempt')} passed.",
-                source=source,
-                hint=f"Choose: --map success={self.chosen}, or --map success={rival}",
-            )
-        return tuple(lines)
+    return number_or_none(label) is not None
 
 
 # -- the column that names the task ----------------------------------------------------------
@@ -517,8 +461,12 @@ def name_columns(
     names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
     named = [n for weak in _WEAK_TASKS for n in names if fold_name(n) == weak]
     # A prompt of few texts, beside a column of many, is a setting of the run.
-    task = next((n for n in named if not _names_runs(columns, chunk, n)), None)
-    task = task or next((n for n in names if _NUMBERED_TASK.fullmatch(fold_name(n))), None)
+    named = [n for n in named if not _names_runs(columns, chunk, n)]
+    named += [n for n in names if _NUMBERED_TASK.fullmatch(fold_name(n))]
+    if any(_repeats(n, chunk[n]) for n in names):  # an id of each row names no task then
+        named = [n for n in named if len(distinct_cells(chunk[n])) < len(chunk[n])]
+        names = []
+    task = next(iter(named), None)
     if task is None:
         # In a league of several days, or a game of several levels, a row is one of them.
         numbered = [n for n in names if fold_name(n) in ("day", "level", "stage", "week")]
@@ -530,6 +478,19 @@ def name_columns(
     ignored = tuple(name for name in columns.ignored if name != task)
     columns = replace(columns, meaning=MappingProxyType({**meaning, "task": task}), ignored=ignored)
     return columns, (f"column {task!r} is taken as the task",)
+
+
+def _repeats(name: str, cells: Sequence[object]) -> bool:
+    """Whether the texts of a column are all there several times, and are many for their number."""
+    fold = fold_name(name)
+    others = TASK_PARTS | RUN_PARTS | _SCORERS | _REMARKS | ANSWER_NAMES
+    is_other = fold in others - {"prompt", "prompt_id"} or MEASURES.fullmatch(fold) is not None
+    if is_other or is_judge_name(name) or any(word in fold for word in _ENDING_WORDS):
+        return False
+    counts = Counter(map(_text, cells))
+    is_text = sum(_is_number(text) for text in counts) * 2 < len(counts)
+    is_many = len(counts) > 3 and 2 * len(counts) ** 2 >= len(cells)
+    return is_text and is_many and "" not in counts and min(counts.values()) > 1
 
 
 def _names_runs(columns: ColumnMap, chunk: Chunk, name: str) -> bool:

@@ -27,12 +27,11 @@ from passhat.readers.wide_tables import (
     find_wide,
     is_judge_name,
     list_unused,
-    parse_number,
     reward_or_none,
     unpivot_all,
     verdict_columns,
 )
-from passhat.stats.outcomes.cells import is_empty
+from passhat.stats.outcomes.cells import is_empty, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
     EVERY_COLUMN,

@@ -14,7 +14,6 @@ from passhat.readers.parsing import Rewrite
 from passhat.readers.record_map import likely_pass, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.wide_tables import (
-    SUMMARIES,
     Shape,
     distinct_cells,
     is_model_name,
@@ -22,7 +21,14 @@ from passhat.readers.wide_tables import (
     reward_or_none,
 )
 from passhat.stats.outcomes.cells import CellCodes, is_empty
-from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, ColumnMap, fold_name, split_joined
+from passhat.stats.outcomes.columns import (
+    ALIASES,
+    JOIN_SIGN,
+    SUMMARIES,
+    ColumnMap,
+    fold_name,
+    split_joined,
+)
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import (
     REWARD_NAMES,

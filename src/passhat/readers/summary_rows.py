@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from passhat._display import counted, some
 from passhat.errors import NoRows, ReadError
 from passhat.readers.parsing import number_or_none
-from passhat.readers.row_groups import RivalVerdicts, RowGroups
+from passhat.readers.row_groups import RowGroups
 from passhat.readers.rows import Losses, Rows
 from passhat.readers.sources import Source
 from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label, fold_labels
-from passhat.readers.wide_tables import FRACTION, Shape, parse_number
+from passhat.readers.wide_tables import FRACTION, Shape
 from passhat.stats.outcomes import Tally
-from passhat.stats.outcomes.cells import CellCodes, RowError
+from passhat.stats.outcomes.cells import CellCodes, RowError, parse_number
 from passhat.stats.outcomes.columns import JOIN_SIGN, ColumnMap
 from passhat.stats.outcomes.gathering import (
     RUN_COLUMNS,
@@ -25,7 +27,7 @@ from passhat.stats.outcomes.gathering import (
     CountGatherer,
     Gathered,
 )
-from passhat.stats.outcomes.rewards import RewardWords
+from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
 
 Gatherer = AttemptGatherer | CountGatherer
 
@@ -190,7 +192,7 @@ class TableRows:
     def decisions(self, pass_at: float | None) -> tuple[str, ...]:
         """Decisions that change the numbers, beside the shape of the table."""
         rivals = self._rivals.decisions(pass_at, self._source.name)
-        return (*self._shape.decisions, *self._shape.remarks(), *self._notes, *rivals)
+        return (*self._shape.remarks(), *self._shape.decisions, *self._notes, *rivals)
 
     def tally(self, skipped: Mapping[str, int]) -> Tally:
         """Counts of all rows; ``skipped`` were left out before."""
@@ -462,9 +464,12 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
         total_reward, mean = sum(rewards), sum(rewards) / len(rewards)
         sums = [float(c), sum(graded)] if graded else [float(c)]
         means = [c / n, 100 * c / n, *([sum(graded) / len(graded)] if graded else [])]
+        # Averages of columns with different numbers of verdicts have another average than all.
+        absent = sum(int(p.columns.m.sum()) for p in about if p.columns.m is not None)
+        close = _ROUNDING + (absent / (n + absent) / 2 if len(rewards) > 1 else 0)
         if not (
             any(abs(total_reward - each) < _ROUNDING for each in sums)
-            or any(abs(mean - each) < _ROUNDING * (10 if each > 1 else 1) for each in means)
+            or any(abs(mean - each) < (10 * _ROUNDING if each > 1 else close) for each in means)
         ):
             return False
     return True
@@ -527,3 +532,58 @@ def differing_words(parts: list[Gathered]) -> set[str]:
         for word in ("suite", "temperature")
         if len({getattr(part, word) for part in parts}) > 1
     }
+
+
+@dataclass(slots=True)
+class RivalVerdicts:
+    """Counts what other columns that may hold the verdict would have given."""
+
+    chosen: str
+    rivals: Sequence[str]
+    score: str = ""
+    _words: RewardWords = field(default_factory=RewardWords)
+    _rewards: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next rows; a column with a cell that is no reward is no rival."""
+        if not self.rivals:
+            return
+        for name in (self.chosen, *self.rivals):
+            try:
+                numbers = [self._words[cell] for cell in chunk[name]]
+            except (ValueError, TypeError, KeyError):
+                if name == self.chosen:
+                    self.rivals = ()
+                    return
+                self.rivals = [rival for rival in self.rivals if rival != name]
+                continue
+            self._rewards.setdefault(name, []).extend(numbers)
+
+    def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
+        """Sentences about the rivals; two that give different numbers are refused with both."""
+
+        def verdicts(name: str) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
+            rewards = np.array(self._rewards[name])
+            at = 1.0 if pass_at is None and np.nanmax(rewards, initial=0) > 1 else pass_at
+            return verdicts_from_rewards(rewards, at).verdicts
+
+        def is_graded(name: str) -> bool:
+            return any(r == r and r not in (0.0, 1.0, -1.0) for r in self._rewards[name])
+
+        lines = []
+        for rival in self.rivals:
+            mine, other = verdicts(self.chosen), verdicts(rival)
+            if len(mine) != len(other) or (mine == other).all():
+                continue
+            if is_graded(rival) and not is_graded(self.chosen):
+                use = "read as the score" if rival == self.score else "not used"
+                lines.append(f"column {self.chosen!r} decides; {rival!r} is graded and {use}")
+                continue
+            passes = [int((each == 1).sum()) for each in (mine, other)]
+            raise ReadError(
+                f"columns {self.chosen!r} and {rival!r} may both hold the verdict, and differ: "
+                f"{passes[0]:,} and {passes[1]:,} of {counted(len(mine), 'attempt')} passed.",
+                source=source,
+                hint=f"Choose: --map success={self.chosen}, or --map success={rival}",
+            )
+        return tuple(lines)

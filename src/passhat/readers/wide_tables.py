@@ -6,13 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import shorten
-from passhat.stats.outcomes.cells import CellCodes, is_empty
-from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
+from passhat.stats.outcomes.cells import CellCodes, is_empty, parse_number
+from passhat.stats.outcomes.columns import (
+    ALIASES,
+    MEASURES,
+    SUMMARIES,
+    ColumnMap,
+    fold_name,
+    is_negative,
+)
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import (
     RewardWords,
@@ -28,11 +34,6 @@ FRACTION = re.compile(
 )
 """Passes of attempts: 3/4, 3 of 4, 3/4 (75%), 3 out of 4 passed."""
 N_CELL, PASSES_CELL = "passhat:n", "passhat:c"
-_SPREAD = re.compile(r"(?<=[\d%])\s*(?:±|\+/?-)\s*[\d.,]+\s*(?=%?$)")
-_COUNT_UNIT = re.compile(
-    r"(?<=\d)\s*(?:runs?|attempts?|trials?|tries|samples?|x|×)$", re.IGNORECASE
-)
-_THOUSANDS = re.compile(r"\d{1,3}(?:[,' \u202f\u00a0]\d{3})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +75,6 @@ def list_unused(columns: ColumnMap, chunk: Chunk) -> list[str]:
     return [name for name in chunk if name not in used and name.strip()]
 
 
-def parse_number(cell: object) -> float | None:
-    """A number as tables write it: 66.7%, 1,000, 0,5 and 40.0 ± 5.5 included."""
-    text = _SPREAD.sub("", str(cell).strip())
-    scale = 100 if text.endswith("%") else 1
-    text = _COUNT_UNIT.sub("", text.removesuffix("%").strip())
-    if _THOUSANDS.fullmatch(text):
-        text = re.sub(r"\D", "", text)
-    elif re.fullmatch(r"-?\d*,\d+", text):
-        text = text.replace(",", ".")
-    try:
-        number = float(text) / scale
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
-
-
 def reward_or_none(words: RewardWords, cell: object) -> float | None:
     """The reward behind a cell, NaN for an empty one, ``None`` for a word that is no verdict."""
     try:
@@ -99,7 +84,7 @@ def reward_or_none(words: RewardWords, cell: object) -> float | None:
 
 
 _MODEL = re.compile(
-    r"(model|agent|system|llm|bot)(\b|_|[A-Z]$)|.*(gpt|claude|sonnet|opus|haiku|llama|gemini|"
+    r"((sprach|ki-?)?modell?|agent|system|llm|bot)(\b|_|[A-Z]$)|.*(gpt|claude|sonnet|opus|haiku|llama|gemini|"
     r"gemma|qwen|mistral|mixtral|deepseek|grok|phi-?\d|command-r|kimi|glm|nova|o[134]\b)",
     re.IGNORECASE,
 )
@@ -110,22 +95,10 @@ _TRIAL_WORDS = {
     *("iteration", "iter", "epoch", "pass", "k", "r", "t", "a", "s", "round", "rollout"),
     *("replicate", "generation", "gen", "completion", "day", "week", "versuch", "durchlauf"),
     *("lauf", "essai", "tentative", "intento", "tentativa", "prova", "попытка", "第", "試行"),
-    "시도",
+    *("시도", "number"),
 }
 """Before a number in the heading of a column: the column is an attempt."""
 _VERDICT_WORDS = {*ALIASES["success"], "ok", "points", "grade", "is_ok"}
-MEASURES = re.compile(
-    r".*(time|seconds|secs?|ms|cost|usd|tokens|latency|duration|steps|notes?|comments?|length)",
-    re.IGNORECASE,
-)
-SUMMARIES = re.compile(
-    r"(any|all|both|best|worst|majority|agree.*|tie|mean|avg|average|total|sum|std|max|min|"
-    r"delta|diff.*|overall|flaky|stable|unanimous|consensus|median|stdev|subtotal|gesamt|summe|"
-    r"durchschnitt|mittel(wert)?|moyenne|promedio|média|totale|somma|suma|итого|всего|среднее|ø|"
-    r"合计|总计|平均|合計|합계|평균)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
-    re.IGNORECASE,
-)
-"""Columns that are made from others."""
 _LABELS = re.compile(rf"{MEASURES.pattern}|.*(date|day|stamp|error|message|status)", re.I)
 """Columns that differ from attempt to attempt."""
 _TRIAL_FIRST = re.compile(r"((?:run|trial|attempt|seed|rep)[\s_#-]*\d+)[\s_./|:-]+(.+)", re.I)
@@ -200,13 +173,13 @@ def unpivot_all(columns: ColumnMap, chunk: Chunk, word: str) -> Shape:
         columns = columns.without("success")
         names = _columns_with(good, columns, chunk)
     names = [name for name in stated.split("|") if name in chunk] if stated else names
+    if word == "trial":
+        names = names or [
+            column.name for column in _numbered_columns(list_unused(columns, chunk), chunk)
+        ]
     if not names:
         return Shape(columns.without(word))
-    trials = range(1, len(names) + 1)
-    labels: Sequence[object] = trials if word == "trial" else [name.strip() for name in names]
-    pairs = zip(names, labels, strict=True)
-    wide = [_WideColumn(name, ((word, label),)) for name, label in pairs]
-    shape = _unpivot(columns, wide, chunk, expected)
+    shape = _unpivot(columns, _label_columns(names, word), chunk, expected)
     if not good or expected is not None:
         return shape
 
@@ -215,6 +188,17 @@ def unpivot_all(columns: ColumnMap, chunk: Chunk, word: str) -> Shape:
         return shape.rearrange({**part, **cells})
 
     return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, f"{good!r} passes"))
+
+
+def _label_columns(names: Sequence[str], word: str) -> list[_WideColumn]:
+    """The columns with a name or a number each; as attempts also with the models in their names."""
+    if word != "trial":
+        return [_WideColumn(name, ((word, name.strip()),)) for name in names]
+    headings = [parsed for name in names if (parsed := _parse_heading(name.strip()))]
+    if len(headings) == len(names) and len({(model, number) for _, model, number in headings}) > 1:
+        pairs = zip(names, headings, strict=True)
+        return _name_attempts([(name, model, number) for name, (_, model, number) in pairs])
+    return [_WideColumn(name, (("trial", place),)) for place, name in enumerate(names, 1)]
 
 
 def _columns_with(word: str, columns: ColumnMap, chunk: Chunk) -> list[str]:
@@ -328,22 +312,35 @@ def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
         if len(members) > 1
     }
     # Of trial_0_reward and trial_0_score one is read; the order is that of the names of verdicts.
-    best = sorted(
-        (family for family in rewarding.items() if len(family[1]) > 1),
-        key=lambda family: (not _is_filled(family[1], chunk), _verdict_rank(family[0][1])),
-    )
+    best = [
+        (key, members)
+        for key, members in rewarding.items()
+        if len(members) > 1 and any(distinct_cells(chunk[name]) for name, _, _ in members)
+    ]
     if not best:
         return []
-    (trial_words, _), members = best[0]
-    models = {model for _, model, _ in members}
-    counts = Counter((model, number) for _, model, number in members)
-    if max(counts.values()) > 1 or not _is_filled(members, chunk):
+    family, members = min(best, key=lambda entry: _verdict_rank(entry[0][1]))
+    words = {str(c) for name, *_ in members for c in distinct_cells(chunk[name])}
+    words = {word for word in words if parse_number(word) is None} if len(words) < 9 else set()
+    # A column of T/O beside others of P, F and T/O is an attempt, too.
+    members = [m for m in families[family] if m in members or words & _texts(chunk[m[0]])]
+    if len({(model, number) for _, model, number in members}) < len(members):
         return []
+    return _name_attempts(members)
+
+
+def _texts(cells: Sequence[object]) -> set[str]:
+    return set(map(str, distinct_cells(cells)))
+
+
+def _name_attempts(members: Sequence[tuple[str, str, int]]) -> list[_WideColumn]:
+    """Columns with the number of the attempt, and with the model where there is any."""
+    models = {model for _, model, _ in members}
     wide = []
     for name, model, number in members:
         # A seed tells attempts apart, and gives no order.
-        label: object = name.strip() if "seed" in trial_words else number
-        model_label = (("model", model.strip(" _./|(:-")),) if models != {""} else ()
+        label: object = name.strip() if "seed" in name.lower() else number
+        model_label = (("model", model.strip(" _./|(:#№-")),) if models != {""} else ()
         wide.append(_WideColumn(name, (*model_label, ("trial", label))))
     return wide
 
@@ -357,6 +354,7 @@ def _parse_heading(heading: str) -> tuple[_Family, str, int] | None:
     if match is None:
         return None
     before, after = _name_words(match[1]), _name_words(match[3].strip().removesuffix("次"))
+    before += ["number"] if before and match[1].rstrip().endswith(("#", "№")) else []
     after = [word for word in after if word not in ("回", "回目", "次目", "회")]
     trial = [word for word in before if word in _TRIAL_WORDS]
     verdict = [word for word in (*before, *after) if word in _VERDICT_WORDS]
@@ -371,10 +369,6 @@ def _parse_heading(heading: str) -> tuple[_Family, str, int] | None:
     if not trial and not verdict:
         return None
     return (tuple(trial), tuple(verdict)), model if rest else "", int(match[2])
-
-
-def _is_filled(members: Iterable[tuple[str, str, int]], chunk: Chunk) -> bool:
-    return any(distinct_cells(chunk[name]) for name, _, _ in members)
 
 
 def _verdict_rank(words: tuple[str, ...]) -> int:

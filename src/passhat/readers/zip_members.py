@@ -20,7 +20,8 @@ from typing import IO
 
 from passhat.errors import ReadError
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
-from passhat.readers.wide_tables import parse_number, reward_or_none
+from passhat.readers.wide_tables import reward_or_none
+from passhat.stats.outcomes.cells import parse_number
 from passhat.stats.outcomes.columns import ALIASES, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords

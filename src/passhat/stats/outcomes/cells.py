@@ -7,6 +7,7 @@ different values is parsed a hundred times.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -457,3 +458,26 @@ def _sort_cells(n: IntArray, c: IntArray) -> Histogram:
         raise ValueError("c < 0")
     pairs, tasks = np.unique(np.stack((n, c), axis=1), axis=0, return_counts=True)
     return Histogram(pairs[:, 0], pairs[:, 1], tasks)
+
+
+_SPREAD = re.compile(r"(?<=[\d%])\s*(?:±|\+/?-)\s*[\d.,]+\s*(?=%?$)")
+_COUNT_UNIT = re.compile(
+    r"(?<=\d)\s*(?:runs?|attempts?|trials?|tries|samples?|x|×)$", re.IGNORECASE
+)
+_THOUSANDS = re.compile(r"\d{1,3}(?:[,' \u202f\u00a0]\d{3})+")
+
+
+def parse_number(cell: object) -> float | None:
+    """A number as tables write it: 66.7%, 1,000, 0,5 and 40.0 ± 5.5 included."""
+    text = _SPREAD.sub("", str(cell).strip())
+    scale = 100 if text.endswith("%") else 1
+    text = _COUNT_UNIT.sub("", text.removesuffix("%").strip())
+    if _THOUSANDS.fullmatch(text):
+        text = re.sub(r"\D", "", text)
+    elif re.fullmatch(r"-?\d*,\d+", text):
+        text = text.replace(",", ".")
+    try:
+        number = float(text) / scale
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

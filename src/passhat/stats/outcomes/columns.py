@@ -48,7 +48,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("попытка", "试次", "試行", "시도"),
         ),
         "success": (
-            *("success", "passed", "correct", "resolved", "is_resolved", "is_correct"),
+            *("success", "passed", "correct", "resolved", "is_resolved", "is_correct", "is_right"),
             *("is_success", "is_passed", "solved", "is_solved", "succeeded", "accepted", "pass"),
             *("score_binarized", "binarized_score", "score_binary", "binary_score"),
             *("exact_match", "is_exact_match", "is_match", "match", "ok", "is_ok"),
@@ -115,13 +115,37 @@ _NEGATIVE = re.compile(
 )
 """Names of columns in which true means that an attempt did not pass."""
 
+MEASURES = re.compile(
+    r".*(time|seconds|secs?|ms|cost|usd|tokens|latency|duration|steps|notes?|comments?|length|"
+    r"kosten|dauer|coût|durée|jetons|coste|duración|bemerkung(en)?|remarque)",
+    re.IGNORECASE,
+)
+"""Columns of times, costs and remarks."""
+
+SUMMARIES = re.compile(
+    r"(any|all|both|best|worst|majority|agree.*|tie|mean|avg|average|total|sum|std|max|min|"
+    r"delta|diff.*|overall|flaky|stable|unanimous|consensus|median|stdev|sd|sem?|subtotal|gesamt|summe|"
+    r"durchschnitt|mittel(wert)?|moyenne|promedio|média|totale|somma|suma|итого|всего|среднее|ø|"
+    r"合计|总计|平均|合計|합계|평균)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
+    re.IGNORECASE,
+)
+"""Columns that are made from others."""
+
 _UNIT = re.compile(
     r"(?<=\w)\s*[(\[](%|percent|pct|in %|s|ms|secs?|seconds|min|usd|\$|€|n|0[/-]1|[01]|y/n|yes/no|"
-    r"pass/fail|bool(ean)?|true/false|max\.? \d+|out of \d+|[^()]*[<>≤≥=][^()]*)[)\]]\s*$|"
+    r"[\d.,]+\s*(?:à|a|to|bis|[-–]|\.\.)\s*[\d.,]+|pass/fail|bool(ean)?|"
+    r"true/false|max\.? \d+|out of \d+|[^()]*[<>≤≥=][^()]*)[)\]]\s*$|"
     r"(?<=\w)\s*%\s*$|^\s*%\s*(?=\w)",
     re.IGNORECASE,
 )
 """A remark on the cells at the name of a column: "Pass rate (%)", "Solved (y/n)", "% solved"."""
+
+_PREFIX = re.compile(
+    r"(?:params?|metrics?|tags|config|summary|attributes|metadata|meta|info|results?|fields|outcome)"
+    r"[./](?:mlflow[./])?(.+)",
+    re.IGNORECASE,
+)
+"""Before the name of a column as trackers of experiments write it: params.model."""
 
 _PERCENT = re.compile(r"%|(?<![a-z])(percent|pct)(?![a-z])", re.IGNORECASE)
 
@@ -158,7 +182,9 @@ class ColumnMap:
         names = list(columns)
         overrides = overrides or {}
         _check_overrides(overrides, names)
-        by_alias = {fold_name(name): name for name in reversed(names)}
+        below = {match[1]: name for name in names if (match := _PREFIX.fullmatch(name[:200]))}
+        by_alias = {fold_name(name): below[name] for name in reversed(below)}
+        by_alias |= {fold_name(name): name for name in reversed(names)}
         meaning = dict(overrides)
         # A column that is joined into the task tells nothing else apart.
         mapped_names = {*overrides.values(), *overrides.get("task", "").split(JOIN_SIGN)}
@@ -168,7 +194,10 @@ class ColumnMap:
                     by_alias[a]
                     for a in aliases
                     if by_alias.get(a) not in (None, *mapped_names)
-                    and not (word in _COUNTS and is_percent(by_alias[a]))
+                    and not (
+                        word in _COUNTS
+                        and (is_percent(by_alias[a]) or by_alias[a] in below.values())
+                    )
                 ),
                 None,
             )
