@@ -624,3 +624,41 @@ def test_models_come_first_among_the_roles_of_a_column(write: Write) -> None:
     with pytest.raises(PasshatError) as caught:
         read(write("\n".join(("Aufgabe,Anbieter,passed", *rows))))
     assert "Say what it is: --map model=Anbieter (runs)" in str(caught.value.hint)
+
+
+def test_groups_of_numbered_headings_are_offered_as_models_with_attempts(write: Write) -> None:
+    text = ",Gripper A,,,Gripper B,,\nObject,V1,V2,V3,V1,V2,V3\n"
+    path = write(text + "mug,1,0,1,0,0,1\nbox,1,1,1,0,1,1\npen,0,0,1,0,0,0\n")
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert str(caught.value.hint).splitlines()[1].endswith("--map task=Object,trial=@column")
+    runs = read(path, columns={"task": "Object", "trial": "@column"})
+    assert _passes(runs) == {"Gripper A": (3, 9, 6), "Gripper B": (3, 9, 3)}
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "passes"),
+    [
+        ("Testfall;Lauf;Ergebnis", "{t};{n};{w}", (2, 4, 3)),
+        ("Testfall;Anzahl Läufe;Erfolgsquote", "{t};10;{q}%", (2, 20, 11)),
+        ("Testfall;Sprachmodell;Versuch;Bestanden", "{t};x;{n};{w}", (2, 4, 3)),
+    ],
+)
+def test_columns_in_german(write: Write, head: str, row: str, passes: tuple[int, int, int]) -> None:
+    rows = [
+        row.format(
+            t=t, n=n, w="nicht ok" if t == "a" and n == 2 else "ok", q=40 if t == "a" else 70
+        )
+        for t in "ab"
+        for n in ((1,) if "{q}" in row else (1, 2))
+    ]
+    (run,) = read(write("\n".join((head, *rows))))
+    assert (len(run.outcomes.tasks), run.outcomes.scored, run.outcomes.passes) == passes
+
+
+@pytest.mark.parametrize("name", ["attack_success", "jailbroken", "prompt_injection_success"])
+def test_an_attack_that_came_through_is_no_pass_of_the_agent(write: Write, name: str) -> None:
+    rows = [f"{a},{t},{n},{int(v)}" for a, t, n, v in _ROWS]
+    with pytest.raises(PasshatError) as caught:
+        read(write("\n".join((f"defence,probe,sample,{name}", *rows))))
+    assert f"success={name} == 0'" in str(caught.value.hint).splitlines()[1]

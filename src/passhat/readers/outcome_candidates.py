@@ -24,6 +24,7 @@ from passhat.stats.outcomes.columns import (
     EVERY_COLUMN,
     EVERY_PART,
     SUMMARIES,
+    cross_headings,
     fold_name,
     is_first_success,
     is_negative,
@@ -77,6 +78,7 @@ _PASS_MARK = re.compile(
 )
 _STEPS = re.compile(r"(.*_)?(turns?|steps?|history|trajectory|actions|messages|logs?)(_.*)?")
 """In the path of a list: an element is a step of an attempt."""
+_ATTACK = re.compile(r"attack|jailbr(eak|oken)|harmful|toxic|inject(ed|ion)|hijack(ed)?|leak(ed)?")
 _FINAL = re.compile(r"(final|consensus|adjudicated|agreed)_")
 _PLAIN = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "0.0", "1.0"})
 _NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
@@ -209,11 +211,13 @@ def _verdict_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     base -= 1.5 if len(column.words) < 2 else 0.0
     words = column.fold.split("_")
     is_flag = any(map(is_negative, (column.fold, *words))) and not {"no", "not"} & set(words)
-    if is_flag:
+    is_attack = any(map(_ATTACK.fullmatch, words))
+    if is_flag or is_attack:
         rule = f"{name} == {0 if column.numbers else 'false'}"
-        weight = base + (2.0 if _REASON.fullmatch(column.fold) else 0.5)
+        weight = base + (2.0 if is_attack or _REASON.fullmatch(column.fold) else 0.5)
         yield Outcome({"success": rule}, weight, used, column.codes)
-    yield Outcome({"success": name}, base + (-2.5 if is_flag else likeness), used, column.codes)
+    likeness = -2.5 if is_flag else likeness - is_attack
+    yield Outcome({"success": name}, base + likeness, used, column.codes)
 
 
 def _empty_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
@@ -453,8 +457,7 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
     if least and len(columns) > 1:
         yield Outcome({**every, "n": str(least)}, 2.0 + models, used)
     elif least and _GRADED.fullmatch(columns[0].fold):
-        (column,) = columns
-        yield Outcome({"n": str(least), "success": column.name}, 1.0, used)
+        yield Outcome({"n": str(least), "success": columns[0].name}, 1.0, used)
 
 
 def _parts_of(n: Column, c: Column) -> Iterator[Outcome]:
@@ -579,6 +582,7 @@ def _pivot(
     if not all(c.is_fraction for c in family):  # 3/4 is no attempt
         # Names that nothing numbers are rather those of models.
         loss = 0.0 if numbered or ordinal or strong else 0.5
+        loss -= 4.0 * bool(cross_headings([c.name for c in family]))  # of several models
         yield Outcome({"trial": every, **pairs}, base + numbered + ordinal - loss, used)
     yield Outcome({"task": EVERY_COLUMN, **pairs}, base - 0.3 + 0.5 * ordinal, used)
     yield Outcome({"task": EVERY_PART, **pairs}, base - 0.6 + 0.5 * ordinal, used)

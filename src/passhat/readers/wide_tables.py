@@ -16,6 +16,7 @@ from passhat.stats.outcomes.columns import (
     MEASURES,
     SUMMARIES,
     ColumnMap,
+    cross_headings,
     fold_name,
     is_negative,
 )
@@ -198,6 +199,9 @@ def _label_columns(names: Sequence[str], word: str) -> list[_WideColumn]:
     if len(headings) == len(names) and len({(model, number) for _, model, number in headings}) > 1:
         pairs = zip(names, headings, strict=True)
         return _name_attempts([(name, model, number) for name, (_, model, number) in pairs])
+    crossed = cross_headings(names)
+    if crossed:
+        return _name_attempts(crossed)
     return [_WideColumn(name, (("trial", place),)) for place, name in enumerate(names, 1)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -26,7 +26,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "model": (
             *("model", "agent", "model_name", "agent_name", "system", "llm", "model_id"),
             *("agent_id", "model_name_or_path", "modelo", "modell", "modèle", "modello", "модель"),
-            *("agente", "sistema", "système"),
+            *("agente", "sistema", "système", "sprachmodell", "ki_modell", "ki_agent"),
             *("模型", "モデル", "모델"),
         ),
         "suite": ("suite", "benchmark", "dataset", "set"),
@@ -34,7 +34,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("task", "task_id", "item", "item_id", "question_id", "question", "problem_id"),
             *("instance_id", "example_id", "sample_id", "doc_id", "test_id", "case_id"),
             *("scenario_id", "prompt_id", "query_id", "task_name", "test_name", "test_case"),
-            *("testcase", "problem", "scenario", "instance", "example", "test"),
+            *("testcase", "problem", "scenario", "instance", "example", "test", "testfall"),
         ),
         "trial": (
             *("trial", "attempt", "epoch", "sample", "run", "seed", "repeat", "repetition"),
@@ -55,6 +55,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("reward", "score", "verdict", "outcome", "pass_fail", "status", "result"),
             *("ergebnis", "résultat", "resultado", "risultato", "resultaat", "результат", "结果"),
             *("結果", "결과", "final_score", "total_score", "overall_score"),
+            *("bestanden", "gelöst", "erfolg", "erfolgreich", "réussi", "réussite"),
+            *("aprobado", "éxito", "superado", "aprovado", "sucesso", "successo", "superato"),
+            *("пройден", "успех", "通过", "合格", "통과"),
         ),
         "score": ("score", "graded_score", "score_value", "reward", "partial_credit"),
         "n": (
@@ -63,7 +66,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("total_attempts", "total_runs", "n_total", "num_total", "total_trials", "count"),
             *("n_attempted", "num_attempted"),
             *("versuche", "durchläufe", "essais", "tentatives", "intentos", "tentativas"),
-            "попыток",
+            *("läufe", "anzahl_läufe", "anzahl_versuche", "anzahl_durchläufe", "nb_essais"),
+            *("nombre_d'essais", "ejecuciones", "exécutions", "попыток", "次数", "回数"),
         ),
         "c": (
             *("c", "passes", "successes", "num_correct", "n_correct", "n_passed", "num_passed"),
@@ -83,6 +87,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "rate": (
             *("pass_rate", "passrate", "success_rate", "solve_rate", "accuracy", "rate"),
             *("pass@1", "pass^1", "pass_at_1", "pass_percentage", "percent_passed", "acc"),
+            *("erfolgsquote", "erfolgsrate", "bestehensquote", "taux_de_réussite", "成功率"),
+            *("taux_de_succès", "tasa_de_éxito", "taxa_de_sucesso", "通过率", "正确率", "正答率"),
         ),
         "missing": (
             *("missing", "m", "n_missing", "errors", "n_error", "n_errors", "num_errors"),
@@ -290,6 +296,22 @@ def fold_name(name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _UNIT.sub("", name))
     words = _MARKS.sub("", words) or words  # "Passed ✅"
     return re.sub(r"[\s/_-]+", "_", words.lower().strip(" \t#?*:")).strip("_")
+
+
+def cross_headings(names: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Each name with its group and number, where several groups have the same: A V1, A V2, B V1."""
+    pattern = re.compile(r"(.+)[\s_./|:-]+([^\W\d_]{1,9}?)[\s_#-]?(\d+)")
+    matches = [pattern.fullmatch(name.strip()) for name in names]
+    parts = [(match[1], match[2], int(match[3])) for match in matches if match]
+    groups = {
+        first: [(stem, n) for group, stem, n in parts if group == first] for first, *_ in parts
+    }
+    is_crossed = len({tuple(sorted(each)) for each in groups.values()}) == 1
+    if len(parts) < len(names) or not is_crossed or len({stem for _, stem, _ in parts}) > 1:
+        return []
+    if len(groups) < 2 or len(names) < 2 * len(groups):
+        return []
+    return [(name, group, n) for name, (group, _, n) in zip(names, parts, strict=True)]
 
 
 def split_joined(column: str) -> list[str]:
