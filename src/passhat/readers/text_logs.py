@@ -7,8 +7,6 @@ name. Names that only stand in lines above, such as a heading, hold for the line
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 
 from passhat._display import counted
 from passhat.errors import ReadError
+from passhat.readers.csv_blocks import STAMP, is_delimited
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.wide_tables import is_model_name
@@ -24,14 +23,9 @@ from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_neg
 
 _MOST_TEXT = 64 << 20
 _LONGEST_LINE = 300
-_STAMP = (
-    r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
-    r"|[\[(]?\b\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?"
-)
-_LEADING_STAMP = re.compile(rf'"?(?:{_STAMP})"?'.encode())
 _LEVEL = r"\[?\b(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b\]?[ \t]*[-:|]?"
 _ALARM = re.compile(r"\b(?:DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b")
-_BEGIN = re.compile(rf"\s*(?:(?:{_STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
+_BEGIN = re.compile(rf"\s*(?:(?:{STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
 _WORDS = (
     r"not[ _]ok|ok|pass(?:ed|es)?|fail(?:ed|ure|s)?|ko|success(?:ful(?:ly)?)?|succeeded|"
     r"(?:un)?solved|(?:un)?resolved|(?:in)?correct(?:ly)?|wrong|accepted|rejected|errored|error|skip(?:ped)?|"
@@ -74,7 +68,6 @@ _HEADING = re.compile(
     r"\s*(?:#+\s+(.+?)\s*#*|([=*~-])\2{1,}\s*(\S.*?\S)\s*\2{2,}|\[([^\[\]]+)\]|(\S[^:]*?):|<+\s*(.+?)\s*>+|[▶►▸●»]\s*(\S.*?))\s*"
 )
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?!<|\s)")
-_MARK_LINE = re.compile(r" *[✓✔✅✗✘✖✕❌]\ufe0f? ")
 _RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
 _FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
 _NAMED = frozenset(alias for word in ("task", "model", "trial", "suite") for alias in ALIASES[word])
@@ -101,49 +94,9 @@ def _short_lines(text: str) -> list[str]:
 
 def convert_text(source: Source) -> Source | None:
     """The rows of a text that is no table; ``None`` for any other."""
-    if _is_delimited(source.head) or _MARKUP.match(source.head):
+    if is_delimited(source.head) or _MARKUP.match(source.head):
         return None
     return _from_pairs(source) or _from_blocks(source) or _from_verdict_lines(source)
-
-
-def _is_delimited(head: bytes) -> bool:
-    """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
-    if b'"' in head and _has_long_cells(head):
-        return True
-    lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"]
-    rests = [line[match.end() :] for line in lines if (match := _LEADING_STAMP.match(line))]
-    if 2 * sum(rest[:1] not in (b",", b"\t", b";", b"|") for rest in rests) > len(lines):
-        return False  # the comma before the milliseconds of a log
-    if 2 * sum(
-        map(bool, map(_MARK_LINE.match, head.decode("utf-8", "replace").splitlines()))
-    ) > len(lines):
-        return False  # the comma between a time and a cost
-    counts = [Counter(line.count(sign) for line in lines) for sign in (b",", b"\t", b";", b"|")]
-    return (
-        len(lines) < 2
-        or any(
-            0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
-        )
-        or any(
-            number and 4 * count > 3 * len(lines)
-            for counter in counts
-            for number, count in counter.most_common(1)
-        )
-    )
-
-
-def _has_long_cells(head: bytes) -> bool:
-    """Whether a text is CSV with cells of several lines in quotes."""
-    text = head.decode("utf-8", "replace")
-    for sign in ",;\t":
-        try:
-            rows = list(csv.reader(io.StringIO(text), delimiter=sign))[:20]
-        except csv.Error:
-            continue
-        is_even = len({len(row) for row in rows[:-1]}) == 1 < len(rows[0])
-        if len(rows) > 3 and is_even and any("\n" in cell for row in rows for cell in row):
-            return True
-    return False
 
 
 def _as_rows(
