@@ -169,3 +169,125 @@ def test_tables_below_headings_with_a_model_are_runs(tmp_path: Path) -> None:
     path.write_text(f"{overview}\n{table.format('true')}")
     (run,) = read(path)
     assert "of 2 tables in the text the first with tasks is read" in run.decisions
+
+
+def _write_markdown(header: str, *rows: str) -> str:
+    width = header.count("|") - 1
+    return "\n".join(["", header, "|" + "---|" * width, *rows, ""])
+
+
+_SETTINGS = _write_markdown("| Setting | Value |", "| repeats | 2 |", "| seed | 1 |")
+
+
+@pytest.mark.parametrize(
+    ("headings", "names"),
+    [
+        (("## North", "## South"), ["North", "South"]),
+        (("## North\n### Results", "## South\n### Results"), ["North", "South"]),
+        (("**North**", "**South**"), ["North", "South"]),
+        (("North:", "South:"), ["North", "South"]),
+    ],
+)
+def test_tables_of_one_header_below_other_tables(
+    tmp_path: Path, headings: tuple[str, str], names: list[str]
+) -> None:
+    summary = _write_markdown("| Agent | Passed |", "| North | 3 |", "| South | 1 |")
+    header, path = "| Flow | #1 | #2 |", tmp_path / "report.md"
+    first = _write_markdown(header, "| book | ✅ | ❌ |", "| cancel | ✅ | ✅ |")
+    second = _write_markdown(header, "| book | ❌ | ❌ |", "| cancel | ✅ | ⚠️ |")
+    above = f"# Report\n{_SETTINGS}\n## Summary\n{summary}"
+    path.write_text(f"{above}\n{headings[0]}\n{first}\n{headings[1]}\n{second}")
+    runs = read(path)
+    assert [run.agent for run in runs] == names
+    figures = [(r.outcomes.passes, r.outcomes.scored, r.outcomes.total_missing) for r in runs]
+    assert figures == [(3, 4, 0), (1, 3, 1)]
+
+
+def test_tables_below_the_numbers_of_attempts(tmp_path: Path) -> None:
+    table = "| task | verdict |\n|---|---|\n| a | {} |\n| b | fail |\n"
+    path = tmp_path / "report.md"
+    path.write_text(f"## Run 1\n\n{table.format('pass')}\n## Run 2\n\n{table.format('fail')}")
+    (run,) = read(path)
+    assert (len(run.outcomes), run.outcomes.passes, run.outcomes.scored) == (2, 1, 4)
+
+
+def test_a_table_that_leaves_rows_out_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    path.write_text("| task | ok |\n|---|---|\n| a | 1 |\n| ... | ... |\n| z | 0 |\n")
+    with pytest.raises(ReadError, match="without some of its rows"):
+        read(path)
+
+
+_FRAME = [["", "task", "model", "run 1", "run 2"]] + [
+    [str(n), task, model, "1", str(n % 2)]
+    for n, (task, model) in enumerate([(t, m) for t in "abc" for m in ("gpt-4", "claude")])
+]
+
+
+def _write_notebook(path: Path, *outputs: dict[str, object]) -> Path:
+    cells = [{"cell_type": "markdown", "source": ["# Results\n", "of two models"]}] + [
+        {"cell_type": "code", "source": ["df"], "outputs": [output]} for output in outputs
+    ]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))
+    return path
+
+
+def _frame_forms() -> dict[str, dict[str, object]]:
+    html = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in _FRAME[1:])
+    head = "".join(f"<th>{cell}</th>" for cell in _FRAME[0])
+    plain = "\n".join("  ".join(f"{cell:>6}" for cell in row) for row in _FRAME)
+    plain = "\n".join(line if n == 0 else line.lstrip() for n, line in enumerate(plain.split("\n")))
+    return {
+        "html": {
+            "data": {"text/html": [f"<table><tr>{head}</tr>{html}</table>"], "text/plain": ["?"]}
+        },
+        "plain": {"data": {"text/plain": plain.splitlines(keepends=True)}},
+        "printed": {"output_type": "stream", "text": plain.splitlines(keepends=True)},
+    }
+
+
+@pytest.mark.parametrize("form", ["html", "plain", "printed"])
+def test_the_table_that_a_notebook_shows(tmp_path: Path, form: str) -> None:
+    means = "         run 1  run 2\nclaude     1.0    1.0\ngpt-4      1.0    0.0"
+    path = _write_notebook(
+        tmp_path / "eval.ipynb", _frame_forms()[form], {"data": {"text/plain": [means]}}
+    )
+    runs = read(path)
+    figures = {run.agent: (run.outcomes.passes, run.outcomes.scored) for run in runs}
+    assert figures == {"gpt-4": (3, 6), "claude": (6, 6)}
+
+
+def test_a_page_with_cells_over_several_rows_and_a_sum(tmp_path: Path) -> None:
+    rows = "".join(
+        f"<tr><td rowspan=2>{model}<td>a<td>{first}</tr><tr><td>b<td>fail</tr>"
+        for model, first in (("gpt-4", "pass"), ("claude", "fail"))
+    )
+    head = "<tr><th>model</th><th>task</th><th>result</th></tr>"
+    path = tmp_path / "page.html"
+    path.write_text(
+        f"<table>{head}{rows}<tfoot><tr><td>Passed</td><td></td><td>1/4</td></tr></table>"
+    )
+    runs = read(path)
+    assert {run.agent: (run.outcomes.passes, run.outcomes.scored) for run in runs} == {
+        "gpt-4": (1, 2),
+        "claude": (0, 2),
+    }
+
+
+def test_latex_of_two_tables_with_headings_over_columns(tmp_path: Path) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        r"""
+        \begin{tabular}{ll} Setting & Value \\ \hline steps & 40 \\ \end{tabular}
+        \begin{table} \caption{Plans.} \begin{tabular}{lcc}
+        \hline Domain & GPT-4 & PaLM 2 \\ \cmidrule(lr){2-3}
+        Depots & \textbf{\underline{3/5}} & \cellcolor{gray!20} $2/5$ \\
+        Rovers & \multirow{1}{*}{1/5} & \textcolor{red}{0/5} \\ \hline
+        \end{tabular} \end{table}
+        """
+    )
+    runs = read(path)
+    assert {run.agent: (run.outcomes.passes, run.outcomes.scored) for run in runs} == {
+        "GPT-4": (4, 10),
+        "PaLM 2": (2, 10),
+    }

@@ -212,3 +212,54 @@ def test_numbers_in_brackets_are_a_decision(tmp_path: Path) -> None:
     (run,) = read(path)
     assert len(run.outcomes) == 3
     assert any("different tests" in line for line in run.decisions)
+
+
+_VERDICTS = {
+    "Task {t} (model {m}), attempt {k}: {v}": ("passed", "not passed"),
+    "{m} {t} attempt {k} {v} after 3s": ("succeeded", "did not succeed"),
+    "{m} | {t} | try {k} | {v}": ("solved", "wasn't solved"),
+    "2025-01-01T00:00:00.0000000Z [{k}/2] {m} > {t}: {v} in 41s": ("passed", "failed to pass"),
+    "[{m}] {t} #{k} {v}": ("has passed", "has not yet passed"),
+    "agent={m} task={t} attempt={k} {v}": ("was successful", "was unsuccessful"),
+    "Modell {m}, Aufgabe {t}, Versuch {k}: {v}": ("bestanden", "nicht bestanden"),
+    "{m}: {t}: run {k}: exited with code {v}": ("0", "137"),
+    "ts=1 agent={m} task={t} attempt={k} rc={v} dur=3s": ("0", "2"),
+}
+
+
+@pytest.mark.parametrize("form", _VERDICTS)
+def test_verdicts_that_are_negated_or_exit_codes(write: Write, form: str) -> None:
+    good, bad = _VERDICTS[form]
+    lines = [
+        form.format(m=m, t=t, k=k, v=good if (m == "gpt-4o") == (k == 1) or t == "sort" else bad)
+        for m in ("gpt-4o", "claude-3")
+        for t in ("parse-json", "sort", "find_all")
+        for k in (1, 2)
+    ]
+    noise = ["ts=2 level=debug msg='gc of volumes' n=5"] if "ts=" in form else ["Starting run"]
+    runs = read(write("\n".join([*noise, *lines]), "run.log"))
+    figures = {
+        run.name: (len(run.outcomes), run.outcomes.passes, run.outcomes.scored) for run in runs
+    }
+    assert figures == {"gpt-4o": (3, 4, 6), "claude-3": (3, 4, 6)}
+
+
+def test_the_agent_that_a_command_in_the_log_names(write: Write) -> None:
+    blocks = [
+        f"2025-07-03T02:00:00.1234567Z ##[group]Run agent-eval --agent {agent}\n"
+        "2025-07-03T02:00:01.0000000Z [1/1] sort: started\n"
+        f"2025-07-03T02:00:02.0000000Z [1/1] sort: {verdict} in 4s\n"
+        "2025-07-03T02:00:03.0000000Z   warning: rate limit, waiting 20s\n"
+        f"2025-07-03T02:00:04.0000000Z [1/1] find: did not succeed in 5s\n"
+        for agent, verdict in (("alpha", "succeeded"), ("beta", "did not succeed"))
+    ]
+    runs = read(write("".join(blocks), "job.log"))
+    assert {run.name: (run.outcomes.passes, run.outcomes.scored) for run in runs} == {
+        "alpha": (1, 2),
+        "beta": (0, 2),
+    }
+
+
+def test_a_table_with_spaces_behind_its_commas_has_a_header(write: Write) -> None:
+    (run,) = read(write("task, passed\na, pass\nb, fail\nc, pass\n"))
+    assert (len(run.outcomes), run.outcomes.passes, run.outcomes.scored) == (3, 2, 3)

@@ -12,24 +12,27 @@ import re
 import sqlite3
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from contextlib import closing
 from dataclasses import replace
-from html.parser import HTMLParser
 from os.path import commonprefix
 from pathlib import Path
+from typing import Any
 
-from passhat.errors import MissingExtra, ReadError, shorten
+from passhat.errors import MissingExtra, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
+from passhat.readers.csv_blocks import HtmlTables, parse_latex, write_table
 from passhat.readers.nested_records import find_verdict, read_object
+from passhat.readers.parquet import ARROW_STREAM, convert_arrow, find_shards, is_dataset
 from passhat.readers.records import steps_of, value_at
+from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
 from passhat.readers.wide_tables import reward_or_none
-from passhat.readers.zip_members import NO_HEADER, name_without_header, write_lines
+from passhat.readers.zip_members import NO_HEADER, write_lines
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX
 from passhat.stats.outcomes.rewards import RewardWords
@@ -218,7 +221,7 @@ def _are_verdicts(names: set[str]) -> bool:
 
 
 _SQLITE = b"SQLite format 3\x00"
-_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+_ARROW_FILE = b"ARROW1"
 _YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s|(?:[^:\n,;|]+:[ \t]+\w+[ \t]*\r?\n){2}")
 """A document, a list of objects, or lines such as ``task-1: PASS``."""
 _YAML_ENDINGS = (".yaml", ".yml")
@@ -233,16 +236,26 @@ def convert(source: Source) -> Source | None:
     if source.address or source.part:
         return None
     if source.is_folder:
-        return _from_arrow(source, _find_shards(source)) if is_dataset(source) else None
+        return convert_arrow(source, find_shards(source)) if is_dataset(source) else None
     head = source.head
     if head.startswith(_SQLITE):
         return _from_sqlite(source)
-    if head.startswith((_ARROW_FILE, _ARROW_STREAM)):
-        return _from_arrow(source, [source.path])
-    if source.path.suffix.lower() == ".toml":
-        return _from_toml(source)
+    if head.startswith((_ARROW_FILE, ARROW_STREAM)):
+        return convert_arrow(source, [source.path])
     if b"\0" in head:
         return None
+    if _COLOR.search(head.decode("utf-8", "replace")):
+        plain = _without_colors(source)
+        return _convert_text(plain) or plain
+    return _convert_text(source)
+
+
+def _convert_text(source: Source) -> Source | None:
+    head = source.head
+    if source.path.suffix.lower() == ".toml":
+        return _from_toml(source)
+    if _NOTEBOOK.match(head):
+        return _from_notebook(source)
     literal = _from_literals(source) if _LITERAL.match(head) else None
     if literal is None and _OBJECTS.search(head):
         return _from_objects(source)
@@ -256,6 +269,26 @@ def convert(source: Source) -> Source | None:
     if rows is None and (is_named or _YAML_START.match(head)):
         return _from_yaml(source, is_named)
     return rows
+
+
+_NOTEBOOK = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat\w*)"\s*:(?s:.*)"cell_type"')
+_COLOR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][\w])")
+"""A sequence of a terminal: a color, a title, or a set of characters."""
+
+
+def _without_colors(source: Source) -> Source:
+    """The text without what colors it in a terminal, and what was written over in its lines."""
+    lines = _COLOR.sub("", read_text(source)).replace("\r\n", "\n").split("\n")
+    path = make_folder() / source.path.name
+    path.write_text("\n".join(line.rpartition("\r")[2] for line in lines), encoding="utf-8")
+    return Source(source.name, path, found=source.found)
+
+
+def _from_notebook(source: Source) -> Source | None:
+    """The tables that a notebook shows, or the lines that it prints."""
+    lines = _parse_notebook(read_text(source))
+    shown = _as_markdown(source, lines)
+    return shown if is_markdown(shown.head) or not lines else convert_text(shown)
 
 
 _LITERAL = re.compile(rb"\s*(?:[\[(]\s*)*\{\s*(?:'|\"[^\"]*\"\s*:\s*(?:True|False|None)\b)")
@@ -311,38 +344,6 @@ def _from_sections(source: Source) -> Source | None:
     return Source(source.name, path, found=source.found)
 
 
-def is_dataset(source: Source) -> bool:
-    """Whether a folder is a dataset as the library datasets saves it to disk."""
-    return (source.path / "state.json").is_file() and bool(_find_shards(source))
-
-
-def _find_shards(source: Source) -> list[Path]:
-    return sorted(source.path.glob("*.arrow"))
-
-
-def _from_arrow(source: Source, files: list[Path]) -> Source:
-    """A Parquet file with the rows of all files; a dataset on disk is split into several."""
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtra("Reading Arrow files and datasets", extra="arrow") from None
-    path = make_folder() / f"{source.stem}.parquet"
-    try:
-        tables = []
-        for file in files:
-            with arrow.memory_map(str(file)) as stream:
-                is_stream = stream.read(4) == _ARROW_STREAM
-                stream.seek(0)
-                batches = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(stream)
-                tables.append(batches.read_all())
-        parquet.write_table(arrow.concat_tables(tables), path)
-    except (arrow.ArrowException, OSError) as error:
-        message = shorten(str(error).splitlines()[0], 120)
-        raise ReadError(f"is not a sound Arrow file ({message}).", source=source.name) from None
-    return Source(source.name, path, found=source.found, max_unpacked=source.max_unpacked)
-
-
 def _from_toml(source: Source) -> Source | None:
     """The document as JSON; ``None`` for a text that is none."""
     with source.open() as stream:
@@ -394,119 +395,68 @@ def _count_nodes(data: object, counts: dict[int, int]) -> int:
     return counts[id(data)]
 
 
-# -- pages and tables of LaTeX -------------------------------------------------------------
-
-
-class _HtmlTables(HTMLParser):
-    """Writes a page as Markdown: its tables, its headings, and the other lines as they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-        self._row: list[str] | None = None
-        self._cell: list[str] | None = None
-        self._rows: list[list[str]] = []
-        self._has_header = False
-        self.is_nameless = False
-        self._heading = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        if tag == "table":
-            self._close_table()
-            self._has_header = False
-        elif tag == "tr":
-            self._row = []
-        elif tag in ("td", "th") and self._row is not None:
-            self._close_cell()
-            self._cell = []
-            self._has_header = self._has_header or tag == "th"
-        elif re.fullmatch("h[1-6]", tag):
-            self._heading = "#" * int(tag[1]) + " "
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self._close_cell()
-        elif tag in ("tr", "table") and self._row is not None:
-            self._close_cell()
-            row, self._row = self._row, None
-            if row:
-                self._rows.append(row)
-            if tag == "table":
-                self._close_table()
-
-    def close(self) -> None:
-        super().close()
-        self._close_table()
-
-    def _close_table(self) -> None:
-        rows, self._rows = self._rows, []
-        if not rows:
-            return
-        names = None if self._has_header else name_without_header(rows)
-        self.is_nameless = self.is_nameless or names is not None
-        header, *others = rows if names is None else [names, *rows]
-        self.lines += ["", _bars(header), _bars(["---"] * len(header)), *map(_bars, others), ""]
-
-    def _close_cell(self) -> None:
-        if self._cell is not None and self._row is not None:
-            self._row.append(" ".join("".join(self._cell).split()))
-        self._cell = None
-
-    def handle_data(self, data: str) -> None:
-        if self._cell is not None:
-            self._cell.append(data)
-        elif self._row is None and data.strip():
-            self.lines += [f"{self._heading}{line}" for line in data.splitlines()]
-            self._heading = ""
-
-
-def _bars(cells: list[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-_ROW_END = re.compile(r"\\\\(?:\[[^\]]*\])?")
-_MARKS = re.compile(
-    r"\$?\\(?:(?P<good>[cC]mark|checkmark|Checkmark|ding\{5[12]\}|yes)|"
-    r"(?P<bad>[xX]mark|times|ding\{5[56]\}|no))\b\$?(?:\{\})?"
-)
-_MACRO = re.compile(r"\\(?:textbf|textit|emph|texttt|underline|mathbf|text|textsc)\{([^{}]*)\}")
-_LINE_MACRO = re.compile(
-    r"\\(?:top|mid|bottom|c?h?mid)?(?:rule|line)(?:\(\w*\))?(?:\{[\d-]+\})?|\\(?:centering|small)"
-)
-
-
-def _from_latex(source: Source) -> Source | None:
-    """The first table of a LaTeX text, as Markdown."""
-    text = read_text(source)
-    match = re.search(r"\\begin\{(tabularx?\*?|longtable)\}(.*?)\\end\{\1\}", text, re.DOTALL)
-    body = re.sub(r"(?<!\\)%[^\n]*", "", match[2]) if match else ""
-    body = re.sub(r"^(?:\s*(?:\[\w*\]|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}))+", "", body)
-    body = _MARKS.sub(lambda mark: "✓" if mark["good"] else "✗", _LINE_MACRO.sub("", body))
-    body = _MACRO.sub(r"\1", body).replace(r"\%", "%").replace(r"\_", "_").replace("$", "")
-    rows = [re.split(r"(?<!\\)&", row) for row in _ROW_END.split(body) if "&" in row]
-    cells = [[" ".join(cell.replace(r"\&", "&").split()) for cell in row] for row in rows]
-    if len(cells) < 2:
-        return None
-    header, *others = cells
-    lines = [_bars(header), _bars(["---"] * len(header)), *map(_bars, others)]
-    path = make_folder() / f"{source.stem}.md"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return Source(source.name, path, found=source.found)
+# -- pages, LaTeX and notebooks ---------------------------------------------------------------
 
 
 def _from_page(source: Source) -> Source | None:
-    """The tables of a page, or of a Markdown text with such tables, as Markdown."""
-    if re.search(rb"\\begin\{(?:tabular|longtable)", source.head):
-        return _from_latex(source)
+    """The tables of a page, of LaTeX or of a Markdown text with such tables, as Markdown."""
+    if re.search(rb"\\begin\{(?:tabular|longtable|tblr)", source.head):
+        lines = parse_latex(read_text(source))
+        return _as_markdown(source, lines) if lines else None
     if source.head.startswith(b"<?xml") or not re.search(rb"(?i)<table[\s>]", source.head):
         return None
-    page = _HtmlTables()
+    page = HtmlTables()
     page.feed(read_text(source))
     page.close()
+    return _as_markdown(source, page.lines, NO_HEADER if page.is_nameless else "")
+
+
+def _as_markdown(source: Source, lines: list[str], decision: str = "") -> Source:
     path = make_folder() / f"{source.stem}.md"
-    path.write_text("\n".join(page.lines), encoding="utf-8")
-    conversion = NO_HEADER if page.is_nameless else ""
-    return Source(source.name, path, found=source.found, conversion=conversion)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Source(source.name, path, found=source.found, conversion=decision)
+
+
+def _parse_notebook(text: str) -> list[str]:
+    """The texts, the tables and the printed lines of a notebook, as Markdown."""
+    try:
+        cells = json.loads(text)["cells"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
+    lines: list[str] = []
+    for cell in cells if isinstance(cells, list) else ():
+        if not isinstance(cell, dict):
+            continue
+        if cell.get("cell_type") == "markdown":
+            lines += [*_join_parts(cell.get("source")).splitlines(), ""]
+        for output in cell.get("outputs") or ():
+            lines += _output_lines(output) if isinstance(output, dict) else []
+    return lines
+
+
+def _join_parts(value: object) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _output_lines(output: Mapping[str, Any]) -> list[str]:
+    """The lines of an output: its HTML, Markdown or text, the first of these that there is."""
+    data = output.get("data")
+    data = data if isinstance(data, dict) else {}
+    if "text/html" in data:
+        page = HtmlTables()
+        page.feed(_join_parts(data["text/html"]))
+        page.close()
+        return page.lines
+    text = _join_parts(data.get("text/markdown") or data.get("text/plain") or output.get("text"))
+    lines = [line for line in text.splitlines() if line.strip()]
+    rows = [
+        re.split(r"\s{2,}", f"  {line.strip()}" if line[:1] == " " else line.strip())
+        for line in lines
+    ]
+    widths = {len(row) for row in rows}
+    # A data frame: the lines of one width, the numbers of the rows without a name.
+    is_frame = len(rows) > 2 and len(widths) == 1 < len(rows[0]) and not rows[0][0]
+    return write_table(rows) if is_frame else text.splitlines()
 
 
 # -- databases ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
 from passhat._display import counted, some
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
@@ -23,12 +23,14 @@ from passhat.readers.csv_blocks import (
     names_without_header,
 )
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
-from passhat.readers.parsing import number_or_none
+from passhat.readers.parsing import is_verdict_list, number_or_none
 from passhat.readers.sources import Source
+from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
 from passhat.readers.zip_members import NO_HEADER, name_first_column
 from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
+from passhat.stats.outcomes.rewards import RewardWords
 
 if TYPE_CHECKING:
     from _csv import Reader as _CsvReader
@@ -428,7 +430,7 @@ class ParquetRows:
 
 
 class MarkdownRows:
-    """The first table in a Markdown text."""
+    """The table of attempts in a Markdown text, and others with its header."""
 
     kind = "Markdown"
     place = "line"
@@ -443,39 +445,36 @@ class MarkdownRows:
         with self._source.open() as stream:
             text = stream.read(_LONGEST_LINE).decode("utf-8", "replace")
         texts = text.translate(_BOX_SIGNS).splitlines()
-        starts = [
-            number
-            for number in range(1, len(texts))
-            if _MARKDOWN_RULE.fullmatch(texts[number]) and "|" in texts[number - 1]
-        ]
-        headers = [_markdown_cells(texts[start - 1]) for start in starts]
-        ranks = [_rank_header(names) for names in headers]
-        first = ranks.index(max(ranks))
-        header = headers[first]
-        models = _table_models(texts, starts, headers, header)
-        places = [first]
-        if all(models):
-            places = [i for i, names in enumerate(headers) if names == header]
-        if len(starts) > 1:
-            which = "the first with tasks is read" if first else "the first is read"
-            if len(places) > 1:
-                which = f"{len(places)} are read, each as the model in the heading above it"
-            self.decisions = (f"of {len(starts)} tables in the text {which}",)
+        tables = list(_find_tables(texts))
+        best = max(tables, key=lambda table: table.rank)
+        alike = [table for table in tables if table.header == best.header]
+        word, names = _name_tables(alike)
+        alike = alike if word else [best]
+        if len(tables) > 1:
+            which = "the first" if best is tables[0] else f"that of line {best.start}"
+            which = "the first with tasks" if best.rank[1] and best is not tables[0] else which
+            which += " is read"
+            if word:
+                kind = _KINDS_OF_TABLES[word]
+                which = f"{len(alike)} are read, each as the {kind} in the heading above it"
+            self.decisions = (f"of {len(tables)} tables in the text {which}",)
+        header = [*best.header, word] if word else best.header
         rows, lines = [], []
-        for place in places:
-            for number in range(starts[place] + 1, len(texts)):
-                if _GRID_RULE.fullmatch(texts[number]):
+        for table, name in zip(alike, names or [""], strict=True):
+            for line, cells in table.rows:
+                if len(cells) != len(table.header):
+                    what = f"{counted(len(cells), 'cell')} where the header has {len(best.header)}"
+                    self._losing.lose(f"line {line}", what)
                     continue
-                if "|" not in texts[number]:
-                    break
-                cells = _row_cells(texts[number], texts[starts[place] - 1], len(header))
-                if len(cells) != len(header):
-                    what = f"{counted(len(cells), 'cell')} where the header has {len(header)}"
-                    self._losing.lose(f"line {number + 1}", what)
-                    continue
-                rows.append([*cells, models[place]] if len(places) > 1 else cells)
-                lines.append(number + 1)
-        header = [*header, "model"] if len(places) > 1 else header
+                if len(cells) > 1 and set(cells) <= {"...", "…", "⋮"}:
+                    raise ReadError(
+                        "is a table without some of its rows: they are left out here.",
+                        source=self._source.name,
+                        line=line,
+                        hint="Save the whole table as CSV, as df.to_csv does.",
+                    )
+                rows.append([*cells, name] if word else cells)
+                lines.append(line)
         header = name_first_column(header, (row[0] for row in rows))
         self.lines = lines
         if rows:
@@ -486,39 +485,77 @@ class MarkdownRows:
         return self.lines[row]
 
 
-def _rank_header(names: list[str]) -> int:
-    """2 for a table of attempts or counts, 1 for another one about tasks."""
-    columns = ColumnMap.resolve(names)
-    return 2 if columns.holds_attempts or columns.holds_counts else int("task" in columns.meaning)
+_KINDS_OF_TABLES = {"model": "model", "trial": "attempt", "suite": "suite"}
 
 
-def _table_models(
-    texts: list[str], starts: list[int], headers: list[list[str]], header: list[str]
-) -> list[str]:
-    """The model of each table by the heading above it; empty texts where they name none."""
-    if "model" in ColumnMap.resolve(header).meaning:
-        return [""] * len(starts)
-    models = [_heading_model(texts[:start]) for start in starts]
-    headings = [_heading(texts[:start]) for start in starts]
-    alike = [heading for heading, names in zip(headings, headers, strict=True) if names == header]
-    is_telling = len(alike) > 1 and all(alike) and len(set(alike)) == len(alike)
-    return headings if is_telling and not all(models) and all(headings) else models
+class _Table(NamedTuple):
+    start: int
+    """The number of the line with the header."""
+    header: list[str]
+    rows: list[tuple[int, list[str]]]
+    """The cells of each row, and the number of its line."""
+    headings: list[str]
+    """The headings above it, the outermost first, and those that name a model alone."""
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """How likely it holds attempts or counts: by verdicts, by its header, by its size."""
+        columns, words = ColumnMap.resolve(self.header), RewardWords()
+        has_results = columns.holds_attempts or columns.holds_counts
+        rows = [cells for _, cells in self.rows if len(cells) == len(self.header)]
+        count = 0
+        for cells in zip(*rows, strict=True):
+            rewards = {reward_or_none(words, cell) for cell in set(cells)}
+            is_verdict = {0.0, 1.0} >= {r for r in rewards if r == r} != set()
+            is_several = all(FRACTION.fullmatch(c) or is_verdict_list(c) for c in cells)
+            count += len(cells) * (is_verdict or is_several)
+        return has_results or count > 1, has_results + ("task" in columns.meaning), count
 
 
-def _heading_model(above: list[str]) -> str:
+def _find_tables(texts: list[str]) -> Iterator[_Table]:
+    """The tables of a text with the headings above each."""
+    headings: list[tuple[int, str]] = []
+    end = 0
+    for number in range(1, len(texts)):
+        above = texts[number - 1]
+        heading = _HEADING.fullmatch(above)
+        if heading is not None:
+            depth = len(heading[1] or "") or _BOLD_DEPTH
+            headings = [each for each in headings if each[0] < depth]
+            headings.append((depth, (heading[2] or heading[3]).strip("*`: ")))
+        if number < end or not (_MARKDOWN_RULE.fullmatch(texts[number]) and "|" in above):
+            continue
+        header, rows, end = _markdown_cells(above), [], number + 1
+        while end < len(texts) and ("|" in texts[end] or _GRID_RULE.fullmatch(texts[end])):
+            if not _GRID_RULE.fullmatch(texts[end]):
+                rows.append((end + 1, _row_cells(texts[end], above, len(header))))
+            end += 1
+        yield _Table(number, header, rows, [text for _, text in headings])
+
+
+def _name_tables(tables: list[_Table]) -> tuple[str, list[str]]:
+    """The kind of the headings above tables with one header, and that of each table.
+
+    Nothing for a single table, for one with a column for it, and without such headings.
+    """
+    models = [_heading_model(table.headings) for table in tables]
+    depth = min(len(table.headings) for table in tables)
+    levels = [[table.headings[-n] for table in tables] for n in range(1, depth + 1)]
+    names = next((each for each in [models, *levels] if len(set(each)) == len(each) > 1), [])
+    if not names or not all(names):
+        return "", []
+    word = "trial" if all(map(_TRIAL_HEADING.fullmatch, names)) else "model"
+    tasks = [{cells[0] for _, cells in table.rows} for table in tables]
+    if word == "model" and not all(map(is_model_name, names)) and names != models:
+        word = "model" if any(tasks[0] & each for each in tasks[1:]) else "suite"
+    is_taken = word in ColumnMap.resolve(tables[0].header).meaning
+    return ("", []) if is_taken else (word, names)
+
+
+def _heading_model(headings: list[str]) -> str:
     """The model that a heading above a table names, as in ``## Model: gpt-5``; empty for none."""
-    headings = (_MODEL_HEADING.fullmatch(line) for line in reversed(above))
-    return next((match[1] for match in headings if match), "")
-
-
-def _heading(above: list[str]) -> str:
-    """The heading above a table, empty where another table lies between them."""
-    for line in reversed(above[:-1]):
-        if line.startswith("#"):
-            return line.lstrip("# ").strip("*` ")
-        if "|" in line:
-            return ""
-    return ""
+    found = (_MODEL_HEADING.fullmatch(heading) for heading in reversed(headings))
+    return next((match[1] for match in found if match), "")
 
 
 def _markdown_cells(line: str) -> list[str]:
@@ -539,7 +576,13 @@ def is_markdown(head: bytes) -> bool:
     return _MARKDOWN_TABLE.search(head.decode("utf-8", "replace").translate(_BOX_SIGNS)) is not None
 
 
-_MODEL_HEADING = re.compile(r"#+\s*(?:model|agent)\s*:\s*[`*]*([^`*]+?)[`*]*\s*", re.IGNORECASE)
+_HEADING = re.compile(r"\s*(?:(#+)\s+(.+?)\s*#*|(\*\*[^|*]{1,80}\*\*:?|[^|:]{1,60}:))\s*")
+_BOLD_DEPTH = 7
+_MODEL_HEADING = re.compile(r"(?:model|agent)\s*:\s*[`*]*([^`*]+?)[`*]*\s*", re.IGNORECASE)
+_TRIAL_HEADING = re.compile(
+    r"(?:run|trial|attempt|seed|rep(?:eat|etition)?|try|round|pass|epoch|iteration)\W*\d+\b.*",
+    re.IGNORECASE,
+)
 _EMPHASIS = re.compile(r"^(\*\*|\*|`)(.+)\1$")
 """Not the underscore: names of tasks begin and end with it."""
 # Org tables have + between the dashes, and grids around them, too.

@@ -7,8 +7,6 @@ name. Names that only stand in lines above, such as a heading, hold for the line
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 
 from passhat._display import counted
 from passhat.errors import ReadError
+from passhat.readers.csv_blocks import STAMP, is_delimited
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.wide_tables import is_model_name
@@ -24,18 +23,21 @@ from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_neg
 
 _MOST_TEXT = 64 << 20
 _LONGEST_LINE = 300
-_STAMP = (
-    r"[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?"
-    r"|[\[(]?\b\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?"
-)
-_LEADING_STAMP = re.compile(rf'"?(?:{_STAMP})"?'.encode())
 _LEVEL = r"\[?\b(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b\]?[ \t]*[-:|]?"
 _ALARM = re.compile(r"\b(?:DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b")
-_BEGIN = re.compile(rf"\s*(?:(?:{_STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
+_BEGIN = re.compile(rf"\s*(?:(?:{STAMP})\s*[-|]?\s*)?(?:{_LEVEL}\s+)?(?:[\w.]+\s+[-|]\s)?")
+_NEGATED = (
+    r"(?:(?:(?:did|does|do|was|were|is|has|have|had|could|can)(?:\s+not|n['’]?t)|cannot|not|never)"
+    r"(?:\s+(?:be|been|yet|a))*[\s_]+|fail(?:ed|s|ure)?\s+to\s+(?:be\s+)?)"
+    r"(?:ok|pass(?:ed|ing|es)?|succeed(?:ed)?|success(?:ful(?:ly)?)?|solved?|resolved?|correct(?:ly)?"
+    r"|accepted|win|won)"
+)
 _WORDS = (
-    r"not[ _]ok|ok|pass(?:ed|es)?|fail(?:ed|ure|s)?|ko|success(?:ful(?:ly)?)?|succeeded|"
-    r"(?:un)?solved|(?:un)?resolved|(?:in)?correct(?:ly)?|wrong|accepted|rejected|errored|error|skip(?:ped)?|"
-    r"ignored|xfail(?:ed)?|xpass(?:ed)?|timeout|timed out|won|lost"
+    rf"{_NEGATED}|ok|pass(?:ed|es)?|fail(?:ed|ure|s)?|ko|(?:un)?success(?:ful(?:ly)?)?|succeeded|"
+    r"(?:un)?solved|(?:un)?resolved|(?:in)?correct(?:ly)?|wrong|accepted|rejected|errored|error|"
+    r"skip(?:ped)?|ignored|xfail(?:ed)?|xpass(?:ed)?|timeout|timed out|won|lost|"
+    r"(?:nicht\s+)?(?:bestanden|erfolgreich|gelöst)|fehlgeschlagen|gescheitert|(?:non\s+)?réussi|"
+    r"échoué|(?:no\s+)?(?:aprobado|superado)|fallido|未?通过|成功|失败|不?合格"
 )
 _VERDICT = re.compile(
     rf"(?<![\w./:-])(?i:{_WORDS})(?![\w/-]|\.\w)|[✓✔✅☑✗✘✖✕❌☒×]\ufe0f?|(?<=- \[)[ xX](?=\])"
@@ -51,7 +53,16 @@ _SAME_WORD = {
     **dict.fromkeys(("skip", "ignored", "xfail", "xfailed"), "skipped"),
     **dict.fromkeys(("xpass", "xpassed", "successfully", "correctly"), "pass"),
     "errored": "error",
+    "unsuccessfully": "fail",
 }
+
+
+def _plain_word(match: str) -> str:
+    """The word for a verdict as tables write it: ``did not pass`` is a failure."""
+    word = " ".join(match.lower().removesuffix("\ufe0f").replace("_", " ").split())
+    return "fail" if re.fullmatch(_NEGATED, word) else _SAME_WORD.get(word, word)
+
+
 _SIGN = re.compile(
     r"\s*(?:\.{2,}|…|->|=>|→|\s::\s|:(?=\s|$)|\s[-–—]+\s|\||\t|;(?=\s)|,(?=\s)|\s{2,}"
     r"|(?<![\w.-])[\[({<'\"]|[\])}>'\"](?=$|[\s:,.;-]))\s*"
@@ -66,7 +77,7 @@ _TRIAL = re.compile(
 _PAIR = re.compile(r"(?<![^\s,;|(\[{])([A-Za-z_][\w.]*)=(\"[^\"]*\"|'[^']*'|[^\s,;|)\]}]+)")
 _MEASURE = re.compile(r"[\d.,:]+\s*(?:%|ms|s|sec|seconds|min|m|h|k|tokens|\$|/\s*\d+)?|\$[\d.]+")
 _SUMMARY = re.compile(
-    r"\b\d++\s*+(?:/\s*+\d++\s*+)?(?:tests?|tasks?|attempts?|runs?)?\s*+(?:were\s++)?"
+    r"(?<![\w.#-])\d++\s*+(?:/\s*+\d++\s*+)?(?:tests?|tasks?|attempts?|runs?)?\s*+(?:were\s++)?"
     rf"(?:{_WORDS})\b|\b(?:{_WORDS})\s*+[:=]\s*+\d[\d./]*|\b(?:rate|accuracy)\b|^\s*(?:total|overall|summary)\b",
     re.IGNORECASE,
 )
@@ -74,11 +85,16 @@ _HEADING = re.compile(
     r"\s*(?:#+\s+(.+?)\s*#*|([=*~-])\2{1,}\s*(\S.*?\S)\s*\2{2,}|\[([^\[\]]+)\]|(\S[^:]*?):|<+\s*(.+?)\s*>+|[▶►▸●»]\s*(\S.*?))\s*"
 )
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?!<|\s)")
-_MARK_LINE = re.compile(r" *[✓✔✅✗✘✖✕❌]\ufe0f? ")
 _RULE_LINE = re.compile(r"\s*([*=_#~-])\1{2,}\s*")
 _FIELD_LINE = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s*(?::|=)\s+(\S.*)")
 _NAMED = frozenset(alias for word in ("task", "model", "trial", "suite") for alias in ALIASES[word])
 _MOST_NAMES = 6
+_OPTION = re.compile(r"(?<=\s)--(model|agent|task)(?:=|\s+)([^\s-]\S*)")
+_EXITED = re.compile(
+    r"(?i)(?<!\w)(?:exit(?:ed)?(?:\s+with)?(?:[\s_]+(?:code|status))?|return[\s_]?code|rc)"
+    r"\s*[=:]?\s*(\d{1,3})(?![\w.])"
+)
+_EXIT_NAMES = re.compile(r"(?:exit|return|ret)_?(?:code|status|value|val)?|rc")
 
 
 def read_text(source: Source) -> str:
@@ -101,49 +117,22 @@ def _short_lines(text: str) -> list[str]:
 
 def convert_text(source: Source) -> Source | None:
     """The rows of a text that is no table; ``None`` for any other."""
-    if _is_delimited(source.head) or _MARKUP.match(source.head):
+    if _MARKUP.match(source.head) or (is_delimited(source.head) and not _are_sentences(source)):
         return None
     return _from_pairs(source) or _from_blocks(source) or _from_verdict_lines(source)
 
 
-def _is_delimited(head: bytes) -> bool:
-    """Whether the first two lines have as many commas, tabs, semicolons or bars: a table."""
-    if b'"' in head and _has_long_cells(head):
-        return True
-    lines = [line for line in head.split(b"\n")[:40] if line.strip() and line[:1] != b"#"]
-    rests = [line[match.end() :] for line in lines if (match := _LEADING_STAMP.match(line))]
-    if 2 * sum(rest[:1] not in (b",", b"\t", b";", b"|") for rest in rests) > len(lines):
-        return False  # the comma before the milliseconds of a log
-    if 2 * sum(
-        map(bool, map(_MARK_LINE.match, head.decode("utf-8", "replace").splitlines()))
-    ) > len(lines):
-        return False  # the comma between a time and a cost
-    counts = [Counter(line.count(sign) for line in lines) for sign in (b",", b"\t", b";", b"|")]
+def _are_sentences(source: Source) -> bool:
+    """Whether lines have a comma or bar between words, and each a verdict: there is no header."""
+    lines = [line for line in _text_lines(source.head)[:40] if re.search(r",\s|\s\|\s", line)]
+    cells = re.split(r"\s*[,|]\s+", lines[0].strip("| ")) if lines else []
+    names = [cell for cell in cells if not any(cell in line for line in lines[1:])]
     return (
-        len(lines) < 2
-        or any(
-            0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
-        )
-        or any(
-            number and 4 * count > 3 * len(lines)
-            for counter in counts
-            for number, count in counter.most_common(1)
-        )
+        len(lines) > 1
+        and not any(re.search(r",\S|\S\||;|\t", line) for line in lines)
+        and all(map(_VERDICT.search, lines))
+        and not ColumnMap.resolve(names).meaning
     )
-
-
-def _has_long_cells(head: bytes) -> bool:
-    """Whether a text is CSV with cells of several lines in quotes."""
-    text = head.decode("utf-8", "replace")
-    for sign in ",;\t":
-        try:
-            rows = list(csv.reader(io.StringIO(text), delimiter=sign))[:20]
-        except csv.Error:
-            continue
-        is_even = len({len(row) for row in rows[:-1]}) == 1 < len(rows[0])
-        if len(rows) > 3 and is_even and any("\n" in cell for row in rows for cell in row):
-            return True
-    return False
 
 
 def _as_rows(
@@ -197,9 +186,12 @@ class _Line:
 def _from_verdict_lines(source: Source) -> Source | None:
     """A row for each line with a verdict; ``None`` for a text without several of one form."""
     head = _short_lines(source.head.decode("utf-8", "replace"))
-    if is_markdown(source.head) or not any(_VERDICT.search(line) for line in head):
+    has_words = any(_VERDICT.search(line) for line in head)
+    if is_markdown(source.head) or not (has_words or any(map(_EXITED.search, head))):
         return None
     texts = _short_lines(read_text(source))
+    if not has_words:
+        texts = [_EXITED.sub(lambda m: " pass" if int(m[1]) == 0 else " fail", t) for t in texts]
     if 2 * sum(bool(_GRID.search(text)) for text in texts) > len(texts):
         return None
     lines = list(_parse_lines(texts))
@@ -219,6 +211,7 @@ def _from_verdict_lines(source: Source) -> Source | None:
     if rows is None:
         return None
     decision = "each line with a verdict is an attempt"
+    decision += "" if has_words else "; exit code 0 is a pass, any other a failure"
     if names := list(dict.fromkeys(name for row in rows[:50] for name in row)):
         decision += f", with {', '.join(names)}"
     if rest:
@@ -239,7 +232,8 @@ def _parse_lines(texts: Sequence[str]) -> Iterator[_Line]:
     for text in texts:
         if not text.strip():
             continue
-        matches = [] if _SUMMARY.search(_PAIR.sub("", text)) else list(_VERDICT.finditer(text))
+        plain = _TRIAL.sub(" ", _PAIR.sub("", text))  # "attempt 2 passed" is no number of passes
+        matches = [] if _SUMMARY.search(plain) else list(_VERDICT.finditer(text))
         line = _parse_line(text, matches, above) if matches else None
         if line is not None:
             yield line
@@ -253,7 +247,7 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
     lead = text[start : matches[0].start()].strip(" \t[(*+-")
     is_field = not lead and _ASSIGNED.fullmatch(text[matches[0].end() :].rstrip()) is not None
     match = matches[-1] if lead or is_field else matches[0]
-    word = match[0].strip().lower().removesuffix("\ufe0f").replace("_", " ")
+    word = _plain_word(match[0])
     pairs = {name: value.strip("\"'") for name, value in _PAIR.findall(text)}
     before, after = text[start : match.start()], text[match.end() :]
     if is_field:
@@ -270,7 +264,7 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
         return None
     named = {name: value for name, value in pairs.items() if value != match[0]}
     before = _PAIR.sub("", before)
-    before = re.sub(r"[A-Za-z_]\w*=\s*$", "", before)
+    before = re.sub(r"[A-Za-z_]\w*=\s*$|\s+(?:has|have|had|was|were|is)\s*$", "", before)
     trial = _TRIAL.search(before)
     if trial is not None:
         named["trial"] = trial[2]
@@ -282,7 +276,7 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
     if not (lead or is_field or before or named):
         return None
     mark = None if lead else re.sub(r"\d+", "1", text[start : match.start()].strip())
-    return _Line(signs, segments, _SAME_WORD.get(word, word), named, dict(above), mark)
+    return _Line(signs, segments, word, named, dict(above), mark)
 
 
 def _close(text: str) -> str:
@@ -304,6 +298,8 @@ def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:
         text,
     ):
         named.setdefault(match[1].lower(), match[2].rstrip(".:,"))
+    for match in _OPTION.finditer(text):
+        named[match[1].lower()] = match[2].strip("\"'")
     trial = _TRIAL.search(text)
     if trial is not None:
         named["trial"] = trial[2]
@@ -376,6 +372,9 @@ def _split_segment(cells: list[str], label: str) -> Iterator[tuple[str, list[str
     parts = [row[start : len(row) - end] for row in rows]
     is_constant = [len({row[i] for row in parts}) == 1 for i in range(min(map(len, parts)))]
     if len(widths) > 1 or not any(is_constant):
+        models = [i for i in range(min(map(len, parts))) if all(is_model_name(p[i]) for p in parts)]
+        if len(widths) == 1 == len(models) < len(parts[0]):  # gpt-5 sort
+            yield "model", [part.pop(models[0]) for part in parts]
         yield label or "part", [" ".join(part) for part in parts]
         return
     for place, constant in enumerate(is_constant):
@@ -444,7 +443,7 @@ def find_last_verdict(text: str) -> str | None:
             return "pass" if int(code[1]) == 0 else "fail"
         match = _RESULT.fullmatch(_BEGIN.sub("", line, count=1).strip("=-*# \t"))
         if match is not None:
-            return match[1].lower()
+            return _plain_word(match[1])
     return None
 
 
@@ -478,12 +477,27 @@ def _from_pairs(source: Source) -> Source | None:
     pairs = [_PAIR.findall(line) for line in lines]
     rows = [{name: value.strip("\"'") for name, value in row} for row in pairs if len(row) > 1]
     meaning = ColumnMap.resolve(name for row in rows for name in row).meaning
-    if "success" not in meaning:
+    code = None if "success" in meaning else _judge_exits(rows)
+    if code is None and "success" not in meaning:
         return None
+    meaning = {"success": "status", **meaning}
     rows = _without_begins(rows, meaning)
     left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
-    more = f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
+    more = f"; {code}=0 is a pass, any other {code} a failure" if code else ""
+    more += f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
     return _as_rows(source, rows, f"each line of name=value pairs is a row{more}", lines)
+
+
+def _judge_exits(rows: list[dict[str, str]]) -> str | None:
+    """The only name of exit codes, after rows with one got their status; ``None`` without it."""
+    names = {name for row in rows for name in row if _EXIT_NAMES.fullmatch(fold_name(name))}
+    name = names.pop() if len(names) == 1 else ""
+    codes = [row[name] for row in rows if name in row]
+    if len(codes) < 2 or not all(re.fullmatch(r"-?\d{1,5}", code) for code in codes):
+        return None
+    for row in rows:
+        row |= {"status": "pass" if row[name] == "0" else "fail"} if name in row else {}
+    return name
 
 
 def _without_begins(rows: list[dict[str, str]], meaning: Mapping[str, str]) -> list[dict[str, str]]:
@@ -498,7 +512,7 @@ def _without_begins(rows: list[dict[str, str]], meaning: Mapping[str, str]) -> l
     return [
         row
         for place, (row, key) in enumerate(zip(rows, keys, strict=True))
-        if success in row or (key not in ended and last.get(key, place) == place)
+        if success in row or (any(key) and key not in ended and last.get(key, place) == place)
     ]
 
 

@@ -411,7 +411,9 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     plain = _without_measures(names)
     plain = [name for name in plain if not SUMMARIES.fullmatch(name.strip())]
     by_name = [name for name in plain if _MODEL.match(name.strip())]
-    verdicts = [name for name in plain if _holds_verdicts(chunk[name])]
+    has_counts = all(_holds_fractions(chunk[name]) for name in by_name)
+    is_alike = _holds_fractions if has_counts else _holds_verdicts
+    verdicts = [name for name in plain if is_alike(chunk[name])]
     if len(by_name) < len([name for name in plain if distinct_cells(chunk[name])]):
         # One name of a model is enough where all the others hold verdicts, too.
         others = [name for name in verdicts if name not in by_name]
