@@ -6,6 +6,7 @@ import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.readers.base import ReadOptions
-from passhat.readers.sources import Source
+from passhat.readers.sources import Source, make_folder
 from passhat.stats.outcomes import Aggregates, Verdict
 from passhat.stats.outcomes.attempts import MeasureSum
 from passhat.stats.outcomes.cells import PackedNames, whole_numbers_of
@@ -398,3 +399,46 @@ def weight_note(note: str, rewards: Any, times: Any) -> str:
         return f"-1 was read as missing ({counted(count, 'attempt')})"
     odd = ~(np.isnan(rewards) | np.isin(rewards, (0, 1, -1)))
     return f"{counted(int(times[odd].sum()), 'reward')}{note[note.index(' between') :]}"
+
+
+# -- Arrow ---------------------------------------------------------------------
+
+ARROW_STARTS = b"ARROW1", b"\xff\xff\xff\xff"
+"""Of a file, and of a stream."""
+
+
+def is_dataset(source: Source) -> bool:
+    """Whether a folder is a dataset as the library datasets saves it to disk."""
+    return (source.path / "state.json").is_file() and bool(_find_shards(source))
+
+
+def convert_dataset(source: Source) -> Source:
+    """A Parquet file with the rows of a dataset."""
+    return convert_arrow(source, _find_shards(source))
+
+
+def _find_shards(source: Source) -> list[Path]:
+    return sorted(source.path.glob("*.arrow"))
+
+
+def convert_arrow(source: Source, files: list[Path]) -> Source:
+    """A Parquet file with the rows of all files; a dataset on disk is split into several."""
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtra("Reading Arrow files and datasets", extra="arrow") from None
+    path = make_folder() / f"{source.stem}.parquet"
+    try:
+        tables = []
+        for file in files:
+            with arrow.memory_map(str(file)) as stream:
+                is_stream = stream.read(4) == ARROW_STARTS[1]
+                stream.seek(0)
+                batches = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(stream)
+                tables.append(batches.read_all())
+        parquet.write_table(arrow.concat_tables(tables), path)
+    except (arrow.ArrowException, OSError) as error:
+        message = shorten(str(error).splitlines()[0], 120)
+        raise ReadError(f"is not a sound Arrow file ({message}).", source=source.name) from None
+    return Source(source.name, path, found=source.found, max_unpacked=source.max_unpacked)

@@ -14,7 +14,6 @@ from passhat.errors import InvalidValue, MissingExtra, NoRows, PasshatError, Rea
 from passhat.readers.base import Needs, NotResults, Reader, ReadOptions, load_readers
 from passhat.readers.conversions import (
     convert,
-    is_dataset,
     is_path_pattern,
     read_paths,
 )
@@ -32,6 +31,7 @@ from passhat.readers.interpretations import (
     suggest_tables,
 )
 from passhat.readers.nested_records import gather_documents, gather_tasks
+from passhat.readers.parquet import is_dataset
 from passhat.readers.record_map import split_map
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside, unknown_file
