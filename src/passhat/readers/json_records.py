@@ -18,8 +18,11 @@ import msgspec
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol as RunProtocol
 from passhat.readers.parsing import Bytes, container_end, find_container, parts
-from passhat.readers.sources import Source, UnpackedTooLarge
+from passhat.readers.sources import Source, UnpackedTooLarge, make_folder
+from passhat.readers.wide_tables import reward_or_none
+from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.rewards import RewardWords
 
 W = TypeVar("W")
 T = TypeVar("T")
@@ -364,3 +367,81 @@ def holds_records(value: Any, depth: int = _DEEPEST_COUNTS) -> bool:
         return any(isinstance(part, dict) for part in value)
     is_inner = isinstance(value, dict) and depth >= 0
     return is_inner and any(holds_records(part, depth - 1) for part in value.values())
+
+
+# -- tables as pandas writes them ------------------------------------------------------------
+
+_HEADERS = ("columns", "header", "headers", "column_names", "fields")
+_ROWS = ("data", "rows", "values", "records")
+_MOST_BYTES = 256 << 20
+
+
+def expand_frame(source: Source) -> Source | None:
+    """The table that a document holds by its form alone, as JSON lines; ``None`` for no table.
+
+    Names beside rows of cells, rows below a row of names, or columns of cells.
+    """
+    if source.path.stat().st_size > _MOST_BYTES:
+        return None
+    try:
+        with source.open() as stream:
+            data = decode(stream.read().removeprefix(BYTE_ORDER_MARK), Any)
+    except (ReadError, *BROKEN):
+        return None
+    rows = list(_frame_rows(data))
+    if len(rows) < 2:
+        return None
+    path = make_folder() / f"{source.stem}.jsonl"
+    write_lines(path, rows)
+    return Source(source.name, path, found=source.found)
+
+
+def _frame_rows(data: Any) -> Iterator[dict[str, object]]:
+    names: Any = None
+    rows: Any = None
+    columns: dict[str, list[object]] = {}
+    if isinstance(data, list) and len(data) > 1:
+        names, rows = data[0], data[1:]
+    elif isinstance(data, dict):
+        names = next((data[name] for name in _HEADERS if name in data), None)
+        rows = next((data[name] for name in _ROWS if name in data), None)
+        records = list(data.values()) if _is_numbered(data) else []
+        if records and all(isinstance(r, dict) and r.keys() == records[0].keys() for r in records):
+            data = {name: [record[name] for record in records] for name in records[0]}
+        columns = {str(name): _cells(cells) for name, cells in data.items()}
+    if _are_names(names) and isinstance(rows, list):
+        if all(isinstance(row, list) and len(row) == len(names) for row in rows):
+            yield from (dict(zip(names, row, strict=True)) for row in rows)
+        return
+    cells = list(columns.values())
+    if len(cells) > 1 and all(cells) and len(set(map(len, cells))) == 1 and _holds_texts(cells):
+        for row in zip(*cells, strict=True):
+            yield dict(zip(columns, row, strict=True))
+
+
+def _cells(column: Any) -> list[object]:
+    """The plain cells of a column: a list, or an object with the numbers of the rows as keys."""
+    if isinstance(column, dict) and _is_numbered(column):
+        column = list(column.values())
+    is_plain = isinstance(column, list) and not any(isinstance(c, dict | list) for c in column)
+    return column if is_plain else []
+
+
+def _is_numbered(rows: Mapping[str, object]) -> bool:
+    return list(rows) == [str(number) for number in range(len(rows))]
+
+
+def _are_names(names: Any) -> bool:
+    is_list = isinstance(names, list) and len(names) > 1 and all(isinstance(n, str) for n in names)
+    return is_list and len(set(names)) == len(names)
+
+
+def _holds_texts(columns: Sequence[list[object]]) -> bool:
+    """Whether a column holds texts that are no verdicts, and one holds the same cell again.
+
+    Lists without either are verdicts by model or by task, or ids by how they ended.
+    """
+    words = RewardWords()
+    texts = [c for c in columns if all(isinstance(cell, str) for cell in c)]
+    has_text = any(reward_or_none(words, cell) is None for c in texts for cell in c)
+    return has_text and any(len(set(map(str, cells))) < len(cells) for cells in columns)

@@ -17,6 +17,7 @@ from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, no
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.identity import split_numbered
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
+from passhat.readers.json_records import expand_frame
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import expand_grid, guess_nested
 from passhat.readers.parquet import CountedParquet
@@ -76,10 +77,13 @@ class TableReader(Reader):
         return head.startswith(_PARQUET_MAGIC) or is_excel(head) or is_text(head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        source = _frame_of(source, options) if options.is_mapped else source
         try:
             runs = self._read(source, options)
             return runs if "task" in options.columns else [split_numbered(run) for run in runs]
         except (ReadError, InvalidValue) as error:
+            if (frame := _frame_of(source, options)) is not source:
+                return self.read(frame, options)
             if not source.found:
                 self.add_readings(error, source, options, source.name)
             raise
@@ -123,7 +127,15 @@ class TableReader(Reader):
             return _read_stated(source, options, _read_json)
         if kind == "JSON lines":
             return _with_rate(_read_lines(source, options), source.stated_rate)
-        return _read_stated(source, options, _read_plain)
+        return _read_stated(
+            source, options, lambda s, o: _read_table(s, o, lambda losses: _rows_of(s, o, losses))
+        )
+
+
+def _frame_of(source: Source, options: ReadOptions) -> Source:
+    """The table that a document is by its form alone, unless its records are stated."""
+    is_open = options.records is None and options.mapping is None
+    return (is_open and content_kind(source) == "JSON" and expand_frame(source)) or source
 
 
 class _RowRefused(ReadError):
@@ -148,10 +160,6 @@ def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
         if nested is None:
             raise
         return read_mapped(source, options, nested)
-
-
-def _read_plain(source: Source, options: ReadOptions) -> list[Run]:
-    return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
 
 
 def _read_stated(
@@ -180,19 +188,13 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     if nested is not None:
         return read_mapped(source, options, nested)
     mapping, certain = guess_mapping(source, options)
-    path, header = mapping.records, ""
-    if {"columns", "data"} <= source.outline.keys:  # a data frame, as pandas splits it
-        path, header, certain = "data[*]", "columns", False
-    certain = certain and bool(path) and path != "*.*[*]"
+    path = mapping.records
+    certain = certain and path not in ("", "*.*[*]")
     paths = [path for paths in mapping.fields.values() for path in paths]
-    flat = not any("." in path or "@" in path for path in paths)
-    rows = RecordRows(source, path, Losses(), header)
-    if (
-        flat
-        and path != "*.*[*]"
-        and (certain or _is_table(rows, options, source, has_records=bool(path)))
-    ):
-        runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses, header))
+    is_flat = path != "*.*[*]" and not any("." in path or "@" in path for path in paths)
+    rows = RecordRows(source, path, Losses())
+    if is_flat and (certain or _is_table(rows, options, source, has_records=bool(path))):
+        runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses))
     else:
         nested = None if certain or options.columns else guess_nested(source)
         runs = read_mapped(source, options, nested or _mapping(source, options))
@@ -222,9 +224,8 @@ def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: 
     if first is None or not _has_columns(first, options):
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
-    if not has_records:  # a document of columns is one by their names alone
-        return columns.holds_attempts or columns.holds_counts
-    columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
+    if has_records:  # a document of columns is one by their names alone
+        columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
 
@@ -592,9 +593,7 @@ def _with_conversations(
 
 def _name(agent: str, gathered: Gathered, told_apart: set[str]) -> str:
     """The agent, with the suite and temperature where they differ within this table."""
-    name = agent
-    if gathered.suite and "suite" in told_apart:
-        name += f" on {gathered.suite}"
+    name = f"{agent} on {gathered.suite}" if gathered.suite and "suite" in told_apart else agent
     if gathered.temperature is not None and "temperature" in told_apart:
         name += f" T={gathered.temperature:g}"
     return name
