@@ -228,3 +228,63 @@ def test_lists_of_ids_or_verdicts_are_no_columns_of_a_table(
     path = tmp_path / "lists.json"
     path.write_text(json.dumps(data))
     assert expand_frame(Source(str(path), path)) is None
+
+
+_IDS = {
+    "SWE-bench": {
+        f"agent.run{number}": {
+            "total_instances": 4,
+            "resolved_ids": ["a"] if number == 1 else ["a", "b"],
+            "unresolved_ids": ["b"] if number == 1 else [],
+            "empty_patch_ids": ["c"],
+            "incomplete_ids": ["d"] if number == 1 else [],
+            "error_ids": ["d"] if number == 2 else [],
+        }
+        for number in (1, 2)
+    },
+    "lists by run": {
+        "run 1": {"passed": ["a"], "failed": ["b", "c"], "skipped": ["d"]},
+        "run 2": {"passed": ["a", "b"], "timeout": ["c"], "failed": [], "errored": ["d"]},
+    },
+    "runs in a list": {
+        "runs": [
+            {"trial": 1, "solved": ["a"], "completed": ["a", "b", "c"], "submitted": list("abcd")},
+            {"trial": 2, "solved": ["a", "b"], "completed": list("abc"), "submitted": list("abcd")},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("form", _IDS)
+def test_lists_of_ids_by_how_they_ended_are_attempts(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps(_IDS[form]))
+    (run,) = read(path)
+    outcomes = run.outcomes
+    assert (run.agent, len(outcomes.tasks)) == ("agent", 4)
+    assert (outcomes.attempts, outcomes.passes, int(outcomes.missing.sum())) == (8, 3, 2)
+    assert any("= passed" in line for line in run.decisions)
+
+
+def test_lists_of_ids_by_model_and_run(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    lists = {"passed": ["a"], "failed": ["b"]}
+    path.write_text(json.dumps({m: {"seed_1": lists, "seed_2": lists} for m in ("x", "y")}))
+    assert {run.agent: run.outcomes.attempts for run in read(path)} == {"x": 4, "y": 4}
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"sort": {"passed": ["test_a"], "failed": ["test_b"]}},
+        {"one": {"passed": ["a"], "failed": ["b"]}, "two": {"passed": ["c"], "failed": ["d"]}},
+        {"m": {"passed": ["a", "a"], "failed": ["a", "b"]}},
+        {"m": {"passed": ["a"], "failed": ["b"], "flaky": ["c"]}},
+        {"run1": {"passed": ["a"]}, "run2": {"passed": ["a", "b"]}},
+    ],
+)
+def test_lists_whose_meaning_is_open_are_asked_about(tmp_path: Path, lists: object) -> None:
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(lists))
+    with pytest.raises(ReadError):
+        read(path)

@@ -24,7 +24,8 @@ from pathlib import Path
 from passhat.errors import MissingExtra, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
-from passhat.readers.nested_records import find_verdict, read_object
+from passhat.readers.json_records import read_object
+from passhat.readers.nested_records import find_verdict
 from passhat.readers.parquet import ARROW_STARTS, convert_arrow, convert_dataset, is_dataset
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder

@@ -14,12 +14,13 @@ from passhat.errors import Hint, InvalidValue, NoRows, PasshatError, ReadError, 
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
+from passhat.readers.formats.swe_bench import expand_ids
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.identity import split_numbered
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
-from passhat.readers.json_records import expand_frame
+from passhat.readers.json_records import expand_frame, expand_grid
 from passhat.readers.mapping import read_mapped
-from passhat.readers.nested_records import expand_grid, guess_nested
+from passhat.readers.nested_records import guess_nested
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
@@ -181,7 +182,8 @@ def _read_stated(
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
-    grid = None if any("@" in path for path in options.columns.values()) else expand_grid(source)
+    has_paths = any("@" in path for path in options.columns.values())
+    grid = None if has_paths else expand_grid(source) or expand_ids(source)
     if grid is not None:
         return _read_lines(grid, options)
     nested = None if options.columns else guess_nested(source, attempts_only=True)
@@ -192,8 +194,7 @@ def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     certain = certain and path not in ("", "*.*[*]")
     paths = [path for paths in mapping.fields.values() for path in paths]
     is_flat = path != "*.*[*]" and not any("." in path or "@" in path for path in paths)
-    rows = RecordRows(source, path, Losses())
-    if is_flat and (certain or _is_table(rows, options, source, has_records=bool(path))):
+    if is_flat and (certain or _is_table(source, path, options)):
         runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses))
     else:
         nested = None if certain or options.columns else guess_nested(source)
@@ -218,13 +219,14 @@ def _with_rate(runs: list[Run], rate: float | None) -> list[Run]:
     return runs
 
 
-def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:
-    """Whether the records are a table that needs no further word."""
-    first = next(drop_index(rows.chunks(), options.columns.values()), None)
+def _is_table(source: Source, path: str, options: ReadOptions) -> bool:
+    """Whether the records at a path are a table that needs no further word."""
+    chunks = RecordRows(source, path, Losses()).chunks()
+    first = next(drop_index(chunks, options.columns.values()), None)
     if first is None or not _has_columns(first, options):
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
-    if has_records:  # a document of columns is one by their names alone
+    if path:  # a document of columns is one by their names alone
         columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
@@ -329,8 +331,7 @@ def _with_trial(error: RowError, table: TableRows, options: ReadOptions) -> RowE
             error.hint = "Keep the row that counts, or number the attempts anew."
         return error
     pairs = [f"{word}={name}" for word, name in options.columns.items() if word != "trial"]
-    pairs.append(f"trial={trial}")
-    hint = f"If both are attempts: --map {','.join(pairs)}"
+    hint = f"If both are attempts: --map {','.join((*pairs, f'trial={trial}'))}"
     return RowError(error.row, error.message, other=error.other, hint=hint)
 
 
