@@ -291,3 +291,48 @@ def test_latex_of_two_tables_with_headings_over_columns(tmp_path: Path) -> None:
         "GPT-4": (4, 10),
         "PaLM 2": (2, 10),
     }
+
+
+DATABASES = {
+    "tables that refer by stated keys": """
+        CREATE TABLE models(id INTEGER PRIMARY KEY, name TEXT);
+        CREATE TABLE tasks(id INTEGER PRIMARY KEY, name TEXT);
+        CREATE TABLE runs(id INTEGER PRIMARY KEY, model INTEGER REFERENCES models, seed INTEGER);
+        CREATE TABLE attempts(run INTEGER REFERENCES runs(id), task INTEGER REFERENCES tasks(id),
+                              passed INTEGER);""",
+    "tables that refer by the names of keys": """
+        CREATE TABLE agent(agent_id INTEGER PRIMARY KEY, label TEXT);
+        CREATE TABLE scenario(scenario_id INTEGER PRIMARY KEY, slug TEXT);
+        CREATE TABLE run(run_id INTEGER PRIMARY KEY, agent_id INTEGER, seed INTEGER);
+        CREATE TABLE outcome(run_id INTEGER, scenario_id INTEGER, passed INTEGER);""",
+    "names with capitals": """
+        CREATE TABLE model(modelId INTEGER PRIMARY KEY, modelName TEXT);
+        CREATE TABLE task(taskId INTEGER PRIMARY KEY, title TEXT);
+        CREATE TABLE run(runId INTEGER PRIMARY KEY, modelId INTEGER, seed INTEGER);
+        CREATE TABLE attempt(runId INTEGER, taskId INTEGER, passed INTEGER);""",
+}
+
+
+@pytest.mark.parametrize("schema", DATABASES.values(), ids=DATABASES.keys())
+def test_rows_of_a_database_carry_names_in_place_of_keys(tmp_path: Path, schema: str) -> None:
+    path = tmp_path / "evals.db"
+    database = sqlite3.connect(path)
+    database.executescript(schema)
+    names = [n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    tables: list[list[tuple[Any, ...]]] = [
+        [(1, "alpha"), (2, "beta")],
+        [(1, "sort"), (2, "find"), (3, "zip")],
+        [(1, 1, 7), (2, 1, 8), (3, 2, 7), (4, 2, 8)],
+        [(run, task, int(run + task > 4)) for run in (1, 2, 3, 4) for task in (1, 2, 3)],
+    ]
+    for name, rows in zip(names, tables, strict=True):
+        marks = ", ".join("?" * len(rows[0]))
+        database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+    database.commit()
+    database.close()
+    runs = {run.agent: run.outcomes for run in read(path)}
+    assert {name: (o.attempts, o.passes) for name, o in runs.items()} == {
+        "alpha": (6, 1),
+        "beta": (6, 5),
+    }
+    assert runs["beta"].tasks == ("sort", "find", "zip")

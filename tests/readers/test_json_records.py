@@ -13,8 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat import read
+from passhat.errors import ReadError
 from passhat.readers import json_records
-from passhat.readers.json_records import decode, json_lines, open_document, read_bytes, short_lines
+from passhat.readers.json_records import (
+    decode,
+    expand_frame,
+    json_lines,
+    open_document,
+    read_bytes,
+    short_lines,
+)
 from passhat.readers.sources import Source
 
 
@@ -168,3 +177,114 @@ def test_long_texts_are_cut_and_the_line_is_json_again(
             assert row[key].startswith(text)
             if len(json.dumps(row[key], ensure_ascii=ascii_only).encode()) <= 12:
                 assert text == row[key]
+
+
+_FRAME = [
+    {"clinic": clinic, "vignette": f"V-{task}", "go": go, "verdikt": verdict}
+    for clinic, verdicts in (("north", "ABBA"), ("south", "AAAB"))
+    for task in (1, 2)
+    for go, verdict in enumerate(verdicts[2 * task - 2 : 2 * task])
+]
+_NAMES = list(_FRAME[0])
+_CELLS = [list(row.values()) for row in _FRAME]
+FRAMES = {
+    "split": {"columns": _NAMES, "index": list(range(8)), "data": _CELLS},
+    "headers": {"headers": _NAMES, "rows": _CELLS},
+    "values": [_NAMES, *_CELLS],
+    "columns": {n: {str(i): row[n] for i, row in enumerate(_FRAME)} for n in _NAMES},
+    "lists": {n: [row[n] for row in _FRAME] for n in _NAMES},
+    "index": {str(i): row for i, row in enumerate(_FRAME)},
+    "table": {"schema": {"fields": [{"name": n} for n in _NAMES]}, "data": _FRAME},
+}
+
+
+@pytest.mark.parametrize("form", FRAMES)
+def test_a_frame_of_any_form_is_the_table_that_it_holds(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "frame.json"
+    path.write_text(json.dumps(FRAMES[form]))
+    with pytest.raises(ReadError) as caught:
+        read(path)
+    assert "task=vignette,model=clinic,trial=go,success=verdikt == A" in str(caught.value.hint)
+    columns = {"task": "vignette", "model": "clinic", "trial": "go"}
+    records = "data[*]" if form == "table" else None
+    runs = read(path, columns=columns, passes="verdikt == A", records=records)
+    assert {r.agent: (r.outcomes.passes, r.outcomes.attempts) for r in runs} == {
+        "north": (2, 4),
+        "south": (3, 4),
+    }
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"passed": ["a", "b"], "failed": ["c", "d"]},
+        {"easy": ["a", "b"], "hard": ["c", "d"]},
+        {"gpt": [1, 0, 1], "claude": [0, 1, 1]},
+    ],
+)
+def test_lists_of_ids_or_verdicts_are_no_columns_of_a_table(
+    tmp_path: Path, data: dict[str, list[object]]
+) -> None:
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(data))
+    assert expand_frame(Source(str(path), path)) is None
+
+
+_IDS = {
+    "SWE-bench": {
+        f"agent.run{number}": {
+            "total_instances": 4,
+            "resolved_ids": ["a"] if number == 1 else ["a", "b"],
+            "unresolved_ids": ["b"] if number == 1 else [],
+            "empty_patch_ids": ["c"],
+            "incomplete_ids": ["d"] if number == 1 else [],
+            "error_ids": ["d"] if number == 2 else [],
+        }
+        for number in (1, 2)
+    },
+    "lists by run": {
+        "run 1": {"passed": ["a"], "failed": ["b", "c"], "skipped": ["d"]},
+        "run 2": {"passed": ["a", "b"], "timeout": ["c"], "failed": [], "errored": ["d"]},
+    },
+    "runs in a list": {
+        "runs": [
+            {"trial": 1, "solved": ["a"], "completed": ["a", "b", "c"], "submitted": list("abcd")},
+            {"trial": 2, "solved": ["a", "b"], "completed": list("abc"), "submitted": list("abcd")},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("form", _IDS)
+def test_lists_of_ids_by_how_they_ended_are_attempts(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps(_IDS[form]))
+    (run,) = read(path)
+    outcomes = run.outcomes
+    assert (run.agent, len(outcomes.tasks)) == ("agent", 4)
+    assert (outcomes.attempts, outcomes.passes, int(outcomes.missing.sum())) == (8, 3, 2)
+    assert any("= passed" in line for line in run.decisions)
+
+
+def test_lists_of_ids_by_model_and_run(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    lists = {"passed": ["a"], "failed": ["b"]}
+    path.write_text(json.dumps({m: {"seed_1": lists, "seed_2": lists} for m in ("x", "y")}))
+    assert {run.agent: run.outcomes.attempts for run in read(path)} == {"x": 4, "y": 4}
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"sort": {"passed": ["test_a"], "failed": ["test_b"]}},
+        {"one": {"passed": ["a"], "failed": ["b"]}, "two": {"passed": ["c"], "failed": ["d"]}},
+        {"m": {"passed": ["a", "a"], "failed": ["a", "b"]}},
+        {"m": {"passed": ["a"], "failed": ["b"], "flaky": ["c"]}},
+        {"run1": {"passed": ["a"]}, "run2": {"passed": ["a", "b"]}},
+    ],
+)
+def test_lists_whose_meaning_is_open_are_asked_about(tmp_path: Path, lists: object) -> None:
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(lists))
+    with pytest.raises(ReadError):
+        read(path)

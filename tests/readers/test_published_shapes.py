@@ -277,11 +277,10 @@ def test_the_place_in_an_inner_list_is_no_task(tmp_path: Path) -> None:
     assert sorted(run.outcomes.c) == [0, 1, 2, 3]
 
 
-def test_lists_of_all_models_come_before_those_of_one(tmp_path: Path) -> None:
+def test_lists_of_all_models_are_read_together(tmp_path: Path) -> None:
     ids = [f"repo-{i}" for i in range(6)]
     data = {m: {"resolved": ids[:n], "unresolved": ids[n:]} for m, n in (("wren", 2), ("owl", 5))}
-    (first, *_) = _hints(_write(tmp_path, data))
-    runs = read(tmp_path / "mine.json", **first)
+    runs = read(_write(tmp_path, data))
     assert {run.name: run.outcomes.passes for run in runs} == {"wren": 2, "owl": 5}
 
 

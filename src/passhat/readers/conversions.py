@@ -25,8 +25,9 @@ from passhat.errors import MissingExtra, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
 from passhat.readers.csv_blocks import HtmlTables, parse_latex, write_table
-from passhat.readers.nested_records import find_verdict, read_object
-from passhat.readers.parquet import ARROW_STREAM, convert_arrow, find_shards, is_dataset
+from passhat.readers.json_records import read_object
+from passhat.readers.nested_records import find_verdict
+from passhat.readers.parquet import ARROW_STARTS, convert_arrow, convert_dataset, is_dataset
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
@@ -221,7 +222,6 @@ def _are_verdicts(names: set[str]) -> bool:
 
 
 _SQLITE = b"SQLite format 3\x00"
-_ARROW_FILE = b"ARROW1"
 _YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s|(?:[^:\n,;|]+:[ \t]+\w+[ \t]*\r?\n){2}")
 """A document, a list of objects, or lines such as ``task-1: PASS``."""
 _YAML_ENDINGS = (".yaml", ".yml")
@@ -236,11 +236,11 @@ def convert(source: Source) -> Source | None:
     if source.address or source.part:
         return None
     if source.is_folder:
-        return convert_arrow(source, find_shards(source)) if is_dataset(source) else None
+        return convert_dataset(source) if is_dataset(source) else None
     head = source.head
     if head.startswith(_SQLITE):
         return _from_sqlite(source)
-    if head.startswith((_ARROW_FILE, ARROW_STREAM)):
+    if head.startswith(ARROW_STARTS):
         return convert_arrow(source, [source.path])
     if b"\0" in head:
         return None
@@ -497,43 +497,69 @@ def _from_sqlite(source: Source) -> Source | None:
 
 
 def _select_joined(database: sqlite3.Connection, table: str, tables: list[str]) -> str:
-    """A query for a table with the columns of the rows that it refers to, as by ``run_id``."""
+    """A query for a table with the columns of the rows that it refers to, as by ``run_id``.
 
-    def columns_of(name: str) -> list[str]:
-        return [row[1] for row in database.execute(f"PRAGMA table_info({_quote_sql(name)})")]
+    Also of those that these refer to. The name of a row stands in place of its number.
+    """
+    infos = {
+        name: database.execute(f"PRAGMA table_info({_quote_sql(name)})").fetchall()
+        for name in tables
+    }
+    columns = {name: [str(row[1]) for row in info] for name, info in infos.items()}
+    keys = {name: [str(row[1]) for row in info if row[5]] for name, info in infos.items()}
+    selected = {name: f"t.{_quote_sql(name)}" for name in columns[table]}
+    names, joins = set(selected), list[str]()
+    pending: list[tuple[str, str, tuple[str, ...]]] = [("t", table, (table,))]
+    while pending and len(joins) < _MOST_JOINS:
+        alias, owner, path = pending.pop(0)
+        for column, (other, key) in _references(database, owner, columns, keys).items():
+            if other in path or other not in columns or not _is_unique(database, other, key):
+                continue
+            inner = f"j{len(joins)}"
+            on = f"{inner}.{_quote_sql(key)} = {alias}.{_quote_sql(column)}"
+            joins.append(f" LEFT JOIN {_quote_sql(other)} AS {inner} ON {on}")
+            pending.append((inner, other, (*path, other)))
+            stem = _KEY_END.sub("", column)
+            words = (*_LABELS, *(f"{stem.lower()}{end}" for end in ("", "_name", "_slug")))
+            label = next((n for word in words for n in columns[other] if n.lower() == word), key)
+            is_free = stem == column or stem not in names
+            if label != key and stem and is_free and _is_unique(database, other, label):
+                selected.pop(column, None)  # a number
+                selected[stem] = f"{inner}.{_quote_sql(label)}"
+                names.add(stem)
+            for name in columns[other]:
+                new = f"{stem}_{name}" if name in names or name == "name" else name
+                is_label = selected.get(stem) == f"{inner}.{_quote_sql(name)}"
+                if name != key and not is_label and new not in names:
+                    selected[new] = f"{inner}.{_quote_sql(name)}"
+                    names.add(new)
+    fields = ", ".join(f"{cell} AS {_quote_sql(name)}" for name, cell in selected.items())
+    return f"SELECT {fields} FROM {_quote_sql(table)} AS t{''.join(joins)}"
 
+
+def _references(
+    database: sqlite3.Connection,
+    table: str,
+    columns: Mapping[str, Sequence[str]],
+    keys: Mapping[str, Sequence[str]],
+) -> dict[str, tuple[str, str]]:
+    """The table and the key that columns refer to, as stated or by their names."""
     stated = database.execute(f"PRAGMA foreign_key_list({_quote_sql(table)})").fetchall()
-    keys = {str(row[3]): (str(row[2]), str(row[4] or "id")) for row in stated}
-    own_names = columns_of(table)
-    others = {name.lower(): name for name in tables if name != table}
-    for column in own_names:
-        stem = re.sub(r"_?id$", "", column.lower())
-        other = others.get(stem) or others.get(f"{stem}s")
-        if stem != column.lower() and other and "id" in columns_of(other):
-            keys.setdefault(column, (other, "id"))
-    joins, names = "", set(own_names)
-    selected, labels = {name: f"t.{_quote_sql(name)}" for name in own_names}, {}
-    for column, (other, _) in keys.items():
-        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
-        label = next((n for n in _LABELS if n in columns_of(other)), None)
-        if label and stem and stem not in names and _is_unique(database, other, label):
-            labels[column] = label  # the name of a row in place of its number
-            names.add(stem)
-            del selected[column]
-    for place, (column, (other, key)) in enumerate(keys.items()):
-        stem = re.sub(r"_?id$", "", column, flags=re.IGNORECASE)
-        on = f"j{place}.{_quote_sql(key)} = t.{_quote_sql(column)}"
-        joins += f" LEFT JOIN {_quote_sql(other)} AS j{place} ON {on}"
-        for name in columns_of(other):
-            alias = f"{stem}_{name}" if name in names or name == "name" else name
-            if name == labels.get(column):
-                selected[stem] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(stem)}"
-            elif name != key and alias not in names:
-                names.add(alias)
-                selected[alias] = f"j{place}.{_quote_sql(name)} AS {_quote_sql(alias)}"
-    return f"SELECT {', '.join(selected.values())} FROM {_quote_sql(table)} AS t{joins}"
+    found = {str(r[3]): (str(r[2]), str(r[4] or (*keys.get(r[2], ()), "id")[0])) for r in stated}
+    others = {name.lower(): name for name in columns if name != table}
+    for column in columns[table]:
+        stem = _KEY_END.sub("", column.lower())
+        by_key = [name for name in others.values() if list(keys[name]) == [column]]
+        named = [others[name] for name in (stem, f"{stem}s", f"{stem}es") if name in others]
+        for other in (*named, *(by_key if len(by_key) == 1 else ())):
+            key = next((n for n in (column, "id", *keys[other]) if n in columns[other]), None)
+            if key is not None and (stem != column.lower() or not named):
+                found.setdefault(column, (other, key))
+    return found
 
 
+_MOST_JOINS = 16
+_KEY_END = re.compile(r"_?(?:uuid|id|fk|ref|key)$", re.IGNORECASE)
 _LABELS = ("name", "slug", "title", "key", "label")
 
 

@@ -7,6 +7,7 @@ decoded one by one, and every one that cannot be is reported as a loss.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,11 @@ import msgspec
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol as RunProtocol
 from passhat.readers.parsing import Bytes, container_end, find_container, parts
-from passhat.readers.sources import Source, UnpackedTooLarge
+from passhat.readers.sources import Source, UnpackedTooLarge, make_folder
+from passhat.readers.wide_tables import is_model_name, reward_or_none
+from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.rewards import RewardWords
 
 W = TypeVar("W")
 T = TypeVar("T")
@@ -364,3 +368,181 @@ def holds_records(value: Any, depth: int = _DEEPEST_COUNTS) -> bool:
         return any(isinstance(part, dict) for part in value)
     is_inner = isinstance(value, dict) and depth >= 0
     return is_inner and any(holds_records(part, depth - 1) for part in value.values())
+
+
+# -- tables as pandas writes them ------------------------------------------------------------
+
+_HEADERS = ("columns", "header", "headers", "column_names", "fields")
+_ROWS = ("data", "rows", "values", "records")
+_MOST_FRAME_BYTES = 256 << 20
+
+
+def expand_frame(source: Source) -> Source | None:
+    """The table that a document holds by its form alone, as JSON lines; ``None`` for no table.
+
+    Names beside rows of cells, rows below a row of names, or columns of cells.
+    """
+    if source.path.stat().st_size > _MOST_FRAME_BYTES:
+        return None
+    try:
+        with source.open() as stream:
+            data = decode(stream.read().removeprefix(BYTE_ORDER_MARK), Any)
+    except (ReadError, *BROKEN):
+        return None
+    rows = list(_frame_rows(data))
+    if len(rows) < 2:
+        return None
+    path = make_folder() / f"{source.stem}.jsonl"
+    write_lines(path, rows)
+    return Source(source.name, path, found=source.found)
+
+
+def _frame_rows(data: Any) -> Iterator[dict[str, object]]:
+    names: Any = None
+    rows: Any = None
+    columns: dict[str, list[object]] = {}
+    if isinstance(data, list) and len(data) > 1:
+        names, rows = data[0], data[1:]
+    elif isinstance(data, dict):
+        names = next((data[name] for name in _HEADERS if name in data), None)
+        rows = next((data[name] for name in _ROWS if name in data), None)
+        records = list(data.values()) if _is_numbered(data) else []
+        if records and all(isinstance(r, dict) and r.keys() == records[0].keys() for r in records):
+            data = {name: [record[name] for record in records] for name in records[0]}
+            if any(map(_is_odd_key, data.values())):
+                return  # the keys are the tasks
+        columns = {str(name): _cells(cells) for name, cells in data.items()}
+    if _are_names(names) and isinstance(rows, list):
+        if all(isinstance(row, list) and len(row) == len(names) for row in rows):
+            yield from (dict(zip(names, row, strict=True)) for row in rows)
+        return
+    cells = list(columns.values())
+    if len(cells) > 1 and all(cells) and len(set(map(len, cells))) == 1 and _holds_texts(cells):
+        for row in zip(*cells, strict=True):
+            yield dict(zip(columns, row, strict=True))
+
+
+def _cells(column: Any) -> list[object]:
+    """The plain cells of a column: a list, or an object with the numbers of the rows as keys."""
+    if isinstance(column, dict) and _is_numbered(column):
+        column = list(column.values())
+    is_plain = isinstance(column, list) and not any(isinstance(c, dict | list) for c in column)
+    return column if is_plain else []
+
+
+def _is_odd_key(column: Sequence[object]) -> bool:
+    """Whether few texts are there twice: no two attempts at a task."""
+    is_text = all(isinstance(cell, str) for cell in column)
+    return is_text and len(column) < 2 * len(set(column)) < 2 * len(column)
+
+
+def _is_numbered(rows: Mapping[str, object]) -> bool:
+    return list(rows) == [str(number) for number in range(len(rows))]
+
+
+def _are_names(names: Any) -> bool:
+    is_list = isinstance(names, list) and len(names) > 1 and all(isinstance(n, str) for n in names)
+    return is_list and len(set(names)) == len(names)
+
+
+def _holds_texts(columns: Sequence[list[object]]) -> bool:
+    """Whether a column holds texts that are no verdicts, and one holds the same cell again.
+
+    Lists without either are verdicts by model or by task, or ids by how they ended.
+    """
+    words = RewardWords()
+    texts = [c for c in columns if all(isinstance(cell, str) for cell in c)]
+    has_text = any(reward_or_none(words, cell) is None for c in texts for cell in c)
+    return has_text and any(len(set(map(str, cells))) < len(cells) for cells in columns)
+
+
+# -- documents that are tables by their keys ---------------------------------------------
+
+WEAK_TASKS = ("id", "name", "question", "prompt", "nodeid")
+FACTS = ("config", "metadata", "meta", "info", "params", "parameters", "settings")
+NOT_ATTEMPTS = frozenset(
+    {
+        *("tests", "checks", "assertions", "steps", "turns", "tool_calls", "messages", "rubric"),
+        *("criteria", "metrics", "scores", "errors", "history", "trajectory", "events", "args"),
+        *("usage", *FACTS),
+        *("summary", "stats", "totals", "aggregate", "aggregates", "overall", "by_category"),
+        *("exact", "exact_match", "em", "f1", "bleu", "rouge", "precision", "recall", "auc"),
+    }
+)
+_MOST_BYTES = 32 << 20
+
+
+def read_object(file: Source) -> dict[str, Any] | None:
+    """The object that a small file holds; ``None`` for any other content."""
+    if file.is_folder or not file.head.lstrip().startswith(b"{"):
+        return None
+    with file.open() as stream:
+        content = stream.read(_MOST_BYTES)
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _singular(name: str) -> str:
+    return fold_name(name.removesuffix("s"))
+
+
+def expand_grid(source: Source) -> Source | None:
+    """A matrix beside the lists that name its rows and columns, as rows; ``None`` for no such one.
+
+    ``{"tasks": ["a", "b"], "results": {"model-1": [1, 0], "model-2": [0, 1]}}``, or lists in place
+    of the inner object and a list of its rows' names.
+    """
+    data = read_object(source) or {}
+    axes = {
+        str(key): list(map(str, names))
+        for key, names in data.items()
+        if isinstance(names, list) and len(set(map(str, names))) == len(names) > 1
+        if all(isinstance(name, str) for name in names) or _singular(str(key)) in ALIASES["trial"]
+    }
+    for key, grid in data.items():
+        for inner, labels in axes.items() if isinstance(grid, list | dict) else ():
+            outer = next(
+                (n for n, names in axes.items() if n != inner and len(names) == len(grid)), ""
+            )
+            is_object = isinstance(grid, dict)
+            if not (is_object or (isinstance(grid, list) and outer)) or len(grid) < 2:
+                continue
+            rows = list(grid.values()) if is_object else grid
+            if not all(isinstance(row, list) and len(row) == len(labels) for row in rows):
+                continue
+            names = list(map(str, grid)) if is_object else axes[outer]
+            is_task = _singular(inner) in (*ALIASES["task"], *WEAK_TASKS)
+            is_trial = _singular(inner) in ALIASES["trial"]
+            first, second = ("model", "task") if is_task else ("task", "model")
+            second = _singular(inner) if is_trial and not is_task else second
+            table = [
+                {first: name, second: label, "success": cell}
+                for name, row in zip(names, rows, strict=True)
+                for label, cell in zip(labels, row, strict=True)
+            ]
+            path = make_folder() / f"{source.stem}.jsonl"
+            write_lines(path, table)
+            said = f"{key!r} holds a row for each {first} and a column for each of {inner!r}"
+            return Source(source.name, path, found=source.found, conversion=said)
+    return _expand_counts(source, data)
+
+
+def _expand_counts(source: Source, data: Mapping[str, Any]) -> Source | None:
+    """Counts by task, and by model around them, as rows: ``{"a": {"pass": 2, "fail": 1}}``."""
+    rows = list(count_records(data, NOT_ATTEMPTS)) if not holds_records(data) else []
+    if len(rows) < 2 or len({len(keys) for keys, _ in rows}) > 1:
+        return None
+    axes = [list(dict.fromkeys(names)) for names in zip(*(keys for keys, _ in rows), strict=True)]
+    places = [place for place, names in enumerate(axes) if len(names) > 1]
+    are_models = [all(map(is_model_name, axes[place])) for place in places]
+    words = ("task", "model") if are_models == [False, True] else ("model", "task")[-len(places) :]
+    if len(places) > 2 or are_models == [True] or any({*words} & row.keys() for _, row in rows):
+        return None
+    path = make_folder() / f"{source.stem}.jsonl"
+    table = [dict(zip(words, (keys[p] for p in places), strict=True)) | row for keys, row in rows]
+    write_lines(path, table)
+    said = f"objects with numbers of passes are rows: by {' and '.join(words)}"
+    return Source(source.name, path, found=source.found, conversion=said)

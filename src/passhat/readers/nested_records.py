@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from passhat._display import some
-from passhat.readers.json_records import count_records, holds_records
+from passhat.readers.json_records import FACTS, NOT_ATTEMPTS, WEAK_TASKS, read_object
 from passhat.readers.parsing import is_verdict_list
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordFile, content_kind, is_frame, plain_log
@@ -24,7 +24,6 @@ from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords
 
-_WEAK_TASKS = ("id", "name", "question", "prompt", "nodeid")
 _NODES_LOOKED_AT = 30
 _DEEPEST = 5
 _ATTEMPTS = frozenset(
@@ -39,16 +38,6 @@ _ITEMS = frozenset(
         *("results", "tasks", "questions", "items", "cases", "outcomes", "records", "data"),
         *("evals", "evaluations", "problems", "instances", "examples", "scenarios", "details"),
         *("models", "agents", "logs", "rows", "entries", "tests_run", "seeds", "per_task"),
-    }
-)
-_FACTS = ("config", "metadata", "meta", "info", "params", "parameters", "settings")
-_NOT_ATTEMPTS = frozenset(
-    {
-        *("tests", "checks", "assertions", "steps", "turns", "tool_calls", "messages", "rubric"),
-        *("criteria", "metrics", "scores", "errors", "history", "trajectory", "events", "args"),
-        *("usage", *_FACTS),
-        *("summary", "stats", "totals", "aggregate", "aggregates", "overall", "by_category"),
-        *("exact", "exact_match", "em", "f1", "bleu", "rouge", "precision", "recall", "auc"),
     }
 )
 ONE_SIDED = re.compile(
@@ -150,7 +139,7 @@ def _walk(
         fold = fold_name(str(name))
         values = [node[name] for node in objects if name in node]
         if (
-            fold in _NOT_ATTEMPTS
+            fold in NOT_ATTEMPTS
             or _PARTS.fullmatch(fold)
             or ONE_SIDED.fullmatch(fold)
             or not any(isinstance(value, list | dict) for value in values)
@@ -185,7 +174,7 @@ def _is_map(objects: Sequence[dict[str, Any]], path: str) -> bool:
     names = {fold_name(str(key)) for node in objects for key in node}
     values = [value for node in objects for value in node.values()]
     known = {alias for aliases in ALIASES.values() for alias in aliases if len(alias) > 1}
-    if not values or names & (_ATTEMPTS | _ITEMS | _NOT_ATTEMPTS | known):
+    if not values or names & (_ATTEMPTS | _ITEMS | NOT_ATTEMPTS | known):
         return False
     kinds = {_kind(value) for value in values}
     if kinds in ({"object"}, {"list"}):
@@ -233,7 +222,7 @@ def _facts(nodes: Sequence[Any]) -> tuple[str, ...]:
     return tuple(
         f"{name}.{field}"
         for name in dict.fromkeys(key for node in objects for key in node)
-        if fold_name(str(name)) in (*_FACTS, *ALIASES["task"])
+        if fold_name(str(name)) in (*FACTS, *ALIASES["task"])
         for field in _plain_fields([node.get(name) for node in objects])
     )
 
@@ -277,7 +266,7 @@ def _is_group(place: _Place, fields: Mapping[str, str]) -> bool | None:
     """
     *outer, last = place.levels
     keys = [key for level in outer if level.has_keys for key in level.keys]
-    weak = next((name for name in last.fields if fold_name(name) in _WEAK_TASKS), None)
+    weak = next((name for name in last.fields if fold_name(name) in WEAK_TASKS), None)
     if (
         last.has_keys
         or not keys
@@ -308,7 +297,7 @@ def _add_aliases(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         for word in ("success", "task", "trial", "model", "score"):
             if word in fields or (word in ("success", "score") and up):
                 continue
-            facts = [f for f in level.facts if fold_name(f.partition(".")[0]) in _FACTS]
+            facts = [f for f in level.facts if fold_name(f.partition(".")[0]) in FACTS]
             names = (*level.fields, *(facts if word == "model" else ()))
             name = _find_alias(word, names, set(fields.values()))
             if name is not None:
@@ -346,7 +335,7 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
             continue
         has_outer = any(outer.has_keys for outer in levels[: len(levels) - up - 1])
         is_trial = all(_TRIAL_KEY.fullmatch(key) for key in level.keys) and "task" not in fields
-        has_id = any(fold_name(n) in _WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
+        has_id = any(fold_name(n) in WEAK_TASKS for outer in levels[:-1] for n in outer.fields)
         is_model = all(map(is_model_name, level.keys)) and (has_outer or has_id)
         # {"task-1": {"my-model": [...]}, "task-2": {"my-model": [...]}}
         outer_keys = [outer.keys for outer in levels[: len(levels) - up - 1] if outer.has_keys]
@@ -362,7 +351,7 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
 
 def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
     for up, level in enumerate(reversed(levels)):
-        weak = next((n for n in level.fields if fold_name(n) in _WEAK_TASKS), None)
+        weak = next((n for n in level.fields if fold_name(n) in WEAK_TASKS), None)
         if weak is not None:
             fields.setdefault("task", "^" * up + weak)
         # {"task": {"id": "a", "level": 2}, "trials": [...]}
@@ -381,7 +370,6 @@ def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:
 
 # -- a document for each attempt ---------------------------------------------------------
 
-_MOST_BYTES = 32 << 20
 _LOG_ENDINGS = (".log", ".txt", ".out", "")
 _TRIAL_STEM = re.compile(
     r"(?:(?P<task>.+?)[_.-]+)?(?:(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?)?(?P<n>\d+)",
@@ -391,19 +379,6 @@ _COUNTED_STEM = re.compile(
     r"(?P<task>.+?)[_.-]+(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?(?P<n>\d+)",
     re.IGNORECASE,
 )
-
-
-def read_object(file: Source) -> dict[str, Any] | None:
-    """The object that a small file holds; ``None`` for any other content."""
-    if file.is_folder or not file.head.lstrip().startswith(b"{"):
-        return None
-    with file.open() as stream:
-        content = stream.read(_MOST_BYTES)
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None
 
 
 def find_verdict(data: Mapping[str, Any]) -> tuple[str, object] | None:
@@ -481,69 +456,6 @@ def _folders_without(
     ]
 
 
-def _singular(name: str) -> str:
-    return fold_name(name.removesuffix("s"))
-
-
-def expand_grid(source: Source) -> Source | None:
-    """A matrix beside the lists that name its rows and columns, as rows; ``None`` for no such one.
-
-    ``{"tasks": ["a", "b"], "results": {"model-1": [1, 0], "model-2": [0, 1]}}``, or lists in place
-    of the inner object and a list of its rows' names.
-    """
-    data = read_object(source) or {}
-    axes = {
-        str(key): list(map(str, names))
-        for key, names in data.items()
-        if isinstance(names, list) and len(set(map(str, names))) == len(names) > 1
-        if all(isinstance(name, str) for name in names) or _singular(str(key)) in ALIASES["trial"]
-    }
-    for key, grid in data.items():
-        for inner, labels in axes.items() if isinstance(grid, list | dict) else ():
-            outer = next(
-                (n for n, names in axes.items() if n != inner and len(names) == len(grid)), ""
-            )
-            is_object = isinstance(grid, dict)
-            if not (is_object or (isinstance(grid, list) and outer)) or len(grid) < 2:
-                continue
-            rows = list(grid.values()) if is_object else grid
-            if not all(isinstance(row, list) and len(row) == len(labels) for row in rows):
-                continue
-            names = list(map(str, grid)) if is_object else axes[outer]
-            is_task = _singular(inner) in (*ALIASES["task"], *_WEAK_TASKS)
-            is_trial = _singular(inner) in ALIASES["trial"]
-            first, second = ("model", "task") if is_task else ("task", "model")
-            second = _singular(inner) if is_trial and not is_task else second
-            table = [
-                {first: name, second: label, "success": cell}
-                for name, row in zip(names, rows, strict=True)
-                for label, cell in zip(labels, row, strict=True)
-            ]
-            path = make_folder() / f"{source.stem}.jsonl"
-            write_lines(path, table)
-            said = f"{key!r} holds a row for each {first} and a column for each of {inner!r}"
-            return Source(source.name, path, found=source.found, conversion=said)
-    return _expand_counts(source, data)
-
-
-def _expand_counts(source: Source, data: Mapping[str, Any]) -> Source | None:
-    """Counts by task, and by model around them, as rows: ``{"a": {"pass": 2, "fail": 1}}``."""
-    rows = list(count_records(data, _NOT_ATTEMPTS)) if not holds_records(data) else []
-    if len(rows) < 2 or len({len(keys) for keys, _ in rows}) > 1:
-        return None
-    axes = [list(dict.fromkeys(names)) for names in zip(*(keys for keys, _ in rows), strict=True)]
-    places = [place for place, names in enumerate(axes) if len(names) > 1]
-    are_models = [all(map(is_model_name, axes[place])) for place in places]
-    words = ("task", "model") if are_models == [False, True] else ("model", "task")[-len(places) :]
-    if len(places) > 2 or are_models == [True] or any({*words} & row.keys() for _, row in rows):
-        return None
-    path = make_folder() / f"{source.stem}.jsonl"
-    table = [dict(zip(words, (keys[p] for p in places), strict=True)) | row for keys, row in rows]
-    write_lines(path, table)
-    said = f"objects with numbers of passes are rows: by {' and '.join(words)}"
-    return Source(source.name, path, found=source.found, conversion=said)
-
-
 def gather_tasks(folder: Source, files: Sequence[Source]) -> Source | None:
     """The documents of a folder, one for each task, as JSON lines; ``None`` where they are not."""
     documents = []
@@ -555,7 +467,7 @@ def gather_tasks(folder: Source, files: Sequence[Source]) -> Source | None:
     shared = set.intersection(*map(set, documents)) if len(documents) > 2 else set()
     for name in shared:
         names = {str(data[name]) for data in documents if not _is_inner(data[name])}
-        is_task = fold_name(name) in (*ALIASES["task"], *_WEAK_TASKS)
+        is_task = fold_name(name) in (*ALIASES["task"], *WEAK_TASKS)
         if is_task and len(names) == len(documents):
             path = make_folder() / f"{folder.stem}.jsonl"
             write_lines(path, documents)

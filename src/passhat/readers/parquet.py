@@ -401,18 +401,23 @@ def weight_note(note: str, rewards: Any, times: Any) -> str:
     return f"{counted(int(times[odd].sum()), 'reward')}{note[note.index(' between') :]}"
 
 
-# -- Arrow -----------------------------------------------------------------------------------
+# -- Arrow ---------------------------------------------------------------------
 
-ARROW_STREAM = b"\xff\xff\xff\xff"
+ARROW_STARTS = b"ARROW1", b"\xff\xff\xff\xff"
+"""Of a file, and of a stream."""
 
 
 def is_dataset(source: Source) -> bool:
     """Whether a folder is a dataset as the library datasets saves it to disk."""
-    return (source.path / "state.json").is_file() and bool(find_shards(source))
+    return (source.path / "state.json").is_file() and bool(_find_shards(source))
 
 
-def find_shards(source: Source) -> list[Path]:
-    """The Arrow files in a folder."""
+def convert_dataset(source: Source) -> Source:
+    """A Parquet file with the rows of a dataset."""
+    return convert_arrow(source, _find_shards(source))
+
+
+def _find_shards(source: Source) -> list[Path]:
     return sorted(source.path.glob("*.arrow"))
 
 
@@ -428,7 +433,7 @@ def convert_arrow(source: Source, files: list[Path]) -> Source:
         tables = []
         for file in files:
             with arrow.memory_map(str(file)) as stream:
-                is_stream = stream.read(4) == ARROW_STREAM
+                is_stream = stream.read(4) == ARROW_STARTS[1]
                 stream.seek(0)
                 batches = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(stream)
                 tables.append(batches.read_all())

@@ -400,10 +400,9 @@ class RecordRows:
 
     place = "row"
 
-    def __init__(self, source: Source, path: str, losing: LossLog, header: str = "") -> None:
+    def __init__(self, source: Source, path: str, losing: LossLog) -> None:
         self._source = source
         self._path = path
-        self._header = header
         self._losing = losing
         self.kind = content_kind(source)
         self.place = "row" if self.kind == "Excel" else "record"
@@ -415,24 +414,11 @@ class RecordRows:
             yield from self._sheets()
             return
         names: dict[str, None] = {}
-        file = RecordFile(self._source, self._losing, self._path)
-        records = file.records()
-        header: list[str] = []
+        records = RecordFile(self._source, self._losing, self._path).records()
         while block := list(islice(records, CHUNK_ROWS)):
             rows = []
             for record in block:
-                columns = value_at(file.root, steps_of(self._header)) if self._header else None
-                if isinstance(columns, list) and isinstance(record.data, list):
-                    data = dict(zip(map(str, columns), record.data, strict=False))
-                    rows.append((record.index + 1, data))
-                elif isinstance(record.data, list) and not self._header:
-                    if not header:  # the first row of a list of rows names the columns
-                        header = [str(name) for name in record.data]
-                    else:
-                        rows.append(
-                            (record.index + 1, dict(zip(header, record.data, strict=False)))
-                        )
-                elif not self._path and isinstance(record.data, dict):
+                if not self._path and isinstance(record.data, dict):
                     yield from self._columns(record.data)
                     return
                 elif isinstance(record.data, dict):

@@ -14,11 +14,13 @@ from passhat.errors import Hint, InvalidValue, NoRows, PasshatError, ReadError, 
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
+from passhat.readers.formats.swe_bench import expand_ids
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.identity import split_numbered
 from passhat.readers.interpretations import Interpretation, interpret, suggest_commands
+from passhat.readers.json_records import expand_frame, expand_grid
 from passhat.readers.mapping import read_mapped
-from passhat.readers.nested_records import expand_grid, guess_nested
+from passhat.readers.nested_records import guess_nested
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
@@ -76,10 +78,13 @@ class TableReader(Reader):
         return head.startswith(_PARQUET_MAGIC) or is_excel(head) or is_text(head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        source = _frame_of(source, options) if options.is_mapped else source
         try:
             runs = self._read(source, options)
             return runs if "task" in options.columns else [split_numbered(run) for run in runs]
         except (ReadError, InvalidValue) as error:
+            if (frame := _frame_of(source, options)) is not source:
+                return self.read(frame, options)
             if not source.found:
                 self.add_readings(error, source, options, source.name)
             raise
@@ -123,7 +128,15 @@ class TableReader(Reader):
             return _read_stated(source, options, _read_json)
         if kind == "JSON lines":
             return _with_rate(_read_lines(source, options), source.stated_rate)
-        return _read_stated(source, options, _read_plain)
+        return _read_stated(
+            source, options, lambda s, o: _read_table(s, o, lambda losses: _rows_of(s, o, losses))
+        )
+
+
+def _frame_of(source: Source, options: ReadOptions) -> Source:
+    """The table that a document is by its form alone, unless its records are stated."""
+    is_open = options.records is None and options.mapping is None
+    return (is_open and content_kind(source) == "JSON" and expand_frame(source)) or source
 
 
 class _RowRefused(ReadError):
@@ -150,10 +163,6 @@ def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
         return read_mapped(source, options, nested)
 
 
-def _read_plain(source: Source, options: ReadOptions) -> list[Run]:
-    return _read_table(source, options, lambda losses: _rows_of(source, options, losses))
-
-
 def _read_stated(
     source: Source, options: ReadOptions, read: Callable[[Source, ReadOptions], list[Run]]
 ) -> list[Run]:
@@ -173,26 +182,20 @@ def _read_stated(
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
-    grid = None if any("@" in path for path in options.columns.values()) else expand_grid(source)
+    has_paths = any("@" in path for path in options.columns.values())
+    grid = None if has_paths else expand_grid(source) or expand_ids(source)
     if grid is not None:
         return _read_lines(grid, options)
     nested = None if options.columns else guess_nested(source, attempts_only=True)
     if nested is not None:
         return read_mapped(source, options, nested)
     mapping, certain = guess_mapping(source, options)
-    path, header = mapping.records, ""
-    if {"columns", "data"} <= source.outline.keys:  # a data frame, as pandas splits it
-        path, header, certain = "data[*]", "columns", False
-    certain = certain and bool(path) and path != "*.*[*]"
+    path = mapping.records
+    certain = certain and path not in ("", "*.*[*]")
     paths = [path for paths in mapping.fields.values() for path in paths]
-    flat = not any("." in path or "@" in path for path in paths)
-    rows = RecordRows(source, path, Losses(), header)
-    if (
-        flat
-        and path != "*.*[*]"
-        and (certain or _is_table(rows, options, source, has_records=bool(path)))
-    ):
-        runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses, header))
+    is_flat = path != "*.*[*]" and not any("." in path or "@" in path for path in paths)
+    if is_flat and (certain or _is_table(source, path, options)):
+        runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses))
     else:
         nested = None if certain or options.columns else guess_nested(source)
         runs = read_mapped(source, options, nested or _mapping(source, options))
@@ -216,15 +219,15 @@ def _with_rate(runs: list[Run], rate: float | None) -> list[Run]:
     return runs
 
 
-def _is_table(rows: Rows, options: ReadOptions, source: Source, *, has_records: bool) -> bool:
-    """Whether the records are a table that needs no further word."""
-    first = next(drop_index(rows.chunks(), options.columns.values()), None)
+def _is_table(source: Source, path: str, options: ReadOptions) -> bool:
+    """Whether the records at a path are a table that needs no further word."""
+    chunks = RecordRows(source, path, Losses()).chunks()
+    first = next(drop_index(chunks, options.columns.values()), None)
     if first is None or not _has_columns(first, options):
         return False
     columns = ColumnMap.resolve(first, options.columns, options.labels)
-    if not has_records:  # a document of columns is one by their names alone
-        return columns.holds_attempts or columns.holds_counts
-    columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
+    if path:  # a document of columns is one by their names alone
+        columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
 
@@ -328,8 +331,7 @@ def _with_trial(error: RowError, table: TableRows, options: ReadOptions) -> RowE
             error.hint = "Keep the row that counts, or number the attempts anew."
         return error
     pairs = [f"{word}={name}" for word, name in options.columns.items() if word != "trial"]
-    pairs.append(f"trial={trial}")
-    hint = f"If both are attempts: --map {','.join(pairs)}"
+    hint = f"If both are attempts: --map {','.join((*pairs, f'trial={trial}'))}"
     return RowError(error.row, error.message, other=error.other, hint=hint)
 
 
@@ -592,9 +594,7 @@ def _with_conversations(
 
 def _name(agent: str, gathered: Gathered, told_apart: set[str]) -> str:
     """The agent, with the suite and temperature where they differ within this table."""
-    name = agent
-    if gathered.suite and "suite" in told_apart:
-        name += f" on {gathered.suite}"
+    name = f"{agent} on {gathered.suite}" if gathered.suite and "suite" in told_apart else agent
     if gathered.temperature is not None and "temperature" in told_apart:
         name += f" T={gathered.temperature:g}"
     return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +12,14 @@ from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.identity import from_name
-from passhat.readers.json_records import open_document, read_bytes
+from passhat.readers.json_records import open_document, read_bytes, read_object
 from passhat.readers.parsing import number_or_none, outline
-from passhat.readers.sources import Source
+from passhat.readers.sources import Source, make_folder
+from passhat.readers.wide_tables import is_model_name, reward_or_none
+from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes import Run
+from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.rewards import RewardWords
 
 _FIRST_ENTRY = re.compile(rb'^\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*(?=\{)')
 _OF_AN_INSTANCE = {"cost", "api_calls", "patch_exists", "patch_is_None", "tests_status"}
@@ -221,3 +226,130 @@ def _without_run(name: str) -> str:
     """The harness calls its file MODEL.RUN.json; ``gpt-4.1`` and ``gpt-4.1-mini`` are models."""
     model, _, run = name.rpartition(".")
     return model if model and run[:1].isalpha() else name
+
+
+# -- lists of the tasks that passed and failed -------------------------------------------------
+
+_LIST_END = re.compile(r"_(ids?|tasks?|instances?|items|problems|names|list|cases|tests|examples)$")
+_FAILED_LIST = re.compile(
+    r"(empty|no)_(patch(es)?|answers?|outputs?|generation|submission|apply)|(test_)?time(d_)?outs?"
+)
+_MISSING_LIST = re.compile(r"(test_)?(incomplete|error(ed|s)?|crash(ed|es)?|not_\w+|infra\w*)")
+_ALL_LISTS = {
+    **dict.fromkeys(("completed", "evaluated", "attempted"), "completed"),
+    **dict.fromkeys(("submitted", "all", "total"), "submitted"),
+}
+_GROUPS = ("results", "runs", "models", "agents", "attempts", "trials", "reports", "data", "seeds")
+_DEEPEST = 3
+_REPEAT = r"(?:run|trial|attempt|seed|rep|repeat|repetition|try|epoch|round|iter)[\s_#-]*\d+"
+_TEST_NAME = re.compile(r"(^|[:./])test_|::")
+_REPEAT_KEY = re.compile(
+    rf"(?P<model>.+?)[\s._/:@-]+(?P<trial>{_REPEAT})|(?P<only>{_REPEAT}|\d+)|"
+    rf"(?P<first>{_REPEAT})[\s._/:@-]+(?P<behind>.+)",
+    re.IGNORECASE,
+)
+
+
+def expand_ids(source: Source) -> Source | None:
+    """Lists of ids by how they ended as rows, by the names around them.
+
+    ``{"agent.run1": {"resolved_ids": ["a"], "unresolved_ids": ["b"], "error_ids": []}}``
+    """
+    data = read_object(source) or {}
+    ends: dict[str, str] = {}
+    rows: list[dict[str, object]] = []
+    for keys, lists in _id_lists(data):
+        facts, verdicts = _name_parts(keys), _verdicts_of(lists, ends)
+        if facts is None or verdicts is None:
+            return None
+        rows += [{**facts, "task": task, "success": end} for task, end in verdicts]
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1 or not _are_tasks(rows):
+        return None
+    path = make_folder() / f"{source.stem}.jsonl"
+    write_lines(path, rows)
+    said = ", ".join(f"{name} = {end}" for name, end in ends.items())
+    return Source(source.name, path, found=source.found, conversion=f"lists of tasks: {said}")
+
+
+def _are_tasks(rows: Sequence[Mapping[str, object]]) -> bool:
+    """Whether the ids are tasks that runs have in common, and not the tests of each task."""
+    models = {str(row.get("model", "")): set[object]() for row in rows}
+    for row in rows:
+        models[str(row.get("model", ""))].add(row["task"])
+    every = set.union(*models.values())
+    is_shared = all(2 * len(tasks) > len(every) for tasks in models.values())
+    are_tests = any(_TEST_NAME.search(str(task)) for task in every)
+    return is_shared and not (are_tests and not all(map(is_model_name, models)))
+
+
+def _id_lists(
+    data: Mapping[str, Any], keys: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], dict[str, list[object]]]]:
+    """Objects with a list of passes and another of tasks, and the names around each."""
+    lists = {str(key): value for key, value in data.items() if isinstance(value, list)}
+    ends = set(map(_end_of, lists))
+    if "passed" in ends and ends - {None, "passed"}:
+        plain = [(fold_name(k), v) for k, v in data.items() if isinstance(v, str | int)]
+        models = [str(v) for name, v in plain if name in (*ALIASES["model"], "name")]
+        runs = [f"run {v}" for k, v in plain if k in ALIASES["trial"] and str(v).isdigit()]
+        yield tuple(dict.fromkeys((*keys, *models[:1], *runs[:1]))), lists
+        return
+    for key, value in data.items() if len(keys) < _DEEPEST else ():
+        inner = keys if fold_name(key) in _GROUPS else (*keys, key)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                yield from _id_lists(part, inner)
+
+
+def _end_of(name: str) -> str | None:
+    """How the tasks of a list ended, by its name."""
+    word = _LIST_END.sub("", fold_name(name))
+    if _FAILED_LIST.fullmatch(word) or _MISSING_LIST.fullmatch(word):
+        return "failed" if _FAILED_LIST.fullmatch(word) else "missing"
+    reward = reward_or_none(RewardWords(), word.replace("_", " "))
+    if reward is None:
+        return _ALL_LISTS.get(word)
+    return "passed" if reward == 1 else "failed" if reward == 0 else "missing"
+
+
+def _verdicts_of(
+    lists: Mapping[str, list[object]], ends: dict[str, str]
+) -> list[tuple[str, bool | None]] | None:
+    """The tasks of lists with their verdicts; ``None`` where lists contradict each other."""
+    found: dict[str, str] = {}
+    kinds = {name: _end_of(name) for name in lists}
+    order = ("passed", "failed", "missing", "completed", "submitted", None)
+    has_others = "failed" in kinds.values()
+    for name in sorted(lists, key=lambda name: order.index(kinds[name])):
+        ids, end = lists[name], kinds[name]
+        if not all(isinstance(task, str | int) for task in ids):
+            return None
+        tasks = list(map(str, ids))
+        if end in ("completed", "submitted"):
+            tasks = [task for task in tasks if task not in found]
+            end, has_others = "missing" if has_others else "failed", True
+        if end is None and not found.keys() >= set(tasks):
+            return None
+        if end in ("passed", "failed") and (
+            found.keys() & set(tasks) or len(set(tasks)) < len(tasks)
+        ):
+            return None  # twice: attempts that cannot be told apart
+        if end is not None and tasks:
+            ends[name] = end
+            found |= {task: end for task in tasks if task not in found}
+    return [(task, None if end == "missing" else end == "passed") for task, end in found.items()]
+
+
+def _name_parts(keys: Sequence[str]) -> dict[str, object] | None:
+    """The model and the number of the attempt by the keys around lists."""
+    facts: dict[str, object] = {}
+    for key in keys:
+        match = _REPEAT_KEY.fullmatch(key)
+        parts = match.groupdict() if match is not None else {"model": key}
+        model = parts.get("model") or parts.get("behind")
+        trial = parts.get("trial") or parts.get("first") or parts.get("only")
+        for word, text in (("model", model), ("trial", trial)):
+            if text is not None and word in facts:
+                return None
+            facts |= {} if text is None else {word: text}
+    return facts
