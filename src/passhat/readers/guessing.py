@@ -31,6 +31,7 @@ from passhat.readers.records import (
     steps_of,
 )
 from passhat.readers.sources import Source
+from passhat.readers.summary_labels import STATISTICS, fold_label
 from passhat.readers.summary_rows import is_total
 from passhat.readers.wide_tables import FRACTION, reward_or_none
 from passhat.stats.arrays import IntArray
@@ -531,6 +532,8 @@ def _table(path: str, records: Iterable[Record]) -> SampleTable:
     firsts = [next(iter(row.values()), "") for row in rows]
     # "passed" may name a total, or be the verdict in the first column.
     totals = [is_total(cell) and reward_or_none(words, cell) is None for cell in firsts]
+    averages = [fold_label(cell) in STATISTICS for cell in firsts[-2:]]  # else names of tasks, too
+    totals[-2:] = [any(each) for each in zip(totals[-2:], averages, strict=True)]
     rows = [row for row, is_sum in zip(rows, totals, strict=True) if not is_sum]
     names = list(dict.fromkeys(name for row in rows for name in row))[:_MOST_COLUMNS]
     columns = {name: Column(name, [row.get(name) for row in rows]) for name in names}

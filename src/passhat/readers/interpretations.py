@@ -58,7 +58,7 @@ _LIKELY = 1.0
 _ROLES = frozenset({"system", "user", "assistant", "tool", "function", "developer", "human", "ai"})
 
 _TRIAL = re.compile(
-    r"(.*_)?(trial|attempt|epoch|run|seed|repeat|repetition|rep|iteration|iter|try|round|rollout|"
+    r"(.*_)?(trial|attempt|retry|epoch|run|seed|repeat|repetition|rep|iteration|iter|try|round|rollout|"
     r"sample|replicate|versuch|durchlauf|lauf|essai|intento|tentativa)(_.*)?"
 )
 _COUNT = re.compile(r"(^|_)(total|count|num|sum|max|min|passed|failed|score)(_|$)")
@@ -72,7 +72,7 @@ _TASK = re.compile(
     r"(.*_)?(task|item|question|problem|instance|example|test|case|scenario|prompt|query|exercise|"
     r"puzzle|challenge|ticket|issue|bug|story|q|id|name|key|title|goal|input|nodeid|uid|qid|game|"
     r"journey|flow|incident|claim|theorem|kernel|probe|assay|protocol|exploit|skill|épreuve|tâche|"
-    r"vorgang|anliegen|testfall|fall|"
+    r"vorgang|anliegen|testfall|fall|check|"
     r"level|env|environment|aufgabe|frage|tarea|pregunta|tâche|domanda|задача|任务|问题|题目|問題|"
     r"タスク|문제|zadanie|tarefa|sample|doc|document|file|filename|url|site|page|intent)(_.*)?"
 )

@@ -23,7 +23,11 @@ from passhat.stats.outcomes.cells import parse_number
 from passhat.stats.outcomes.columns import (
     EVERY_COLUMN,
     EVERY_PART,
+    PASS_TIMES,
+    RATES,
+    RUN_NUMBERS,
     SUMMARIES,
+    TRIAL_NAMES,
     cross_headings,
     fold_name,
     is_first_success,
@@ -43,9 +47,6 @@ _VERDICT = re.compile(
 _GRADED = re.compile(
     r"note|(.*_)?(score|reward|acc|accuracy|rate|f1|similarity|rating|grade|points|percent|pct|share|"
     r"fraction|mean|avg|average|quality|pass.*)(_.*)?"
-)
-_SCORE = re.compile(
-    r"note|(?!mean|avg|average)(.*_)?(score|reward|f1|similarity|rating|grade|points|quality)(_.*)?"
 )
 _REASON = re.compile(
     r"(.*_)?(errors?|exceptions?|failures?|fail|fails|failed|wrong|incorrect|unresolved|violations?|reason|bug|issue|traceback|stderr|problem|"
@@ -82,17 +83,7 @@ _ATTACK = re.compile(r"attack|jailbr(eak|oken)|harmful|toxic|inject(ed|ion)|hija
 _FINAL = re.compile(r"(final|consensus|adjudicated|agreed)_")
 _PLAIN = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "0.0", "1.0"})
 _NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
-_RUN_NUMBER = re.compile(
-    r"(v|ver|version|sys|system|model|agent|bot|llm|cfg|config|variant|candidate|team|setup|ckpt|"
-    r"checkpoint|vendor|provider|product|tool|assistant)[\s_.-]*(?:\d[\w.-]*|(?<=_)[a-z])"
-)
-"""Names of numbered models or settings: v1.4, sys12."""
 _FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
-_DATED = re.compile(
-    r"(solved|passed|completed?|finished|done|fixed|resolved|succe\w+|captured|flag|merged)"
-    r"_?(at|on|time|date|ts)?"
-)
-"""A time that is there where it passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +146,7 @@ def _single_outcomes(column: Column, size: int) -> Iterator[Outcome]:
         yield Outcome({"success": name}, 2.5 + likeness, used)
     elif column.is_verdict:
         yield from _verdict_outcomes(column, likeness)
-    elif not column.is_inner and not _DATED.fullmatch(column.fold):
+    elif not column.is_inner and not PASS_TIMES.fullmatch(column.fold):
         if set(column.words) <= {"1", "-1", "1.0", "-1.0"}:
             yield Outcome({"success": f"{name} == 1"}, 0.8 + likeness, used, column.codes)
         elif column.numbers:
@@ -224,7 +215,7 @@ def _empty_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     """A reason of a failure that is empty where it passed, or the time of a pass."""
     name, used = column.name, frozenset({column.name})
     values = np.array([text == "" for text in column.texts], np.int64)
-    reason, dated = _REASON.fullmatch(column.fold), _DATED.fullmatch(column.fold)
+    reason, dated = _REASON.fullmatch(column.fold), PASS_TIMES.fullmatch(column.fold)
     if reason or not (column.numbers or column.is_verdict or likeness < -2):
         yield Outcome({"success": f'{name} == ""'}, 2.5 if reason else -1.0, used, values)
     if dated or len(column.words) == 1:
@@ -311,15 +302,22 @@ def _is_bad(word: str) -> bool:
 
 def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
     """Scores up to 1, 5, 10 or 100: passed from the top on, or from the middle on."""
+    scale = re.search(r"\d\s*(?:-|–|to|\.\.)\s*(5|7|10|100)\b", column.name)
     top = next((t for t in (1, 5, 10, 100) if max(column.numbers) <= t), None)
+    top = int(scale[1]) if scale else top
     if top is None or min(column.numbers) < 0 or (column.is_whole and top == 1):
         return
+    if TRIAL_NAMES.fullmatch(column.fold) and not scale:
+        return
+    likeness = max(likeness, 1.0) if scale else likeness
     weight = likeness if _GRADED.fullmatch(column.fold) or likeness > 0 else -2.5
     weight -= 1.5 if _PARTS.fullmatch(column.fold) else 0.0  # of a number of tests
     numbers = np.array([parse_number(text) or 0.0 for text in column.texts])
-    if top == 1 and _SCORE.fullmatch(column.fold):  # kept as it is
+    is_other = column.is_measure or is_model_name(column.name)
+    if top == 1 and not is_other and not RATES.fullmatch(column.fold):  # kept as it is
+        weight = max(weight, -0.5)
         yield Outcome({"success": column.name}, weight, frozenset({column.name}))
-    for cut, loss in ((top, 0.5), (top / 2, 1.0)):
+    for cut, loss in ((0.8 * top, 0.3),) if scale else ((top, 0.5), (top / 2, 1.0)):
         rule = f"{column.name} >= {cut:g}"
         values = (numbers >= cut).astype(np.int64)
         loss += 1.0 * (values.min() == values.max())
@@ -429,8 +427,8 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
         return
     used, every = frozenset(c.name for c in columns), {"model": EVERY_COLUMN}
     is_count = all(map(str.isdigit, texts))
-    if is_count:
-        least = int(top) if len(columns) > 1 and 1 < top <= _MOST_ATTEMPTS else 0
+    if is_count and top <= _MOST_ATTEMPTS:
+        least = int(top) if len(columns) > 1 and top > 1 else 0
     else:
         scale = 100 if top > 1 else 1
         shares = [number / scale for c in columns for number in c.numbers]
@@ -440,7 +438,8 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
         is_percent = scale == 100 or any("%" in text for text in texts)
         close = 0.6 * 10.0 ** -min(decimals + 2 * is_percent, 4)
         # Tenths of all kinds are shares of ten, though each is near to one of eight, too.
-        sizes = [(n, 1e-9) for n in range(2, 21)] + [(n, close) for n in range(2, _MOST_ATTEMPTS)]
+        most = 11 if is_count else _MOST_ATTEMPTS  # 33 and 67 of a hundred are thirds
+        sizes = [(n, 1e-9) for n in range(2, min(most, 21))] + [(n, close) for n in range(2, most)]
         least = next(
             (
                 n
@@ -576,7 +575,7 @@ def _pivot(
     if ordinal and len(family) > 2 and _is_cumulative(family):
         return  # solved within one, two and three attempts
     models = sum(is_model_name(c.name) for c in family) / len(family)
-    if all(_RUN_NUMBER.fullmatch(fold_name(c.name)) for c in family):
+    if all(RUN_NUMBERS.fullmatch(fold_name(c.name)) for c in family):
         models, numbered = 1.0, False
     yield Outcome({"model": every, **pairs}, base + 0.2 + 2 * models, used)
     if not all(c.is_fraction for c in family):  # 3/4 is no attempt

@@ -90,6 +90,7 @@ _ENDING_WORDS = (
 """In names of columns about how an attempt ended, which go with its verdict."""
 _SAMPLES = frozenset({"sample_id", "example_id", "sample", "id"})
 _ROW_NAME = re.compile(r"(.*_)?(id|uuid|time|timestamp|date|started|start|created)(_at|_start)?")
+_TIME_NAME = re.compile(r"(.*_)?(time|timestamp|date|day|at|on|started|finished|created|ended)")
 _MOST_LABELS = 4
 _ROWS_LOOKED_AT = 20_000
 """Columns of unknown meaning are looked at in the first rows only."""
@@ -549,7 +550,8 @@ def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
     """Whether a column may name tasks: every row its own, for each model."""
     cells = [str(cell).strip() for cell in chunk[name]]
     is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
-    return is_text and _is_key(columns, chunk, name)
+    is_time = _TIME_NAME.fullmatch(fold_name(name)) is not None
+    return is_text and not is_time and _is_key(columns, chunk, name)
 
 
 def _is_key(columns: ColumnMap, chunk: Chunk, name: str) -> bool:

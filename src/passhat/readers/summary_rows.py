@@ -361,7 +361,9 @@ class TableFilter:
 
     def _may_have_notes(self, chunk: Chunk) -> bool:
         """Whether the column of verdicts has an empty cell, as a remark on the table has."""
-        cells = chunk.get(self.verdict_column or "", ())
+        if self.verdict_column not in chunk:
+            return True  # a wide table
+        cells = chunk[self.verdict_column or ""]
         values = cells.values if isinstance(cells, CellCodes) else cells
         return any(value is None or not str(value).strip() for value in values)
 
@@ -495,7 +497,7 @@ def _equals_counts(cells: Sequence[object], about: Sequence[Gathered]) -> bool:
         return share is not None and min(abs(share - c / n), abs(share - mean)) < _ROUNDING
     return any(
         abs(total - a) < _ROUNDING and abs(passes - b) < _ROUNDING
-        for a, b in ((n, c), (n / tasks, c / tasks))
+        for a, b in ((n, c), (n / tasks, c / tasks), (c, c), (c / tasks, c / tasks))
     )
 
 

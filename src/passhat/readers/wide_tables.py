@@ -13,6 +13,7 @@ from passhat.errors import shorten
 from passhat.stats.outcomes.cells import CellCodes, is_empty, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
+    DATES,
     MEASURES,
     SUMMARIES,
     ColumnMap,
@@ -26,6 +27,7 @@ from passhat.stats.outcomes.rewards import (
     are_endings,
     has_failure_reasons,
     is_agent_ending,
+    is_odd_ending,
 )
 
 FRACTION = re.compile(
@@ -103,14 +105,6 @@ _VERDICT_WORDS = {*ALIASES["success"], "ok", "points", "grade", "is_ok"}
 _LABELS = re.compile(rf"{MEASURES.pattern}|.*(date|day|stamp|error|message|status)", re.I)
 """Columns that differ from attempt to attempt."""
 _TRIAL_FIRST = re.compile(r"((?:run|trial|attempt|seed|rep)[\s_#-]*\d+)[\s_./|:-]+(.+)", re.I)
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_WEEKDAY = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?"
-_DATE = re.compile(
-    r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|"
-    rf"(?:{_WEEKDAY}\s*)?(?:\d{{1,2}}\.?[\s-]*{_MONTH}|{_MONTH}[\s-]*\d{{1,2}})(?:,?\s*\d{{2,4}})?|"
-    rf"{_WEEKDAY}",
-    re.IGNORECASE,
-)
 _LONGEST_NAME = 200
 """A name of megabytes would take an expression minutes."""
 _WORDS = ("model", "trial", "task")
@@ -139,16 +133,29 @@ def find_wide(columns: ColumnMap, chunk: Chunk, *, numbered_only: bool = False) 
         if len(name) <= _LONGEST_NAME and not is_negative(name)
     ]
     numbered = _numbered_columns(names, chunk)
+    if _is_one_sided([column.name for column in numbered], chunk):
+        return None
     if numbered and not all(_holds_fractions(chunk[column.name]) for column in numbered):
         return _unpivot(columns, numbered, chunk)
     if numbered_only:
         return None
     names = [name for name in names if _holds_rewards(chunk[name])]
-    dated = [name for name in names if _DATE.fullmatch(name.strip())]
+    dated = [name for name in names if DATES.fullmatch(name.strip())]
     if len(dated) > 1:
         return _unpivot(columns, [_WideColumn(n, (("trial", n.strip()),)) for n in dated], chunk)
     models = _model_columns(columns, names, chunk)
-    return _unpivot(columns, models, chunk) if models else None
+    if not models or _is_one_sided([column.name for column in models], chunk):
+        return None
+    return _unpivot(columns, models, chunk)
+
+
+def _is_one_sided(names: Sequence[str], chunk: Chunk) -> bool:
+    """Whether another word stands beside failures alone, or passes alone: proved and failed."""
+    cells = {str(cell).strip() for name in names for cell in distinct_cells(chunk[name])}
+    rewards = {cell: reward_or_none(RewardWords(), cell) for cell in cells}
+    odd = [cell for cell, reward in rewards.items() if reward is None and not is_odd_ending(cell)]
+    is_list = any(FRACTION.fullmatch(cell) or "," in cell for cell in odd)
+    return len(odd) == 1 and not is_list and not {0.0, 1.0} <= set(rewards.values())
 
 
 def is_model_name(name: str) -> bool:
@@ -324,17 +331,14 @@ def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
     if not best:
         return []
     family, members = min(best, key=lambda entry: _verdict_rank(entry[0][1]))
-    words = {str(c) for name, *_ in members for c in distinct_cells(chunk[name])}
-    words = {word for word in words if parse_number(word) is None} if len(words) < 9 else set()
+    texts = {str(c) for name, *_ in members for c in distinct_cells(chunk[name])}
+    words = {text for text in texts if len(texts) < 9 and parse_number(text) is None}
     # A column of T/O beside others of P, F and T/O is an attempt, too.
-    members = [m for m in families[family] if m in members or words & _texts(chunk[m[0]])]
+    near = [m for m in families[family] if words & set(map(str, distinct_cells(chunk[m[0]])))]
+    members = [m for m in families[family] if m in members or m in near]
     if len({(model, number) for _, model, number in members}) < len(members):
         return []
     return _name_attempts(members)
-
-
-def _texts(cells: Sequence[object]) -> set[str]:
-    return set(map(str, distinct_cells(cells)))
 
 
 def _name_attempts(members: Sequence[tuple[str, str, int]]) -> list[_WideColumn]:

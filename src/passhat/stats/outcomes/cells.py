@@ -464,7 +464,7 @@ _SPREAD = re.compile(r"(?<=[\d%])\s*(?:±|\+/?-)\s*[\d.,]+\s*(?=%?$)")
 _COUNT_UNIT = re.compile(
     r"(?<=\d)\s*(?:runs?|attempts?|trials?|tries|samples?|x|×)$", re.IGNORECASE
 )
-_THOUSANDS = re.compile(r"\d{1,3}(?:[,' \u202f\u00a0]\d{3})+")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:[,' \u202f\u00a0]\d{3})+")
 
 
 def parse_number(cell: object) -> float | None:

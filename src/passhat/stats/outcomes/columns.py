@@ -130,12 +130,42 @@ MEASURES = re.compile(
 
 SUMMARIES = re.compile(
     r"(any|all|both|best|worst|majority|agree.*|tie|mean|avg|average|total|sum|std|max|min|"
-    r"delta|diff.*|overall|flaky|stable|unanimous|consensus|median|stdev|sd|sem?|subtotal|gesamt|summe|"
+    r"delta|Δ.*|diff.*|gain|lift|improvement|overall|flaky|stable|unanimous|consensus|median|stdev|sd|sem?|subtotal|gesamt|summe|"
     r"durchschnitt|mittel(wert)?|moyenne|promedio|média|totale|somma|suma|итого|всего|среднее|ø|"
     r"合计|总计|平均|合計|합계|평균)([\s_-].*)?|pass[@^]\w+|.*[\s_-](any|all)",
     re.IGNORECASE,
 )
 """Columns that are made from others."""
+
+RUN_NUMBERS = re.compile(
+    r"(v|ver|version|sys|system|model|agent|bot|llm|cfg|config|variant|candidate|team|setup|ckpt|"
+    r"checkpoint|vendor|provider|product|tool|assistant)[\s_.-]*(?:\d[\w.-]*|(?<=_)[a-z])"
+)
+"""Names of numbered models or settings: v1.4, sys12."""
+
+PASS_TIMES = re.compile(
+    r"(solved|passed|completed?|finished|done|fixed|resolved|succe\w+|captured|flag|merged)"
+    r"_?(at|on|time|date|ts)?"
+)
+"""A time that is there where it passed."""
+
+TRIAL_NAMES = re.compile(r"(.*_)?(run|trial|attempt|repeat|sample|iteration|round|seed)(_.*)?")
+
+RATES = re.compile(
+    r"(mean|avg|average|pass|share|rate|accuracy|acc)(_.*)?|"
+    r"(.*_)?(rate|share|percent|pct|fraction|accuracy|acc|probability|threshold|confidence|mean|avg)"
+)
+"""Shares of several attempts, and numbers that are no result."""
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_WEEKDAY = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?"
+DATES = re.compile(
+    r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:[ T].*)?|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|"
+    rf"(?:{_WEEKDAY}\s*)?(?:\d{{1,2}}\.?[\s-]*{_MONTH}|{_MONTH}[\s-]*\d{{1,2}})(?:,?\s*\d{{2,4}})?|"
+    rf"{_WEEKDAY}",
+    re.IGNORECASE,
+)
+"""Headings that are days."""
 
 _UNIT = re.compile(
     r"(?<=\w)\s*[(\[](%|percent|pct|in %|s|ms|secs?|seconds|min|usd|\$|€|n|0[/-]1|[01]|y/n|yes/no|"
@@ -300,7 +330,7 @@ def fold_name(name: str) -> str:
 
 def cross_headings(names: Sequence[str]) -> list[tuple[str, str, int]]:
     """Each name with its group and number, where several groups have the same: A V1, A V2, B V1."""
-    pattern = re.compile(r"(.+)[\s_./|:-]+([^\W\d_]{1,9}?)[\s_#-]?(\d+)")
+    pattern = re.compile(r"(.+)[\s_./|:-]+(?:([^\W\d_]{1,9}?)[\s_#-]?)?(\d+)")
     matches = [pattern.fullmatch(name.strip()) for name in names]
     parts = [(match[1], match[2], int(match[3])) for match in matches if match]
     groups = {

@@ -26,7 +26,7 @@ _PASSED = frozenset(
     {
         *("true", "yes", "y", "t", "pass", "passed", "passes", "success", "succeeded", "correct"),
         *("resolved", "ok", "okay", "right", "solved", "accepted", "win", "won", "successful"),
-        *("ac", "○", "◯", "〇", "p"),
+        *("ac", "○", "◯", "〇", "p", "proved", "proven"),
         *("✓", "✔", "✔️", "✅", "☑", "☑️", "🟢", "🟩", "👍", "💚", "🎉"),
         *("ja", "wahr", "richtig", "korrekt", "bestanden", "oui", "vrai", "réussi", "réussite"),
         *("sí", "si", "verdadero", "correcto", "aprobado", "sim", "verdadeiro", "vero", "sì"),
@@ -160,7 +160,7 @@ def _parse_reward(cell: object) -> float:
     if word.endswith("%"):
         return _finite(float(word[:-1]) / 100)
     # 0,5 as in tables from countries that write it so; 1,000 may be a thousand, and is refused.
-    if len(word) <= 4 and word.startswith(("0,", "1,")):
+    if word.startswith("0,") or (len(word) <= 4 and word.startswith("1,")):
         word = word.replace(",", ".")
     return _finite(float(word))
 
