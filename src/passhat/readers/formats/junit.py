@@ -20,6 +20,7 @@ from passhat.readers.parsing import number_or_none
 from passhat.readers.records import elements
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source
+from passhat.readers.summary_labels import without_label
 from passhat.readers.text_logs import (
     TRIAL,
     VERDICT_WORD,
@@ -405,15 +406,9 @@ def convert_marks(source: Source) -> Source | None:
     ]
     for row in rows:
         row.pop("", None)
-        row |= {word: _without_label(str(row[word])) for word in words if word}
+        row |= {word: without_label(str(row[word])) for word in words if word}
     legend = ", ".join(f"{mark} {meaning[mark] or 'missing'}" for mark in marks)
     return as_rows(source, rows, f"each mark behind a name is an attempt: {legend}", lines)
-
-
-def _without_label(heading: str) -> str:
-    """The name behind a label, as in ``Model: nova``."""
-    label, _, name = heading.partition(": ")
-    return name if name and fold_name(label) in {*ALIASES["model"], *ALIASES["task"]} else heading
 
 
 def _match_marks(line: str) -> re.Match[str] | None:
