@@ -25,6 +25,7 @@ from passhat.errors import MissingExtra, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
 from passhat.readers.csv_blocks import HtmlTables, parse_latex, write_table
+from passhat.readers.formats.junit import convert_marks, convert_test_log
 from passhat.readers.json_records import read_object
 from passhat.readers.nested_records import find_verdict
 from passhat.readers.parquet import ARROW_STARTS, convert_arrow, convert_dataset, is_dataset
@@ -265,10 +266,14 @@ def _convert_text(source: Source) -> Source | None:
     # A page or a text beside other files is seldom their result.
     is_text = not is_named and not source.found
     sections = _from_sections(source) if is_text and _SECTION.match(head) else None
-    rows = (sections or _from_page(source) or convert_text(source)) if is_text else None
+    rows = (sections or _from_page(source) or _from_lines(source)) if is_text else None
     if rows is None and (is_named or _YAML_START.match(head)):
         return _from_yaml(source, is_named)
     return rows
+
+
+def _from_lines(source: Source) -> Source | None:
+    return convert_test_log(source) or convert_marks(source) or convert_text(source)
 
 
 _NOTEBOOK = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat\w*)"\s*:(?s:.*)"cell_type"')
@@ -288,7 +293,7 @@ def _from_notebook(source: Source) -> Source | None:
     """The tables that a notebook shows, or the lines that it prints."""
     lines = _parse_notebook(read_text(source))
     shown = _as_markdown(source, lines)
-    return shown if is_markdown(shown.head) or not lines else convert_text(shown)
+    return shown if is_markdown(shown.head) or not lines else _from_lines(shown)
 
 
 _LITERAL = re.compile(rb"\s*(?:[\[(]\s*)*\{\s*(?:'|\"[^\"]*\"\s*:\s*(?:True|False|None)\b)")

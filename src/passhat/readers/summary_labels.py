@@ -318,10 +318,11 @@ def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Sha
 SECTION_COLUMN = "model"
 
 
-def _without_label(title: str) -> str:
+def without_label(title: str) -> str:
     """The name behind a label, as in ``Model: nova``."""
     label, _, name = title.strip().partition(":")
-    return name.strip() if name.strip() and fold_name(label) in ALIASES["model"] else title.strip()
+    is_label = fold_name(label) in (*ALIASES["model"], *ALIASES["task"])
+    return name.strip() if name.strip() and is_label else title.strip()
 
 
 @dataclass(slots=True)
@@ -352,7 +353,7 @@ class Sections:
             if [str(cells[row]).strip() for cells in chunk.values()] == header:
                 self.headers += 1
             elif row in heads:
-                self._name = _without_label(str(chunk[first][row]))
+                self._name = without_label(str(chunk[first][row]))
             else:
                 places.append(row)
                 names.append(self._name)
@@ -391,7 +392,7 @@ class Sections:
             return
         self.is_model = any(tasks[0] & other for other in tasks[1:])
         self.is_found = self.is_model or is_headed
-        self._name = _without_label(self.title)
+        self._name = without_label(self.title)
 
     @property
     def decisions(self) -> tuple[str, ...]:

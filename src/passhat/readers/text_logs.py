@@ -39,13 +39,13 @@ _WORDS = (
     r"(?:nicht\s+)?(?:bestanden|erfolgreich|gelöst)|fehlgeschlagen|gescheitert|(?:non\s+)?réussi|"
     r"échoué|(?:no\s+)?(?:aprobado|superado)|fallido|未?通过|成功|失败|不?合格"
 )
-_VERDICT = re.compile(
+VERDICT_WORD = re.compile(
     rf"(?<![\w./:-])(?i:{_WORDS})(?![\w/-]|\.\w)|[✓✔✅☑✗✘✖✕❌☒×]\ufe0f?|(?<=- \[)[ xX](?=\])"
     rf"|(?:(?<==)|(?<=[=:] ))(?i:true|false|yes|no|y|n|[01])(?![\w./%-])"
 )
 _ASSIGNED = re.compile(r"(?i)\s*(?:=\s*(?:true|false|yes|no|y|n|[01])|:\s*(?:true|false))")
 """Behind ``passed``: the line has a field and its value, and no name of a task."""
-_GRID = re.compile(rf"({_VERDICT.pattern})[\s|]+({_VERDICT.pattern})")
+_GRID = re.compile(rf"({VERDICT_WORD.pattern})[\s|]+({VERDICT_WORD.pattern})")
 """Two verdicts side by side: a table."""
 _SAME_WORD = {
     "x": "pass",
@@ -70,7 +70,7 @@ _SIGN = re.compile(
 _TRIAL_NAMES = (
     "attempt|trial|run|try|rep|repeat|repetition|seed|sample|epoch|iteration|iter|rollout|round"
 )
-_TRIAL = re.compile(
+TRIAL = re.compile(
     rf"(?<![\s,(\[/@-])[\s,(\[/@-]*+\b({_TRIAL_NAMES})(?:\s*(?:no\.?|number|nr))?[\s#=:_-]*(\d+)(?:\s*(?:/|of)\s*\d+)?\b[)\]]?",
     re.IGNORECASE,
 )
@@ -130,14 +130,15 @@ def _are_sentences(source: Source) -> bool:
     return (
         len(lines) > 1
         and not any(re.search(r",\S|\S\||;|\t", line) for line in lines)
-        and all(map(_VERDICT.search, lines))
+        and all(map(VERDICT_WORD.search, lines))
         and not ColumnMap.resolve(names).meaning
     )
 
 
-def _as_rows(
+def as_rows(
     source: Source, rows: Iterable[Mapping[str, object]], decision: str, lines: Sequence[str]
 ) -> Source:
+    """Write rows as JSON lines, with the share of passes that the last lines of a text state."""
     path = make_folder() / f"{source.stem}.jsonl"
     write_lines(path, map(dict, rows))
     rate = find_stated_rate(lines)
@@ -186,7 +187,7 @@ class _Line:
 def _from_verdict_lines(source: Source) -> Source | None:
     """A row for each line with a verdict; ``None`` for a text without several of one form."""
     head = _short_lines(source.head.decode("utf-8", "replace"))
-    has_words = any(_VERDICT.search(line) for line in head)
+    has_words = any(VERDICT_WORD.search(line) for line in head)
     if is_markdown(source.head) or not (has_words or any(map(_EXITED.search, head))):
         return None
     texts = _short_lines(read_text(source))
@@ -217,7 +218,7 @@ def _from_verdict_lines(source: Source) -> Source | None:
     if rest:
         decision += f"; left out: {counted(len(rest), 'line')} of another form"
     decision = "; ".join((decision, *numbered_tests(str(row.get("task")) for row in rows)))
-    return _as_rows(source, rows, decision, texts)
+    return as_rows(source, rows, decision, texts)
 
 
 def numbered_tests(tasks: Iterable[str]) -> Iterator[str]:
@@ -232,8 +233,8 @@ def _parse_lines(texts: Sequence[str]) -> Iterator[_Line]:
     for text in texts:
         if not text.strip():
             continue
-        plain = _TRIAL.sub(" ", _PAIR.sub("", text))  # "attempt 2 passed" is no number of passes
-        matches = [] if _SUMMARY.search(plain) else list(_VERDICT.finditer(text))
+        plain = TRIAL.sub(" ", _PAIR.sub("", text))  # "attempt 2 passed" is no number of passes
+        matches = [] if _SUMMARY.search(plain) else list(VERDICT_WORD.finditer(text))
         line = _parse_line(text, matches, above) if matches else None
         if line is not None:
             yield line
@@ -265,12 +266,12 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
     named = {name: value for name, value in pairs.items() if value != match[0]}
     before = _PAIR.sub("", before)
     before = re.sub(r"[A-Za-z_]\w*=\s*$|\s+(?:has|have|had|was|were|is)\s*$", "", before)
-    trial = _TRIAL.search(before)
+    trial = TRIAL.search(before)
     if trial is not None:
         named["trial"] = trial[2]
         before = before[: trial.start()] + " " + before[trial.end() :]
     signs = tuple(sign.strip() or " " for sign in _SIGN.findall(before.strip()))
-    segments = tuple(_close(" ".join(part.split())) for part in _SIGN.split(before.strip()))
+    segments = tuple(map(_close, _SIGN.split(before.strip())))
     if not lead and segments:
         signs, segments = (), (" ".join(before.split()),)
     if not (lead or is_field or before or named):
@@ -281,7 +282,18 @@ def _parse_line(text: str, matches: list[re.Match[str]], above: dict[str, str]) 
 
 def _close(text: str) -> str:
     """The text with the bracket at its end that was taken as a sign: ``test_sort[small``."""
+    text = " ".join(text.split())
     return f"{text}]" if text.count("[") > text.count("]") else text
+
+
+def split_segments(name: str) -> list[str]:
+    """The parts of a name between signs: ``gpt-5: sort (small)``."""
+    return [part for text in _SIGN.split(name.strip()) if (part := _close(text))] or [name]
+
+
+def drop_stamp(line: str) -> str:
+    """The line without the time at its begin, as logs of servers have it."""
+    return re.sub(rf"(?:{STAMP}) ?", "", line, count=1) if line[:1].isdigit() else line
 
 
 def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:
@@ -300,7 +312,7 @@ def _names_above(text: str, above: dict[str, str]) -> dict[str, str]:
         named.setdefault(match[1].lower(), match[2].rstrip(".:,"))
     for match in _OPTION.finditer(text):
         named[match[1].lower()] = match[2].strip("\"'")
-    trial = _TRIAL.search(text)
+    trial = TRIAL.search(text)
     if trial is not None:
         named["trial"] = trial[2]
     heading = _HEADING.fullmatch(text)
@@ -485,7 +497,7 @@ def _from_pairs(source: Source) -> Source | None:
     left_out = sum(map(bool, map(str.strip, lines))) - len(rows)
     more = f"; {code}=0 is a pass, any other {code} a failure" if code else ""
     more += f"; left out: {counted(left_out, 'line')} without any" if left_out else ""
-    return _as_rows(source, rows, f"each line of name=value pairs is a row{more}", lines)
+    return as_rows(source, rows, f"each line of name=value pairs is a row{more}", lines)
 
 
 def _judge_exits(rows: list[dict[str, str]]) -> str | None:
@@ -557,4 +569,4 @@ def _from_blocks(source: Source) -> Source | None:
     decision = "each block of name: value lines is a row"
     if left_out := sum(map(bool, blocks_found)) - len(rows):
         decision += f"; left out: {counted(left_out, 'block')} with other names"
-    return _as_rows(source, rows, decision, text.splitlines())
+    return as_rows(source, rows, decision, text.splitlines())
