@@ -6,13 +6,14 @@ All hold two tasks with two attempts each, of which three passed.
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passhat import Run, read
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, ReadError
 
 ROWS = [("t1", 1, True), ("t1", 2, True), ("t2", 1, True), ("t2", 2, False)]
 
@@ -159,4 +160,95 @@ def test_a_file_that_only_begins_like_json_is_refused_with_the_reason(tmp_path: 
     path = tmp_path / "cut.json"
     path.write_text('{"rows": [')
     with pytest.raises(PasshatError, match=r"begins like JSON and is none \(.+\)"):
+        read(path)
+
+
+def _tasks(shift: int, key: str = "task") -> list[dict[str, object]]:
+    return [{key: name, "passed": (place + shift) % 3 > 0} for place, name in enumerate("abcd")]
+
+
+NAMED_RUNS: dict[str, object] = {
+    "runs": {"runs": [{"name": m, "tasks": _tasks(i)} for i, m in enumerate(("one", "two"))]},
+    "configs": {
+        "configs": [{"label": m, "results": _tasks(i, "id")} for i, m in enumerate(("one", "two"))]
+    },
+    "a list": [{"name": m, "tasks": _tasks(i)} for i, m in enumerate(("one", "two"))],
+    "a name in settings": {
+        "runs": [{"config": {"name": m}, "tasks": _tasks(i)} for i, m in enumerate(("one", "two"))]
+    },
+    "a seed beside the name": {
+        "runs": [{"name": m, "seed": 7, "tasks": _tasks(i)} for i, m in enumerate(("one", "two"))]
+    },
+    "runs in tasks": {
+        "tasks": [
+            {
+                "name": task,
+                "runs": [
+                    {"name": m, "passed": (place + i) % 3 > 0} for i, m in enumerate(("one", "two"))
+                ],
+            }
+            for place, task in enumerate("abcd")
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("form", NAMED_RUNS)
+def test_names_around_records_that_tell_attempts_apart_are_models(
+    tmp_path: Path, form: str
+) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(NAMED_RUNS[form]))
+    runs = {run.agent: (run.outcomes.attempts, run.outcomes.passes) for run in read(path)}
+    assert runs == {"one": (4, 2), "two": (4, 3)}
+
+
+def test_numbered_names_around_records_are_attempts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    runs = [{"id": f"run-{number}", "tasks": _tasks(number)} for number in (1, 2, 3)]
+    path.write_text(json.dumps({"model": "m", "runs": runs}))
+    (run,) = read(path)
+    assert (run.agent, run.outcomes.attempts, len(run.outcomes.tasks)) == ("m", 12, 4)
+
+
+def _by_status(word: str, share: int) -> dict[str, object]:
+    ends = [word if place % share == 0 else ("success", "failed")[place % 2] for place in range(40)]
+    return {f"t{i}": {"runs": [{"status": e} for e in ends[4 * i : 4 * i + 4]]} for i in range(10)}
+
+
+@pytest.mark.parametrize("word", ["max_steps_reached", "gave_up", "budget exceeded", "TurnLimit"])
+def test_an_attempt_at_its_limit_failed_and_is_said(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"tasks": _by_status(word, 3)}))
+    (run,) = read(path)
+    assert (run.outcomes.attempts, int(run.outcomes.missing.sum())) == (40, 0)
+    assert f"counted as failed: {word!r} in 'status'" in run.decisions
+
+
+def test_a_few_unknown_words_are_missing_with_the_command_for_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"tasks": _by_status("needs review", 10)}))
+    (run,) = read(path)
+    assert int(run.outcomes.missing.sum()) == 4
+    (line,) = (line for line in run.decisions if "missing: 'needs review'" in line)
+    (text,) = shlex.split(line.partition("failed: --map ")[2])
+    pairs = dict(pair.split("=", 1) for pair in text.split(","))
+    passes, records = pairs.pop("success"), pairs.pop("records")
+    (run,) = read(path, columns=pairs, passes=passes, records=records)
+    assert (run.outcomes.attempts, int(run.outcomes.missing.sum())) == (40, 0)
+
+
+def test_many_unknown_words_are_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"tasks": _by_status("needs review", 3)}))
+    with pytest.raises(ReadError, match="14 of 40 verdicts are words that are none") as caught:
+        read(path)
+    assert "success=status == success" in str(caught.value.hint)
+
+
+def test_many_attempts_with_the_number_of_another_are_no_losses(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    runs = [{"run": 1, "tasks": _tasks(number)} for number in range(3)]
+    path.write_text(json.dumps({"runs": runs}))
+    with pytest.raises(ReadError, match="8 of 12 attempts have the task and number of another"):
         read(path)

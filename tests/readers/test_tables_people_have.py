@@ -286,6 +286,7 @@ READ: dict[str, tuple[str, Runs]] = {
         ),
         SINGLE,
     ),
+    "ids by verdict": (json.dumps({"total": 2, "resolved": ["b"], "unresolved": ["a"]}), SINGLE),
     "rows as lists": (json.dumps([["task", "passed"], ["a", 0], ["b", 1]]), SINGLE),
     "metadata above": (
         '{"type": "meta", "date": "May"}\n{"task": "a", "passed": 0}\n{"task": "b", "passed": 1}\n',
@@ -473,7 +474,6 @@ PRINTED: dict[str, tuple[str, Runs]] = {
         ),
         SINGLE,
     ),
-    "ids by verdict": (json.dumps({"total": 2, "resolved": ["b"], "unresolved": ["a"]}), SINGLE),
     "answers of two models": (
         "qid,gold,pred_gpt,pred_llama\na,A,B,A\nb,C,C,C\nc,D,D,B\n",
         [[(1, 0, 0), (1, 1, 0), (1, 1, 0)], [(1, 0, 0), (1, 1, 0), (1, 1, 0)]],

@@ -338,7 +338,7 @@ class LogBuilder:
         self._seen: dict[str, dict[str, int]] = {}
         self._trials: dict[str, dict[str, set[str]]] = {}
         self._ids: set[tuple[str, str, str]] = set()
-        self._read = self._absent = self._lost_rows = self._losses_more = 0
+        self._read = self._absent = self._lost_rows = self._losses_more = self._repeats = 0
         self._skipped: Counter[str] = Counter()
         self._losses: list[Loss] = []
         self._names = ["model", "task", "trial", "success", "failure", "answer"]
@@ -403,6 +403,7 @@ class LogBuilder:
             return
         label = self._trial(run, name, trial)
         if label is None:
+            self._repeats += 1
             self.lose(where, f"trial {trial} of task {shorten(name)} is listed twice")
             return
         if own_id:
@@ -443,6 +444,16 @@ class LogBuilder:
         else:
             self._losses_more += 1
             self._lost_rows += rows
+
+    def refuse_repeats(self) -> None:
+        """Refuse a file with many attempts of the same task and number: something else differs."""
+        total = self._read + self._repeats
+        if 4 * self._repeats > total:
+            raise ReadError(
+                f"{self._repeats:,} of {total:,} attempts have the task and number of another one.",
+                source=self.source.name,
+                hint="State the field that tells them apart: as the model, the trial or the task.",
+            )
 
     # -- giving ------------------------------------------------------------------------------
 

@@ -546,3 +546,28 @@ def _expand_counts(source: Source, data: Mapping[str, Any]) -> Source | None:
     write_lines(path, table)
     said = f"objects with numbers of passes are rows: by {' and '.join(words)}"
     return Source(source.name, path, found=source.found, conversion=said)
+
+
+def is_inner(value: object) -> bool:
+    """Whether a value holds others."""
+    return isinstance(value, dict | list)
+
+
+def gather_tasks(folder: Source, files: Sequence[Source]) -> Source | None:
+    """The documents of a folder, one for each task, as JSON lines; ``None`` where they are not."""
+    documents = []
+    for file in files:
+        data = read_object(file) if file.path.suffix.lower() == ".json" else None
+        if data is None or not any(map(is_inner, data.values())):
+            return None
+        documents.append(data)
+    shared = set.intersection(*map(set, documents)) if len(documents) > 2 else set()
+    for name in shared:
+        names = {str(data[name]) for data in documents if not is_inner(data[name])}
+        is_task = fold_name(name) in (*ALIASES["task"], *WEAK_TASKS)
+        if is_task and len(names) == len(documents):
+            path = make_folder() / f"{folder.stem}.jsonl"
+            write_lines(path, documents)
+            said = f"{len(documents)} files are a task each, by their field {name!r}"
+            return Source(folder.name, path, found=folder.found, conversion=said)
+    return None

@@ -23,7 +23,6 @@ from passhat.readers.parsing import error_message, number_or_none, split_list, w
 from passhat.readers.record_map import (
     ABOUT_WORDS,
     EXTRA_WORDS,
-    REWARD_WORDS,
     SCORER,
     RecordMap,
     compile_path,
@@ -44,13 +43,12 @@ from passhat.readers.records import (
 )
 from passhat.readers.row_groups import Regrouping, RowGroups, ScorerChoice, is_scorer_name
 from passhat.readers.sources import Source
-from passhat.readers.summary_labels import LabelFilter
+from passhat.readers.summary_labels import Endings, LabelFilter
 from passhat.readers.summary_rows import MODEL_HINT, REPEATED_HEADER, TOTALS, is_header, is_total
 from passhat.readers.wide_tables import FRACTION
 from passhat.stats.outcomes import Run, ScoreRange
 from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX, split_joined
 from passhat.stats.outcomes.gathering import RUN_COLUMNS
-from passhat.stats.outcomes.rewards import is_odd_ending
 
 _SAMPLE_ROWS = 200
 """Records at the start of a file that are looked at for names."""
@@ -176,7 +174,7 @@ class _MappedFile:
             extras=[word for word in EXTRA_WORDS if word in mapping.fields],
         )
         self._file = RecordFile(source, self._log, mapping.records)
-        self._labels = LabelFilter({})
+        self._labels, self._endings = LabelFilter({}), Endings(mapping, is_open=not mapping.title)
         self._runs: dict[str, dict[str, object]] = {}
         self._never = set(self._fields)
         self._passes_seen = False
@@ -204,6 +202,9 @@ class _MappedFile:
                 self._take(record)
         self._refuse_absent()
         self._refuse_nameless()
+        if not self._map.title:
+            self._endings.refuse_unknown(self._source.name, self._options.is_stated)
+            self._log.refuse_repeats()
         return self._log.runs(self._facts)
 
     def _records(self) -> Iterator[Record]:
@@ -395,7 +396,7 @@ class _MappedFile:
             and not self._map.constants.get("model")
         ):
             self._places_without_model[record.where] += 1
-        reward = _reward(value)
+        reward = self._endings.reward(value)
         error, failure = self._get(record, "error"), self._get(record, "failure")
         why = "" if failure in (None, "") else str(failure)
         if error not in (None, "", False, [], {}) and (reward is None or "error" in self._fields):
@@ -517,7 +518,8 @@ class _MappedFile:
             "none is kept; passhat read --scorer NAME takes one of them"
         )
         lost_scores = several if self._several_scores else ""
-        lines = (self._map.decision, rule, lost_scores, *self._labels.decisions)
+        words = (*self._endings.decisions(), *self._labels.decisions)
+        lines = (self._map.decision, rule, lost_scores, *words)
         return tuple(filter(None, lines))
 
     def _protocol(self, suite: str, decoding: dict[str, Scalar]) -> Protocol:
@@ -578,17 +580,6 @@ class _MappedFile:
         for record in islice(rows, _SAMPLE_ROWS):
             names |= dict.fromkeys(scorer_names(record, before, after))
         return list(names)
-
-
-def _reward(value: object) -> object:
-    """A verdict as the builder takes it; words such as ``passed`` become numbers."""
-    if not isinstance(value, str):
-        return value
-    try:
-        reward = REWARD_WORDS[value]
-    except ValueError:
-        return None if is_odd_ending(value) else value  # lost there, with its text
-    return None if reward != reward else reward
 
 
 def _text(value: object) -> object:

@@ -9,20 +9,20 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
 from passhat._display import some
-from passhat.readers.json_records import FACTS, NOT_ATTEMPTS, WEAK_TASKS, read_object
+from passhat.readers.json_records import FACTS, NOT_ATTEMPTS, WEAK_TASKS, is_inner, read_object
 from passhat.readers.parsing import is_verdict_list
-from passhat.readers.record_map import RecordMap
+from passhat.readers.record_map import RecordMap, compile_path, value_of
 from passhat.readers.records import RecordFile, content_kind, is_frame, plain_log
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.text_logs import read_attempt_log
 from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
-from passhat.readers.zip_members import write_lines
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
-from passhat.stats.outcomes.rewards import RewardWords
+from passhat.stats.outcomes.rewards import RewardWords, is_failure_reason, is_odd_ending
 
 _NODES_LOOKED_AT = 30
 _DEEPEST = 5
@@ -46,6 +46,20 @@ ONE_SIDED = re.compile(
 )
 """Lists of some attempts by how they ended: the others are elsewhere, or not in the file."""
 _MODELS = frozenset({"models", "agents", "systems", "llms", "candidates"})
+_SETUPS = frozenset(
+    {
+        *("configs", "configurations", "variants", "setups", "submissions", "experiments"),
+        *("conditions", "arms", "methods", "checkpoints", "policies", "solvers", "players"),
+    }
+)
+"""Lists of what is compared, each with the same tasks."""
+_TASK_LISTS = frozenset(
+    {"tasks", "questions", "items", "cases", "problems", "instances", "examples", "scenarios"}
+)
+_SUITES = frozenset({"suites", "categories", "groups", "domains", "datasets", "benchmarks"})
+_LABELS = ("name", "label", "title", "id", "key")
+_PARTS_OF_ROWS = ("task", "model", "trial")
+_MOST_COMPARED = 20_000
 _YES_NO = frozenset({"yes", "no", "true", "false", "y", "n", "0", "1"})
 _PARTS = re.compile(
     r"(criteri\w+|check|test|rubric|step|assertion)s?(_(results?|scores?|details?))?"
@@ -101,7 +115,7 @@ def guess_nested(source: Source, *, attempts_only: bool = False) -> RecordMap | 
             continue  # true and false in a file beside others may be settings
         mapping = _map_place(place, _plain_fields([root]))
         if mapping is not None:
-            return mapping
+            return _with_names_around(mapping, source, place)
     return None
 
 
@@ -202,7 +216,8 @@ def _is_verdict(value: object) -> bool:
         return value is None
     reward = reward_or_none(RewardWords(), value)
     if reward is None and isinstance(value, str):
-        return FRACTION.fullmatch(value) is not None or is_verdict_list(value)
+        is_ending = is_failure_reason(value) or is_odd_ending(value)
+        return is_ending or FRACTION.fullmatch(value) is not None or is_verdict_list(value)
     return reward is not None and (reward in (0.0, 1.0) or reward != reward)
 
 
@@ -248,15 +263,20 @@ def _map_place(place: _Place, root: Sequence[str]) -> RecordMap | None:
         _add_weak_task(fields, place.levels[-1:])
     else:
         _add_keys(fields, place.levels)
+    _add_weak_task(fields, place.levels, from_level=int(_are_named_attempts(place)))
     _add_weak_task(fields, place.levels)
     if "task" not in fields:
         return None
     if fields["success"] == "@value" and place.path.endswith("*") and "@key" not in fields.values():
         return None  # several verdicts on one attempt, each by its name
-    paths = {word: (path,) for word, path in fields.items()}
-    said = ", ".join(f"{word} = {path}" for word, path in fields.items())
-    mapping = RecordMap(name="nested", records=place.path, fields=paths)
-    return replace(mapping, decision=f"records at {place.path}: {said}")
+    return _as_mapping(place.path, fields)
+
+
+def _as_mapping(path: str, fields: Mapping[str, str]) -> RecordMap:
+    paths = {word: (field,) for word, field in fields.items()}
+    said = ", ".join(f"{word} = {field}" for word, field in fields.items())
+    mapping = RecordMap(name="nested", records=path, fields=paths)
+    return replace(mapping, decision=f"records at {path}: {said}")
 
 
 def _is_group(place: _Place, fields: Mapping[str, str]) -> bool | None:
@@ -311,8 +331,13 @@ def _add_verdict_words(fields: dict[str, str], place: _Place) -> None:
     for name in place.levels[-1].fields:
         values = [node.get(name) for node in place.nodes if isinstance(node, dict)]
         texts = [value for value in values if isinstance(value, str)]
-        rewards = {reward_or_none(words, text) for text in texts}
-        if texts and len(texts) == len(values) and rewards <= {0.0, 1.0} and not is_negative(name):
+        rewards = {reward_or_none(words, text) for text in texts if not is_failure_reason(text)}
+        if (
+            rewards
+            and len(texts) == len(values)
+            and rewards <= {0.0, 1.0}
+            and not is_negative(name)
+        ):
             found += [] if _YES_NO.issuperset(map(str.lower, texts)) else [name]
     if len(found) == 1 and found[0] not in fields.values():
         fields["success"] = found[0]
@@ -320,12 +345,73 @@ def _add_verdict_words(fields: dict[str, str], place: _Place) -> None:
 
 def _add_named_models(fields: dict[str, str], place: _Place) -> None:
     """The name of an element of a list called models: [{"name": "gpt-4", "answers": [...]}]."""
-    steps = [match[1] for match in re.finditer(r"([^.\[\]*\"]*)\"?(?:\[\*\]|\.?\*)", place.path)]
-    for up, level in enumerate(reversed(place.levels)):
-        step = steps[-up - 1] if up < len(steps) else ""
+    for up, (level, step) in enumerate(_named_levels(place)):
         name = next((n for n in level.fields if fold_name(n) in ("name", "id", "title")), None)
         if up and name is not None and fold_name(step) in _MODELS:
             fields.setdefault("model", "^" * up + name)
+
+
+def _named_levels(place: _Place) -> Iterator[tuple[_Level, str]]:
+    """The levels from the inside out, with the name of the list or object of each."""
+    steps = [match[1] for match in re.finditer(r"([^.\[\]*\"]*)\"?(?:\[\*\]|\.?\*)", place.path)]
+    for up, level in enumerate(reversed(place.levels)):
+        yield level, fold_name(steps[-up - 1]) if up < len(steps) else ""
+
+
+def _are_named_attempts(place: _Place) -> bool:
+    """Whether the records are attempts with names, or numbers, in a list of named tasks."""
+    (last, step), *outer = _named_levels(place)
+    label = _find_label(last)
+    if step not in _ATTEMPTS or label is None:
+        return False
+    names = [str(node.get(label)) for node in place.nodes if isinstance(node, dict)]
+    others = _ATTEMPTS | _MODELS | _SETUPS
+    others |= set() if all(map(_TRIAL_KEY.fullmatch, names)) else {""}
+    return any(_find_label(level) is not None and step not in others for level, step in outer)
+
+
+def _find_label(level: _Level) -> str | None:
+    """The field with the name of each element."""
+    folds = {fold_name(name): name for name in reversed(level.fields)}
+    facts = {fold_name(fact.partition(".")[2]): fact for fact in level.facts}
+    names = [each[word] for word in _LABELS for each in (folds, facts) if word in each]
+    return names[0] if names else None
+
+
+def _with_names_around(mapping: RecordMap, source: Source, place: _Place) -> RecordMap:
+    """The mapping with the names of runs around the records, where they tell attempts apart."""
+    file = RecordFile(source, plain_log(source), mapping.records)
+    records = list(islice(file.records(), _MOST_COMPARED))
+
+    def texts_at(path: str) -> list[str]:
+        compiled = compile_path(path, "")
+        return [str(value_of(record, file.root, compiled)) for record in records]
+
+    fields = {word: paths[0] for word, paths in mapping.fields.items()}
+    tasks = texts_at(fields["task"])
+    rows = list(zip(*(texts_at(fields[w]) for w in _PARTS_OF_ROWS if w in fields), strict=True))
+    task_level = fields["task"].count("^")
+    for up, (level, step) in enumerate(_named_levels(place)):
+        label = _find_label(level)
+        path = "^" * up + (label or "")
+        is_setup = step in _SETUPS | _SUITES | _ATTEMPTS | _ITEMS - _TASK_LISTS
+        if (
+            label is None
+            or path in fields.values()
+            or up == task_level
+            or not (is_setup or not step)
+        ):
+            continue
+        texts = texts_at(path)
+        pairs, names = set(zip(tasks, texts, strict=True)), set(texts)
+        joined = list(zip(rows, texts, strict=True))
+        if len(set(joined)) == len(set(rows)) or 2 * len(pairs) < len(set(tasks)) * len(names):
+            continue
+        word = "trial" if all(map(_TRIAL_KEY.fullmatch, names)) else "model"
+        word = "suite" if step in _SUITES else word
+        if word not in fields or fields[word].startswith("/"):
+            fields[word], rows = path, joined
+    return _as_mapping(place.path, fields)
 
 
 def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
@@ -349,8 +435,10 @@ def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:
         fields.setdefault(word, f"{'^' * up}@key")
 
 
-def _add_weak_task(fields: dict[str, str], levels: Sequence[_Level]) -> None:
-    for up, level in enumerate(reversed(levels)):
+def _add_weak_task(
+    fields: dict[str, str], levels: Sequence[_Level], *, from_level: int = 0
+) -> None:
+    for up, level in [*enumerate(reversed(levels))][from_level:]:
         weak = next((n for n in level.fields if fold_name(n) in WEAK_TASKS), None)
         if weak is not None:
             fields.setdefault("task", "^" * up + weak)
@@ -385,15 +473,11 @@ def find_verdict(data: Mapping[str, Any]) -> tuple[str, object] | None:
     """The field of an object, or of an object in it, that holds the verdict by its name."""
     inner = [value for value in data.values() if isinstance(value, dict)]
     for fields in (data, *inner):
-        plain = {fold_name(str(k)): (str(k), v) for k, v in fields.items() if not _is_inner(v)}
+        plain = {fold_name(str(k)): (str(k), v) for k, v in fields.items() if not is_inner(v)}
         for alias in ALIASES["success"]:
             if alias in plain and reward_or_none(RewardWords(), plain[alias][1]) is not None:
                 return plain[alias]
     return None
-
-
-def _is_inner(value: object) -> bool:
-    return isinstance(value, dict | list)
 
 
 def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
@@ -456,32 +540,12 @@ def _folders_without(
     ]
 
 
-def gather_tasks(folder: Source, files: Sequence[Source]) -> Source | None:
-    """The documents of a folder, one for each task, as JSON lines; ``None`` where they are not."""
-    documents = []
-    for file in files:
-        data = read_object(file) if file.path.suffix.lower() == ".json" else None
-        if data is None or not any(map(_is_inner, data.values())):
-            return None
-        documents.append(data)
-    shared = set.intersection(*map(set, documents)) if len(documents) > 2 else set()
-    for name in shared:
-        names = {str(data[name]) for data in documents if not _is_inner(data[name])}
-        is_task = fold_name(name) in (*ALIASES["task"], *WEAK_TASKS)
-        if is_task and len(names) == len(documents):
-            path = make_folder() / f"{folder.stem}.jsonl"
-            write_lines(path, documents)
-            said = f"{len(documents)} files are a task each, by their field {name!r}"
-            return Source(folder.name, path, found=folder.found, conversion=said)
-    return None
-
-
 def _attempt_fields(file: Source) -> dict[str, object] | None:
     """The fields of a document or a log of one attempt; ``None`` without a verdict."""
     data = read_object(file)
     if data is not None:
         verdict = find_verdict(data)
-        plain = {str(k): v for k, v in data.items() if not _is_inner(v)}
+        plain = {str(k): v for k, v in data.items() if not is_inner(v)}
         return None if verdict is None else plain | dict([verdict])
     is_text = file.path.suffix.lower() in _LOG_ENDINGS and file.head and b"\0" not in file.head
     return read_attempt_log(file) if is_text else None

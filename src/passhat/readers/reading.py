@@ -31,7 +31,8 @@ from passhat.readers.interpretations import (
     say_tables,
     suggest_tables,
 )
-from passhat.readers.nested_records import gather_documents, gather_tasks
+from passhat.readers.json_records import gather_tasks
+from passhat.readers.nested_records import gather_documents
 from passhat.readers.parquet import is_dataset
 from passhat.readers.record_map import split_map
 from passhat.readers.records import content_kind

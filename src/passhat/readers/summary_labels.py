@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from passhat._display import some
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, ReadError
 from passhat.readers.parsing import Rewrite
-from passhat.readers.record_map import likely_pass, rule_option
+from passhat.readers.record_map import REWARD_WORDS, RecordMap, likely_pass, map_option, rule_option
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
 from passhat.readers.wide_tables import (
     Shape,
@@ -35,6 +36,7 @@ from passhat.stats.outcomes.rewards import (
     RewardWords,
     has_failure_reasons,
     is_agent_ending,
+    is_failure_reason,
     is_odd_ending,
 )
 
@@ -315,6 +317,72 @@ def with_odd_endings(shape: Shape, cells: Sequence[object], chunk: Chunk) -> Sha
     return replace(shape, rearrange=rearrange, decisions=(*shape.decisions, *decisions))
 
 
+_PLAIN_WORD = re.compile(r"[^\W\d][^\d]{0,39}")
+
+
+@dataclass(slots=True)
+class Endings:
+    """Words in the verdicts of records that are none: how an attempt ended."""
+
+    mapping: RecordMap
+    is_open: bool
+    """Whether no format states the words: each is then said."""
+    count: int = 0
+    passes: set[str] = field(default_factory=set)
+    failed: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+
+    def reward(self, value: object) -> object:
+        """A verdict as the builder takes it; words such as ``passed`` become numbers."""
+        self.count += 1
+        if not isinstance(value, str):
+            return value
+        with suppress(ValueError):
+            reward = REWARD_WORDS[value]
+            if reward == 1:
+                self.passes.add(value)
+            return None if reward != reward else reward
+        is_odd = is_odd_ending(value)
+        if not self.is_open:
+            return None if is_odd else value  # lost there, with its text
+        if is_failure_reason(value):
+            self.failed[value] += 1
+            return 0.0
+        if is_odd or _PLAIN_WORD.fullmatch(value):
+            self.missing[value] += 1
+            return None
+        return value
+
+    def decisions(self) -> Iterator[str]:
+        """The words that were taken for failures or for missing verdicts."""
+        paths = {word: texts[0] for word, texts in self.mapping.fields.items()}
+        name = paths.get("success", "")
+        failed, missing = (
+            some(sorted(map(repr, c)), 4) if c else "" for c in (self.failed, self.missing)
+        )
+        if failed:
+            yield f"counted as failed: {failed} in {name!r}"
+        if missing:
+            (word, *others) = self.passes or {""}
+            pairs = {"records": self.mapping.records, **paths, "success": f"{name} == {word}"}
+            texts = [f"{w}={pairs[w]}" for w in (*_MAP_WORDS, "success") if pairs.get(w)]
+            remedy = f"; if they failed: {map_option(','.join(texts))}"
+            yield f"counted as missing: {missing} in {name!r}{'' if others or not word else remedy}"
+
+    def refuse_unknown(self, source: str, is_stated: bool) -> None:
+        """Refuse verdicts of which many are words of unknown meaning."""
+        unknown = {word: n for word, n in self.missing.items() if not is_odd_ending(word)}
+        if 4 * sum(unknown.values()) <= self.count:
+            return
+        raise ReadError(
+            f"{sum(unknown.values()):,} of {self.count:,} verdicts are words that are none: "
+            f"{some(sorted(map(repr, unknown)), 4)}.",
+            source=source,
+            hint="State the word for a pass: --map 'success=FIELD == WORD'" if is_stated else None,
+        )
+
+
+_MAP_WORDS = ("records", "task", "model", "trial")
 SECTION_COLUMN = "model"
 
 

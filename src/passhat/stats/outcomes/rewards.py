@@ -378,7 +378,26 @@ def is_odd_ending(text: str) -> bool:
     return word in _ODD_ENDINGS or word.startswith("partial")
 
 
-_GIVING_UP = frozenset({"gave up", "give up", "given up", "giveup", "gives up"})
+_WORD_END = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
+_GIVING_UP = frozenset(
+    {
+        *("gave up", "give up", "given up", "giveup", "gives up", "gaveup", "abandoned"),
+        *("surrendered", "no answer", "no submission", "no patch", "empty patch", "stuck"),
+    }
+)
+_MEASURES = frozenset(
+    {
+        *("step", "steps", "turn", "turns", "iteration", "iterations", "iter", "token", "tokens"),
+        *("time", "cost", "budget", "context", "length", "calls", "limit"),
+    }
+)
+_LIMITS = frozenset(
+    {
+        *("max", "maximum", "limit", "reached", "exceeded", "exhausted", "hit", "over", "out"),
+        *("aborted", "stopped", "by", "of", "ran", "the", "window"),
+    }
+)
+"""With a measure an attempt that ended at a limit of the agent: ``max steps reached``."""
 _REASONS = _GIVING_UP | {
     *("wrong answer", "wa", "tle", "time limit exceeded", "mle", "memory limit exceeded"),
 }
@@ -386,12 +405,20 @@ _AGENT_ENDINGS = _GIVING_UP | {"timeout", "timed out", "crash", "crashed", "oom"
 
 
 def _fold(text: object) -> str:
-    return str(text).strip().lower().replace("_", " ")
+    return " ".join(_WORD_END.split(str(text)[:_LONGEST_CELL])).strip().lower()
 
 
 def has_failure_reasons(cells: Iterable[object]) -> bool:
     """Whether the words for a failure say why: wrong answer, gave up."""
-    return any(_fold(cell) in _REASONS for cell in cells)
+    return any(map(is_failure_reason, cells))
+
+
+def is_failure_reason(cell: object) -> bool:
+    """Whether a word says why an attempt failed."""
+    word = _fold(cell)
+    words = set(word.split())
+    is_limit = words <= _MEASURES | _LIMITS and bool(words & _MEASURES)
+    return word in _REASONS or (is_limit and bool(words - _MEASURES | words & {"limit"}))
 
 
 def are_endings(cells: Iterable[object]) -> bool:
@@ -406,4 +433,4 @@ def are_endings(cells: Iterable[object]) -> bool:
 
 def is_agent_ending(text: str) -> bool:
     """Whether a word beside reasons of failures is one of them, and no fault of the set-up."""
-    return _fold(text) in _AGENT_ENDINGS
+    return _fold(text) in _AGENT_ENDINGS or is_failure_reason(text)
