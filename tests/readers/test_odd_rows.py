@@ -662,3 +662,67 @@ def test_an_attack_that_came_through_is_no_pass_of_the_agent(write: Write, name:
     with pytest.raises(PasshatError) as caught:
         read(write("\n".join((f"defence,probe,sample,{name}", *rows))))
     assert f"success={name} == 0'" in str(caught.value.hint).splitlines()[1]
+
+
+def test_an_unknown_word_beside_failures_alone_is_asked_about(write: Write) -> None:
+    path = write(_wide("theorem,try1,try2", lambda t: ["closed" if t else "failed", "closed"]))
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert "--map task=theorem,trial=@column,success=closed" in str(caught.value.hint)
+
+
+def test_the_time_of_a_row_is_no_task(write: Write) -> None:
+    rows = [
+        f"2025-03-04T09:1{i}:00Z,kite,{task},{retry},{word}"
+        for i, (task, retry, word) in enumerate(
+            [("a", 0, "failure"), ("a", 1, "success"), ("b", 0, "success"), ("c", 0, "failure")]
+        )
+    ]
+    with pytest.raises(PasshatError) as caught:
+        read(write("\n".join(("finished_at,agent,check,retry,conclusion", *rows))))
+    assert "task=check,model=agent,trial=retry," in str(caught.value.hint).splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "numbers"),
+    [
+        ("Exercise,plain,shots,Δ\na,67,33,-34\nb,0,33,+33\nc,100,67,-33\n", "n=3", "50% of 18"),
+        (
+            "Item ID,Area,CoT,Ours\na,Web,3/5,1/5\nb,OS,5/5,0/5\nMean,,4,0.5\n",
+            "@column",
+            "45% of 20",
+        ),
+        ("talk,judge_run,tone (1-5)\na,1,5\na,2,4\nb,1,2\nb,2,3\n", "tone (1-5) >= 4", "50% of 4"),
+        (
+            "item,sample,faithfulness\na,1,0.5\na,2,1.0\nb,1,0.25\n",
+            "faithfulness",
+            "a mean of 0.58",
+        ),
+        (
+            "Task,Own one 1,Own one 2,Other 1,Other 2\na,1,0,1,1\nb,0,0,1,1\n",
+            "trial=@column",
+            "62% of 8",
+        ),
+    ],
+)
+def test_the_first_reading_that_is_offered(
+    write: Write, text: str, option: str, numbers: str
+) -> None:
+    with pytest.raises(PasshatError) as caught:
+        read(write(text))
+    first = str(caught.value.hint).splitlines()[1]
+    assert option in first
+    assert numbers in first
+
+
+def test_a_decimal_comma_behind_a_nought(write: Write) -> None:
+    (run,) = read(write("task;score\na;0,797\nb;0,203\nc;1,0\n"))
+    assert run.outcomes.scores is not None
+    assert run.outcomes.scores.values.tolist() == [0.797, 0.203, 1.0]
+
+
+def test_a_mean_of_counts_below_a_remark_is_a_total(write: Write) -> None:
+    text = "Item,gpt-4,claude\na,3/5,1/5\nb,5/5,0/5\nMean,4,0.5\nNote: of five runs.,,\n"
+    runs = read(write(text))
+    assert _passes(runs) == {"gpt-4": (2, 10, 8), "claude": (2, 10, 1)}
+    assert runs[0].losses == ()

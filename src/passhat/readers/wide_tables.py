@@ -153,9 +153,8 @@ def _is_one_sided(names: Sequence[str], chunk: Chunk) -> bool:
     """Whether another word stands beside failures alone, or passes alone: proved and failed."""
     cells = {str(cell).strip() for name in names for cell in distinct_cells(chunk[name])}
     rewards = {cell: reward_or_none(RewardWords(), cell) for cell in cells}
-    odd = [cell for cell, reward in rewards.items() if reward is None and not is_odd_ending(cell)]
-    is_list = any(FRACTION.fullmatch(cell) or "," in cell for cell in odd)
-    return len(odd) == 1 and not is_list and not {0.0, 1.0} <= set(rewards.values())
+    odd = [cell for cell, r in rewards.items() if r is None and re.fullmatch(r"[^/,]+", cell)]
+    return len(odd) == 1 and not is_odd_ending(odd[0]) and not {0.0, 1.0} <= {*rewards.values()}
 
 
 def is_model_name(name: str) -> bool:
@@ -343,13 +342,12 @@ def _numbered_columns(names: Sequence[str], chunk: Chunk) -> list[_WideColumn]:
 
 def _name_attempts(members: Sequence[tuple[str, str, int]]) -> list[_WideColumn]:
     """Columns with the number of the attempt, and with the model where there is any."""
-    models = {model for _, model, _ in members}
-    wide = []
+    models, wide = {model for _, model, _ in members}, []
     for name, model, number in members:
         # A seed tells attempts apart, and gives no order.
-        label: object = name.strip() if "seed" in name.lower() else number
-        model_label = (("model", model.strip(" _./|(:#№-")),) if models != {""} else ()
-        wide.append(_WideColumn(name, (*model_label, ("trial", label))))
+        label = ("trial", name.strip() if "seed" in name.lower() else number)
+        group = (("model", model.strip(" _./|(:#№-")),) if models != {""} else ()
+        wide.append(_WideColumn(name, (*group, label)))
     return wide
 
 
