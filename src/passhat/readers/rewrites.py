@@ -27,6 +27,7 @@ from passhat.readers.wide_tables import (
     parse_number,
     reward_or_none,
 )
+from passhat.readers.zip_members import find_spelled
 from passhat.stats.outcomes.cells import CellCodes, is_empty
 from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
@@ -579,6 +580,7 @@ _TASK_FIRST = ("task", "model", "trial")
 
 _FINDERS = (
     _find_merged,
+    find_spelled,
     _find_tidy,
     _find_replaced,
     _find_skipped,
