@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from passhat import read
+from passhat.errors import PasshatError
 from passhat.stats.outcomes import Run
 
 Write = Callable[..., Path]
@@ -138,3 +139,50 @@ def test_blocks_with_a_title_each(write: Write) -> None:
     block = "Model: {},,\ntask,t1,t2\na,1,{}\nb,0,1\nsolved,1,2\n\n"
     runs = read(write("Experiment 3\n\n" + block.format("x", 1) + block.format("y", 1)))
     assert _counts(runs) == {"x": (3, 4, 0), "y": (3, 4, 0)}
+
+
+_SPELLED = {
+    "signs": (("+-+", "+++", "---"), ("++-", "+?+", "+++"), ()),
+    "signs apart": (("+ - +", "+ + +", "- - -"), ("+ + -", "+ ? +", "+ + +"), ()),
+    "ticks above sums": (("✓✗✓", "✓✓✓", "✗✗✗"), ("✓✓✗", "✓?✓", "✓✓✓"), ("**5/9**", "7 of 9")),
+    "ticks above shares": (
+        ("✅❌✅", "✅✅✅", "❌❌❌"),
+        ("✅✅❌", "✅⚠️✅", "✅✅✅"),
+        ("56%", "88%"),
+    ),
+    "counts beside": (("✓✗✓ (2/3)", "✓✓✓ 3/3", "✗✗✗ 0/3"), ("✓✓✗ 2/3", "✓?✓ 2/2", "✓✓✓"), ()),
+    "letters above sums": (("PFP", "PPP", "FFF"), ("PPF", "P?P", "PPP"), ("5/9", "7/9")),
+}
+
+
+@pytest.mark.parametrize("kind", _SPELLED)
+@pytest.mark.parametrize("form", ["csv", "md"])
+def test_cells_of_several_marks(tmp_path: Path, kind: str, form: str) -> None:
+    first, second, sums = _SPELLED[kind]
+    rows = [["Task", "gpt-4", "claude"], *map(list, zip("abc", first, second, strict=True))]
+    rows += [["Passed", *sums]] if sums else []
+    lines = [",".join(row) if form == "csv" else f"| {' | '.join(row)} |" for row in rows]
+    path = tmp_path / f"mine.{form}"
+    path.write_text("\n".join([*lines[:1], *["|---|---|---|"] * (form == "md"), *lines[1:]]))
+    runs = read(path)
+    figures = {r.agent: (len(r.outcomes), r.outcomes.passes, r.outcomes.scored) for r in runs}
+    assert figures == {"gpt-4": (3, 5, 9), "claude": (3, 7, 8)}
+
+
+def test_bits_are_marks_beside_each_other_and_numbers_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("task,gpt-4,claude\na,101,011\nb,000,111\n")
+    assert [(run.outcomes.passes, run.outcomes.scored) for run in read(path)] == [(2, 6), (5, 6)]
+    path.write_text("task,gpt-4,claude\na,101,110\nb,100,111\n")
+    with pytest.raises(PasshatError):
+        read(path)
+
+
+def test_marks_of_columns_that_name_no_model_get_a_command(tmp_path: Path) -> None:
+    path = tmp_path / "mine.md"
+    path.write_text(
+        "| Flow | North | South |\n|---|---|---|\n| a | +-+ | ++- |\n| b | --- | +++ |\n"
+    )
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert "--map task=Flow,model=@column\n" in str(caught.value.hint)

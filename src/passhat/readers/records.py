@@ -31,7 +31,7 @@ from passhat.readers.json_records import (
 from passhat.readers.parsing import container_end, find_container, number_or_none, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import drop_index, is_zip, read_sheets
+from passhat.readers.zip_members import drop_index, find_spelled, is_zip, read_sheets
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 
@@ -195,10 +195,11 @@ class RecordFile:
             rows = RecordRows(self.source, self.path, self.log)
         number = 0
         for chunk in drop_index(rows.chunks()):
-            names = list(chunk)
+            found = find_spelled(chunk, {})
+            chunk = found[0](chunk, rows.lines)[0] if found else chunk
             for cells in zip(*chunk.values(), strict=True):
                 number += 1
-                yield Record(f"row {number}", dict(zip(names, cells, strict=True)), "", number - 1)
+                yield Record(f"row {number}", dict(zip(chunk, cells, strict=True)), "", number - 1)
 
     def _from_document(self) -> Iterator[Record]:
         data = bytes(read_bytes(self.source, self.log))

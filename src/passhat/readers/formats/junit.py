@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.csv_blocks import is_delimited
 from passhat.readers.parsing import number_or_none
 from passhat.readers.records import elements
 from passhat.readers.rows import is_markdown
@@ -384,7 +385,8 @@ def convert_marks(source: Source) -> Source | None:
     """
     head = [line for line in source.head.decode("utf-8", "replace").splitlines() if line.strip()]
     count = sum(map(bool, map(_match_marks, head)))
-    if is_markdown(source.head) or count < 2 or 4 * count < len(head):
+    is_table = is_markdown(source.head) or is_delimited(source.head)
+    if is_table or count < 2 or 4 * count < len(head):
         return None
     lines = [line.expandtabs() for line in read_text(source).splitlines() if line.strip()]
     matches = list(map(_match_marks, lines)) if len(lines) < _MOST_LINES else []
