@@ -19,8 +19,10 @@ from passhat.readers.conversions import (
 )
 from passhat.readers.identity import (
     count_once,
+    folder_agent,
     join_group,
     join_runs,
+    say_numbered,
     with_unique_names,
     without_retries,
 )
@@ -342,8 +344,11 @@ class _Collected:
         runs = without_retries([run for file in files for run in file.runs])
         runs = self._with_stated_agent(runs)
         runs = count_once(runs, joining=join_by is not None)
-        if join_by is not None:
-            runs = join_runs(runs, words)
+        runs = (
+            join_runs(runs, words)
+            if join_by is not None
+            else say_numbered(runs, words, self._map_flags())
+        )
         runs = [self._with_words(run, words, join_by) for run in runs]
         per_file = tuple(FileRead(f.source.name, f.reader.name, f.runs) for f in self.read)
         return Reading(
@@ -355,18 +360,20 @@ class _Collected:
 
     def _with_words(self, run: Run, words: Sequence[str], join_by: str | None) -> Run:
         """The run with the words of a command that reads it again, where its file is not enough."""
-        options = self._options
-        rules = {"records": options.records, "where": options.where, "success": options.passes}
-        pairs = {**options.columns, **{word: rule for word, rule in rules.items() if rule}}
-        flags = ["--map", ",".join(map("=".join, pairs.items()))] if pairs else []
-        flags += ["--map", options.mapping] if options.mapping is not None else []
-        flags += ["--join"] if join_by is not None else []
+        flags = [*self._map_flags(), *(["--join"] if join_by is not None else [])]
         sources = words if join_by is not None else [_file_of(run.source)]
         if run.id and not is_same_place(run.source, self._store):
             return replace(run, words=(run.source, "--run", run.id))
         if run.id or (not flags and list(sources) == [run.source]):
             return run
         return replace(run, words=(*sources, *flags))
+
+    def _map_flags(self) -> list[str]:
+        options = self._options
+        rules = {"records": options.records, "where": options.where, "success": options.passes}
+        pairs = {**options.columns, **{word: rule for word, rule in rules.items() if rule}}
+        flags = ["--map", ",".join(map("=".join, pairs.items()))] if pairs else []
+        return [*flags, *(["--map", options.mapping] if options.mapping is not None else [])]
 
     def _with_repeats_joined(self) -> list[_ReadSource]:
         """Join repeats that a harness keeps in sibling folders, where each states its agent.
@@ -576,7 +583,7 @@ def _join_siblings(group: list[_ReadSource]) -> _ReadSource:
 
 def _folder_name(source: Source) -> _Rename:
     folder = _run_folder(source)
-    return _Rename((folder.parent if source.is_folder else folder).name)
+    return _Rename(folder_agent(folder.parent if source.is_folder else folder))
 
 
 @dataclass(frozen=True, slots=True)
