@@ -513,10 +513,9 @@ def _gather(folder: Source, read: list[_ReadSource], others: list[Source]) -> So
 
 
 def _is_attempt(file: _ReadSource) -> bool:
-    """Whether a document holds one attempt, and does not say whose, or says which one it is."""
+    """Whether a document holds one attempt."""
     (run, *others) = file.runs
     is_single = not others and run.outcomes.attempts == 1
-    is_single &= run.agent_guessed or run.outcomes.order is not None
     return is_single and file.reader.general and content_kind(file.source) == "JSON"
 
 
