@@ -458,10 +458,93 @@ def test_files_that_number_repeats_are_joined_by_the_printed_command(
     capsys.readouterr()
 
 
-def test_a_zip_with_two_agents_is_not_joined_by_a_command(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
-        for place, name in enumerate(["a/seed_1.json", "a/seed_2.json", "b/seed_1.json"]):
+def _pack(path: Path, names: list[str]) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for place, name in enumerate(names):
             file.writestr(name, _verdicts(place))
-    runs = read(tmp_path / "all.zip")
+    return path
+
+
+def test_a_zip_with_two_agents_by_file_names_is_not_joined_by_a_command(tmp_path: Path) -> None:
+    names = ["a-seed_1.json", "a-seed_2.json", "b-seed_1.json"]
+    runs = read(_pack(tmp_path / "all.zip", names))
     assert len(runs) == 3
     assert not any("--join" in line for run in runs for line in run.decisions)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a/seed_1.json", "a/seed_2.json", "b/seed_1.json"],
+        ["a-run1/results.json", "a-run2/results.json", "b-run1/results.json"],
+        ["a/run1/results.json", "a/run2/results.json", "b/run1/results.json"],
+    ],
+)
+def test_folders_with_agent_and_run_are_joined_by_the_printed_command(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    names: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _pack(Path("all.zip"), names)
+    runs = read("all.zip")
+    assert [run.name for run in runs] == [n.removesuffix("/results.json") for n in names] or (
+        "results" not in names[0]
+    )
+    lines = {line for run in runs for line in run.decisions if "if each folder is" in line}
+    (command,) = (shlex.split(line.partition("agent: passhat ")[2]) for line in lines)
+    assert main(command) == 0
+    found = {run.agent: run.outcomes.attempts for run in read("runs.jsonl")}
+    assert found == {"a": 6, "b": 3}
+    capsys.readouterr()
+
+
+def test_the_command_that_joins_repeats_has_the_stated_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        rows = f"vignette,verdikt\na,{'AB'[number - 1]}\nb,B\n"
+        Path(f"gpt_run{number}.csv").write_text(rows)
+    columns = {"task": "vignette"}
+    runs = read(["gpt_run1.csv", "gpt_run2.csv"], columns=columns, passes="verdikt == A")
+    command = _printed_command(runs[0].decisions)
+    assert main(command) == 0
+    (run,) = read("runs.jsonl")
+    assert (len(run.outcomes), run.outcomes.attempts, run.outcomes.passes) == (2, 4, 1)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("states_model", [True, False])
+def test_lm_eval_in_folders_of_seeds_is_joined_by_the_printed_command(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    states_model: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for model in ("org__x", "org__y"):
+        for seed in (1, 2):
+            folder = Path("out", model, f"seed{seed}")
+            folder.mkdir(parents=True)
+            date = f"2025-02-0{seed}T10-11-12"
+            lines = ({"doc_id": d, "resps": [["a"]], "acc": (d + seed) % 2} for d in range(4))
+            text = "".join(json.dumps(line) + "\n" for line in lines)
+            (folder / f"samples_arc_{date}.jsonl").write_text(text)
+            config = {"model_args": f"pretrained={model.replace('__', '/')},dtype=auto"}
+            if states_model:
+                (folder / f"results_{date}.json").write_text(json.dumps({"config": config}))
+    runs = read("out")
+    sign = "/" if states_model else "__"
+    assert {run.agent for run in runs} == {f"org{sign}x", f"org{sign}y"}
+    assert runs[0].name == f"org{sign}x seed1"
+    command = shlex.split(runs[0].decisions[-1].partition(": passhat ")[2])
+    if states_model:
+        assert command == ["report", "out", "--join"]
+        assert main(command) == 0
+        command = ["read", "out", "--join", "-o", "runs.jsonl"]
+    assert main(command) == 0
+    found = {run.agent: (len(run.outcomes), run.outcomes.passes) for run in read("runs.jsonl")}
+    assert found == {f"org{sign}x": (4, 4), f"org{sign}y": (4, 4)}
+    capsys.readouterr()

@@ -229,3 +229,50 @@ def test_marks_that_are_not_clear_are_refused(tmp_path: Path, text: str) -> None
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PasshatError):
         read(path)
+
+
+def _case(group: str, name: str, end: str = "") -> str:
+    return f'<testcase classname="{group}" name="{name}">{end}</testcase>'
+
+
+@pytest.mark.parametrize("name", ["attempt 1", "run_2", "(trial 3)", "4"])
+@pytest.mark.parametrize("is_class", [False, True])
+def test_the_name_or_the_class_of_a_test_may_number_attempts(
+    tmp_path: Path, name: str, is_class: bool
+) -> None:
+    numbers = [name.replace(name.strip("()")[-1], str(number)) for number in (1, 2)]
+    pairs = [(f"tasks.{task}", number) for task in "abc" for number in numbers]
+    pairs = [(number, task) for task, number in pairs] if is_class else pairs
+    ends = ["", _FAILURE, _SKIPPED, "", "", ""]
+    cases = "".join(_case(*pair, end) for pair, end in zip(pairs, ends, strict=True))
+    path = tmp_path / "r.xml"
+    path.write_text(f'<testsuite name="x">{cases}</testsuite>', encoding="utf-8")
+    (run,) = read(path)
+    assert run.outcomes.tasks == ("tasks.a", "tasks.b", "tasks.c")
+    assert (run.outcomes.scored, run.outcomes.passes, run.outcomes.total_missing) == (5, 4, 1)
+    assert any("is an attempt at 'tasks.a'" in line for line in run.decisions)
+
+
+@pytest.mark.parametrize("form", ["{} attempt {}", "{}-run{}", "trial {1}: {0}", "{} (seed {})"])
+def test_suites_with_a_model_and_a_number_are_attempts_of_models(tmp_path: Path, form: str) -> None:
+    tests = {"a": "", "b": _FAILURE}
+    suites = {form.format(model, number): tests for model in "xy" for number in (1, 2)}
+    path = tmp_path / "r.xml"
+    path.write_text(_report(suites), encoding="utf-8")
+    found = {run.agent: (run.outcomes.attempts, run.outcomes.passes) for run in read(path)}
+    assert found == {"x": (4, 2), "y": (4, 2)}
+
+
+def test_names_with_the_number_of_an_attempt_and_ids_of_repeats(tmp_path: Path) -> None:
+    for place, form in enumerate(("test_{} attempt {}", "test_{}[{}-2]")):
+        cases = "".join(_case("m", form.format(task, n)) for task in "ab" for n in (1, 2))
+        path = tmp_path / f"r{place}.xml"
+        path.write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
+        (run,) = read(path)
+        assert (len(run.outcomes), run.outcomes.attempts) == (2, 4)
+
+
+def test_a_report_without_counts_states_no_accuracy(tmp_path: Path) -> None:
+    path = tmp_path / "r.xml"
+    path.write_text(f'<testsuite tests="1">{_case("m", "a", _FAILURE)}</testsuite>')
+    assert not read(path)[0].source_says

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -158,3 +159,58 @@ def test_a_pattern_whose_tables_need_more_prints_commands_with_the_pattern(tmp_p
     columns = _command_of(refused.value)
     assert columns["records"] == "s_{trial}.csv"
     assert read(tmp_path / "f", columns=columns)[0].outcomes.passes == 4
+
+
+@pytest.mark.parametrize(
+    ("form", "pattern"),
+    [
+        ("{model}/seed_{trial}/{task}.json", "{model}/seed_{trial}/{task}.json"),
+        ("{model}/{trial}/{task}.json", "{model}/{trial}/{task}.json"),
+        ("run{trial}/{model}/{task}/out.json", "run{trial}/{model}/{task}/out.json"),
+        ("e1/{task}/{model}/{trial}.json", "e1/{task}/{model}/{trial}.json"),
+    ],
+)
+def test_the_command_for_a_document_for_each_attempt_names_model_attempt_and_task(
+    tmp_path: Path, form: str, pattern: str
+) -> None:
+    ends = {
+        (m, t, n): (m, t) != ("gpt-5", "b")
+        for m in ("gpt-5", "phi-4")
+        for t in "abcde"
+        for n in (1, 2)
+    }
+    for (model, task, number), passed in ends.items():
+        path = tmp_path / "out" / form.format(model=model, task=task, trial=number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (model, task, number) != ("phi-4", "c", 2):  # an attempt without a file
+            path.write_text(json.dumps({"grade": {"is_correct": passed}, "usage": {"in": 1}}))
+            path.with_name("summary.json").write_text('{"accuracy": 0.5}')
+    with pytest.raises(PasshatError) as refused:
+        read(tmp_path / "out")
+    command = str(refused.value.hint).partition("--map 'records=")[2].partition("'")[0]
+    assert command == pattern
+    found = {
+        r.agent: (r.outcomes.attempts, r.outcomes.passes)
+        for r in read(tmp_path / "out", records=pattern)
+    }
+    assert found == {"gpt-5": (10, 8), "phi-4": (9, 9)}
+
+
+def test_a_status_at_a_limit_is_a_failure_in_a_document_of_an_attempt(tmp_path: Path) -> None:
+    for task, status in {"a": "success", "b": "max_steps_reached", "c": "failed"}.items():
+        (tmp_path / "m").mkdir(exist_ok=True)
+        (tmp_path / "m" / f"{task}.json").write_text(json.dumps({"status": status, "log": ["x"]}))
+    (run,) = read(tmp_path, records="{model}/{task}.json")
+    assert (run.outcomes.scored, run.outcomes.passes) == (3, 1)
+    assert "counted as failed: 'max_steps_reached'" in run.decisions
+
+
+def test_documents_that_state_model_task_and_seed_are_one_table(tmp_path: Path) -> None:
+    for model in "xy":
+        for task in "ab":
+            for seed in (1, 2):
+                row = {"model": model, "task": task, "seed": seed, "passed": True, "log": ["x"]}
+                path = tmp_path / model / f"seed_{seed}" / f"{task}.json"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(row))
+    assert {run.agent: run.outcomes.attempts for run in read(tmp_path)} == {"x": 4, "y": 4}

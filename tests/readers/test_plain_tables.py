@@ -41,6 +41,7 @@ def _lines(*rows: dict[str, Any]) -> str:
 
 
 READ: dict[str, tuple[str, Counts]] = {
+    "lists of tasks": ('{"passed": ["a", "c"], "failed": ["b"]}', {"mine": (2, 3)}),
     # one row per attempt
     "plain": (_rows("task,trial,success"), ONE),
     "words": (_rows("task,trial,passed", "yes", "no"), ONE),
@@ -275,7 +276,6 @@ HINTED: dict[str, tuple[str, int, Counts]] = {
         0,
         {"mine": (1, 2)},
     ),
-    "lists of tasks": ('{"passed": ["a", "c"], "failed": ["b"]}', 0, {"mine": (2, 3)}),
     "0 and 100": ("task,score\na,100\nb,0\nc,100\n", 0, {"mine": (2, 3)}),
 }
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sqlite3
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
-from contextlib import closing
-from dataclasses import replace
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
+from passhat._display import some
 from passhat.errors import MissingExtra, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
@@ -28,17 +26,23 @@ from passhat.readers.csv_blocks import HtmlTables, parse_latex, write_table
 from passhat.readers.formats.junit import convert_marks, convert_test_log
 from passhat.readers.json_records import read_object
 from passhat.readers.nested_records import find_verdict
-from passhat.readers.parquet import ARROW_STARTS, convert_arrow, convert_dataset, is_dataset
+from passhat.readers.parquet import (
+    ARROW_STARTS,
+    SQLITE,
+    convert_arrow,
+    convert_dataset,
+    convert_sqlite,
+    is_dataset,
+)
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
-from passhat.readers.wide_tables import reward_or_none
-from passhat.readers.zip_members import NO_HEADER, write_lines
+from passhat.readers.wide_tables import is_model_name, reward_or_none
+from passhat.readers.zip_members import NO_HEADER
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX
-from passhat.stats.outcomes.rewards import RewardWords
-from passhat.store.schema import APPLICATION_ID
+from passhat.stats.outcomes.rewards import RewardWords, is_failure_reason
 
 _PART = re.compile(r"\\{([\w:]+)\\}")
 _WORDS = ("model", "suite", "task", "trial", "seed", "success")
@@ -46,6 +50,7 @@ _LONGEST = 256
 """Bytes of a file that holds one verdict."""
 _LONGEST_LOG = 16 << 20
 _SAMPLE = 20
+_NO_VERDICT = "no verdict"
 
 
 def is_path_pattern(records: str | None) -> bool:
@@ -61,17 +66,21 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
     log = LogBuilder(folder, "one file per attempt", options, order="trial", slices=slices)
     words, runs = RewardWords(), dict[str, tuple[str, str]]()
     files_of: dict[tuple[object, ...], str] = {}
-    for file in folder.children("**/*"):
-        relative = file.path.relative_to(folder.path).as_posix()
-        match = path_re.fullmatch(relative)
-        if match is None:
-            log.skip("a file whose path does not fit the pattern")
-            continue
-        parts = match.groupdict()
+    entries = list(_judge_files(folder, path_re, options, log))
+    with_verdict = [parts for _, parts, verdict in entries if verdict != _NO_VERDICT]
+    judged = {word: {parts.get(word) for parts in with_verdict} for word in ("task", "trial")}
+    limits = sorted({str(verdict) for *_, verdict in entries if is_failure_reason(verdict)})
+    for relative, parts, verdict in entries:
         model, suite = parts.get("model") or "", parts.get("suite") or ""
         with log.row(relative):
+            # Attempt 3 may have failed to end everywhere; summary is no attempt.
+            is_named = re.search(r"\d", parts.get("trial") or "0") is None
+            word = "trial" if is_named else "task"
+            if with_verdict and parts[word] not in judged[word]:
+                log.skip("a file of a name that never has a verdict")
+                continue
             try:
-                reward = words[parts.pop("success", None) or _content(file, options)]
+                reward = 0.0 if is_failure_reason(verdict) else words[verdict]
             except ValueError:
                 log.lose(relative, "holds no verdict")
                 continue
@@ -90,7 +99,7 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
                 None if reward != reward else reward,
                 run=key,
                 trial=parts.get("trial") or parts.get("seed"),
-                why="not_recorded: empty file" if reward != reward else "",
+                why="not_recorded: no verdict" if reward != reward else "",
                 transcript=relative,
                 labels=[parts[name] for name in slices],
             )
@@ -102,10 +111,28 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
             Protocol(suite=suite or None),
             variant=f"on {suite}" if suite else "",
             guessed=not model,
-            decisions=(f"files that fit {pattern} are attempts",),
+            decisions=(
+                f"files that fit {pattern} are attempts",
+                *((f"counted as failed: {some(list(map(repr, limits)), 4)}",) if limits else ()),
+            ),
         )
 
     return log.runs(facts)
+
+
+def _judge_files(
+    folder: Source, path_re: re.Pattern[str], options: ReadOptions, log: LogBuilder
+) -> Iterator[tuple[str, dict[str, str], object]]:
+    """The files whose path fits, with the parts of the path and the verdict of each."""
+    for file in folder.children("**/*"):
+        relative = file.path.relative_to(folder.path).as_posix()
+        match = path_re.fullmatch(relative)
+        if match is None:
+            log.skip("a file whose path does not fit the pattern")
+            continue
+        with log.row(relative):
+            parts = match.groupdict()
+            yield relative, parts, parts.pop("success", None) or _content(file, options)
 
 
 def _compile(pattern: str, source: str) -> re.Pattern[str]:
@@ -133,7 +160,7 @@ def _content(file: Source, options: ReadOptions | None = None) -> object:
         verdict = find_verdict(data)
         if stated is not None:
             return value_at(data, steps_of(stated))
-        return "no verdict" if verdict is None else verdict[1]
+        return _NO_VERDICT if verdict is None else verdict[1]
     with file.open() as stream:
         text = stream.read(_LONGEST_LOG).decode("utf-8", "replace").strip()
     return (find_last_verdict(text) if len(text) > _LONGEST or "\n" in text else None) or text
@@ -168,8 +195,9 @@ def suggest_pattern(folder: Source) -> str | None:
 
 def _holds_verdict(folder: Source, path: Path) -> bool:
     file = folder.inside(*path.parts)
-    reward = reward_or_none(RewardWords(), _content(file)) if b"\0" not in file.head else None
-    return reward is not None
+    verdict = _content(file) if b"\0" not in file.head else _NO_VERDICT
+    is_word = reward_or_none(RewardWords(), verdict) is not None or is_failure_reason(verdict)
+    return is_word and verdict != _NO_VERDICT
 
 
 _COUNTER = re.compile(
@@ -193,27 +221,54 @@ def _pattern_of(paths: Sequence[tuple[str, ...]]) -> str | None:
     if not places:
         return None
     *others, last = places
-    matches = [match for name in columns[last] if (match := _COUNTER.fullmatch(name))]
-    befores = {match[1] for match in matches}
-    is_numbered = len(matches) == len(paths) and len({(m[2], m[3]) for m in matches}) == 1
-    names = ["model"]
-    if is_numbered and others and len(befores) == 1:
-        parts[last] = f"{befores.pop()}{matches[0][2]}{{trial}}{matches[0][3]}"
-        names = ["model", "task"]
-    elif is_numbered and (re.search("[a-z]", matches[0][2]) or 2 * len(befores) <= len(paths)):
-        parts[last] = f"{{task}}{matches[0][2]}{{trial}}{matches[0][3]}"
-    else:
-        names_reversed = [name[::-1] for name in columns[last]]
-        shared = commonprefix(names_reversed)[::-1]  # noqa: RUF071 - characters are meant
+    numbered = [place for place in others if _numbered_part(columns[place]) is not None][-1:]
+    for place in numbered:  # {model}/seed_{trial}/{task}.json
+        parts[place] = str(_numbered_part(columns[place]))
+        others.remove(place)
+    part = None if numbered else _counted_part(columns[last], has_others=bool(others))
+    names = ["model", "task"] if part is not None and "{task}" not in part else ["model"]
+    if part is None:
+        shared = commonprefix([name[::-1] for name in columns[last]])[::-1]  # noqa: RUF071
         tail = re.search(r"[._-].*", shared) if last == len(parts) - 1 else None
-        parts[last] = "{task}" + (tail[0] if tail else "")
+        part = "{task}" + (tail[0] if tail else "")
+    parts[last] = part
     if len(others) > len(names):
         return None
-    for place, name in zip(others, names[len(names) - len(others) :], strict=True):
+    names = names[len(names) - len(others) :]
+    if len(names) == 2 and _is_task_first(*(set(columns[place]) for place in others)):
+        names.reverse()
+    for place, name in zip(others, names, strict=True):
         parts[place] = f"{{{name}}}"
-    if parts[last] == "{task}":
+    if part == "{task}":
         parts[last + 1 : -1] = []  # folders that are the same everywhere: the task spans them
     return "/".join(parts) + ending
+
+
+def _counted_part(names: Sequence[str], *, has_others: bool) -> str | None:
+    """The pattern for names that number attempts, of a task that they name or that is around."""
+    matches = [match for name in names if (match := _COUNTER.fullmatch(name))]
+    befores = {match[1] for match in matches}
+    if len(matches) < len(names) or len({(match[2], match[3]) for match in matches}) > 1:
+        return None
+    sign, end = matches[0].group(2, 3)
+    if has_others and len(befores) == 1:
+        return f"{befores.pop()}{sign}{{trial}}{end}"
+    is_counter = re.search("[a-z]", sign) or 2 * len(befores) <= len(names)
+    return f"{{task}}{sign}{{trial}}{end}" if is_counter else None
+
+
+def _numbered_part(names: Sequence[str]) -> str | None:
+    """The pattern for folders that number attempts: ``seed_{trial}`` for seed_0 and seed_1."""
+    matches = [_COUNTER.fullmatch(name) for name in names]
+    ends = {(match[1], match[2], match[3]) if match else None for match in matches}
+    (end, *others) = ends
+    return None if others or end is None or end[0] else f"{end[1]}{{trial}}{end[2]}"
+
+
+def _is_task_first(first: set[str], second: set[str]) -> bool:
+    """Whether the outer of two folders is the task, and the inner one the model."""
+    are_models = [all(map(is_model_name, names)) for names in (first, second)]
+    return not are_models[0] and (are_models[1] or len(first) > 2 * len(second))
 
 
 def _are_verdicts(names: set[str]) -> bool:
@@ -222,7 +277,6 @@ def _are_verdicts(names: set[str]) -> bool:
     return None not in rewards and {0.0, 1.0} <= rewards
 
 
-_SQLITE = b"SQLite format 3\x00"
 _YAML_START = re.compile(rb"(?:---|%YAML|-\s+[\w-]+:)\s|(?:[^:\n,;|]+:[ \t]+\w+[ \t]*\r?\n){2}")
 """A document, a list of objects, or lines such as ``task-1: PASS``."""
 _YAML_ENDINGS = (".yaml", ".yml")
@@ -239,8 +293,8 @@ def convert(source: Source) -> Source | None:
     if source.is_folder:
         return convert_dataset(source) if is_dataset(source) else None
     head = source.head
-    if head.startswith(_SQLITE):
-        return _from_sqlite(source)
+    if head.startswith(SQLITE):
+        return convert_sqlite(source)
     if head.startswith(ARROW_STARTS):
         return convert_arrow(source, [source.path])
     if b"\0" in head:
@@ -465,115 +519,3 @@ def _output_lines(output: Mapping[str, Any]) -> list[str]:
 
 
 # -- databases ------------------------------------------------------------------------------------
-
-
-def _from_sqlite(source: Source) -> Source | None:
-    """A folder with a file of JSON lines for every table.
-
-    ``None`` for a store of passhat, and for a file without tables: a store that was copied without
-    its write-ahead log is one.
-    """
-    folder = make_folder()
-    uri = f"{source.path.resolve().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as database:
-            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
-                return None
-            tables = database.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            ).fetchall()
-            if not tables:
-                return None
-            for number, (table,) in enumerate(tables):
-                rows = database.execute(
-                    _select_joined(database, table, [name for (name,) in tables])
-                )
-                names = [column[0] for column in rows.description]
-                # A name may hold anything, also what leads out of a folder.
-                name = re.sub(r"[^\w-]", "_", table)
-                name = f"{name}-{number}" if (folder / f"{name}.jsonl").exists() else name
-                dicts = (dict(zip(names, row, strict=True)) for row in rows)
-                write_lines(folder / f"{name}.jsonl", dicts)
-    except sqlite3.Error as error:
-        raise ReadError(
-            f"is a database that cannot be read ({error}).", source=source.name
-        ) from None
-    return replace(source, path=folder)
-
-
-def _select_joined(database: sqlite3.Connection, table: str, tables: list[str]) -> str:
-    """A query for a table with the columns of the rows that it refers to, as by ``run_id``.
-
-    Also of those that these refer to. The name of a row stands in place of its number.
-    """
-    infos = {
-        name: database.execute(f"PRAGMA table_info({_quote_sql(name)})").fetchall()
-        for name in tables
-    }
-    columns = {name: [str(row[1]) for row in info] for name, info in infos.items()}
-    keys = {name: [str(row[1]) for row in info if row[5]] for name, info in infos.items()}
-    selected = {name: f"t.{_quote_sql(name)}" for name in columns[table]}
-    names, joins = set(selected), list[str]()
-    pending: list[tuple[str, str, tuple[str, ...]]] = [("t", table, (table,))]
-    while pending and len(joins) < _MOST_JOINS:
-        alias, owner, path = pending.pop(0)
-        for column, (other, key) in _references(database, owner, columns, keys).items():
-            if other in path or other not in columns or not _is_unique(database, other, key):
-                continue
-            inner = f"j{len(joins)}"
-            on = f"{inner}.{_quote_sql(key)} = {alias}.{_quote_sql(column)}"
-            joins.append(f" LEFT JOIN {_quote_sql(other)} AS {inner} ON {on}")
-            pending.append((inner, other, (*path, other)))
-            stem = _KEY_END.sub("", column)
-            words = (*_LABELS, *(f"{stem.lower()}{end}" for end in ("", "_name", "_slug")))
-            label = next((n for word in words for n in columns[other] if n.lower() == word), key)
-            is_free = stem == column or stem not in names
-            if label != key and stem and is_free and _is_unique(database, other, label):
-                selected.pop(column, None)  # a number
-                selected[stem] = f"{inner}.{_quote_sql(label)}"
-                names.add(stem)
-            for name in columns[other]:
-                new = f"{stem}_{name}" if name in names or name == "name" else name
-                is_label = selected.get(stem) == f"{inner}.{_quote_sql(name)}"
-                if name != key and not is_label and new not in names:
-                    selected[new] = f"{inner}.{_quote_sql(name)}"
-                    names.add(new)
-    fields = ", ".join(f"{cell} AS {_quote_sql(name)}" for name, cell in selected.items())
-    return f"SELECT {fields} FROM {_quote_sql(table)} AS t{''.join(joins)}"
-
-
-def _references(
-    database: sqlite3.Connection,
-    table: str,
-    columns: Mapping[str, Sequence[str]],
-    keys: Mapping[str, Sequence[str]],
-) -> dict[str, tuple[str, str]]:
-    """The table and the key that columns refer to, as stated or by their names."""
-    stated = database.execute(f"PRAGMA foreign_key_list({_quote_sql(table)})").fetchall()
-    found = {str(r[3]): (str(r[2]), str(r[4] or (*keys.get(r[2], ()), "id")[0])) for r in stated}
-    others = {name.lower(): name for name in columns if name != table}
-    for column in columns[table]:
-        stem = _KEY_END.sub("", column.lower())
-        by_key = [name for name in others.values() if list(keys[name]) == [column]]
-        named = [others[name] for name in (stem, f"{stem}s", f"{stem}es") if name in others]
-        for other in (*named, *(by_key if len(by_key) == 1 else ())):
-            key = next((n for n in (column, "id", *keys[other]) if n in columns[other]), None)
-            if key is not None and (stem != column.lower() or not named):
-                found.setdefault(column, (other, key))
-    return found
-
-
-_MOST_JOINS = 16
-_KEY_END = re.compile(r"_?(?:uuid|id|fk|ref|key)$", re.IGNORECASE)
-_LABELS = ("name", "slug", "title", "key", "label")
-
-
-def _is_unique(database: sqlite3.Connection, table: str, column: str) -> bool:
-    name = _quote_sql(column)
-    counts = f"count(*), count({name}), count(DISTINCT {name})"
-    query = f"SELECT {counts} FROM {_quote_sql(table)}"
-    return len(set(database.execute(query).fetchone())) == 1
-
-
-def _quote_sql(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -24,9 +24,9 @@ from passhat.errors import InvalidValue
 from passhat.protocol import Scalar
 from passhat.readers.rewrites import are_attempts, match_attempt
 from passhat.readers.sources import STANDARD_INPUT, Source
-from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally, Verdict
-from passhat.stats.outcomes.attempts import Categorical
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
+from passhat.stats.outcomes.attempts import Categorical, concatenate
 from passhat.stats.outcomes.gathering import columns_of
 
 _DIGITS = re.compile(r"\d+")
@@ -102,8 +102,7 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     for place, sources in copies.items():
         note = f"the same attempts are also in {some(sources)}: counted once"
         unique_runs[place] = _decide(unique_runs[place], note)
-    unique_runs = _without_partial(_attempts_once(unique_runs))
-    return unique_runs if joining else _say_numbered(unique_runs)
+    return _without_partial(_attempts_once(unique_runs))
 
 
 _PARTIAL = re.compile(r"[\W_]+(partial|part|tmp|bak|backup|wip|incomplete)\b", re.IGNORECASE)
@@ -167,35 +166,77 @@ _REPEAT = re.compile(
 )
 
 
-def _say_numbered(runs: Sequence[Run]) -> list[Run]:
-    """The runs, with a word where files or folders seed_1, seed_2 hold the same tasks."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T_]\d\d[\d.:Z-]*)?")
+
+
+def say_numbered(runs: Sequence[Run], words: Sequence[str], flags: Sequence[str]) -> list[Run]:
+    """The runs, with a word where files or folders seed_1, seed_2 hold the same tasks.
+
+    ``words`` and ``flags`` are the sources and the options as typed, for the commands.
+    """
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         is_said = any("if they are attempts" in line for line in run.decisions)
-        if is_said or not run.agent_guessed or run.attempts is None:
+        if is_said or run.attempts is None:
             continue
         if _REPEAT.search(run.source):
             plain = [_DIGITS.sub("#", text) for text in (run.source, run.agent)]
-            key = (_REPEAT.sub("#", run.source), *plain, *run.outcomes.tasks)
+            place = _REPEAT.sub("#", _DATE.sub("", run.source)) if run.agent_guessed else ""
+            key = (place, plain[0] if place else "", plain[1], *run.outcomes.tasks)
             groups.setdefault(key, []).append(run)
+    groups = {key: group for key, group in groups.items() if len(set(_repeat_names(group))) > 1}
     said: dict[int, str] = {}
     for group in groups.values():
         paths = [run.source for run in group]
-        names = list(dict.fromkeys(match[0].strip("/_-. ") for match in map(_last_repeat, paths)))
+        whole = shlex.join([*words, *flags])
         archive = paths[0].partition(".zip/")[0] + ".zip"
-        if ".zip/" not in paths[0]:
-            sources = _common_pattern(paths)
-        elif sum(run.source.startswith(f"{archive}/") for run in runs) == len(group):
-            sources = archive
-        else:
-            continue  # a command about the archive would join the others, too
-        line = (
-            f"{some(names, 3)} are runs of their own; if they are attempts of one agent: passhat "
-            f"read {shlex.quote(sources)} --join --agent {shlex.quote(_name_before(paths[0]))} "
-            "-o runs.jsonl"
-        )
-        said |= {id(run): line for run in group if len(names) > 1}
+        is_packed = ".zip/" in paths[0]
+        is_mixed = is_packed and sum(r.source.startswith(f"{archive}/") for r in runs) > len(group)
+        by_folder = all(map(_is_agent_folder, paths))
+        condition, command = "if they are attempts of one agent", f"report {whole} --join"
+        if group[0].agent_guessed and by_folder and (len(groups) > 1 or is_mixed):
+            condition = "if each folder is an agent"
+            command = f"read {whole} --join-by folder -o runs.jsonl"
+        elif group[0].agent_guessed:
+            if is_mixed:
+                continue  # a command about the archive would join the others, too
+            sources = shlex.join([archive if is_packed else _common_pattern(paths), *flags])
+            agent = shlex.quote(_name_before(paths[0]))
+            command = f"read {sources} --join --agent {agent} -o runs.jsonl"
+        names = some(list(dict.fromkeys(_repeat_names(group))), 3)
+        line = f"{names} are runs of their own; {condition}: passhat {command}"
+        said |= {id(run): line for run in group}
     return [_decide(run, said[id(run)]) if id(run) in said else run for run in runs]
+
+
+def _repeat_names(runs: Sequence[Run]) -> list[str]:
+    return [_last_repeat(run.source)[0].strip("/_-. ") for run in runs]
+
+
+def _is_agent_folder(path: str) -> bool:
+    """Whether the number of the repeat is in a folder, or all that the file is called."""
+    *folders, name = path.split("/")
+    stem = name.partition(".")[0]
+    return len(folders) > 1 and (
+        _REPEAT.search(name) is None or _REPEAT.fullmatch(stem) is not None
+    )
+
+
+def folder_agent(folder: Path) -> str:
+    """The agent by the name of a folder, without what numbers repeats: gpt for gpt/seed_1."""
+    for name in (folder.name, *(parent.name for parent in folder.parents)):
+        match = _REPEAT_AT_END.fullmatch(name)
+        plain = name if match is None else match[1]
+        if plain and not plain.isdigit():
+            return plain
+    return folder.name
+
+
+_REPEAT_AT_END = re.compile(
+    r"(.*?)[\s_#.-]*(?<![a-z])(?:seed|run|trial|attempt|rep|repeat|sample|try|epoch|iter|rollout)"
+    r"[\s_#.-]*\d+",
+    re.IGNORECASE,
+)
 
 
 def _last_repeat(path: str) -> re.Match[str]:
@@ -230,7 +271,7 @@ def _content(attempts: Attempts) -> tuple[bytes, bool]:
         rows = np.argsort(np.repeat(rank, sizes), kind="stable")
         names = tuple(attempts.tasks[place] for place in order.tolist())
         starts = np.append(0, np.cumsum(sizes[order]))
-        attempts = _concatenate([attempts], names, starts, rows)
+        attempts = concatenate([attempts], names, starts, rows)
     digest.update("\0".join(attempts.tasks).encode("utf-8", "replace"))
     digest.update(attempts.starts.astype(np.int64).tobytes())
     digest.update(attempts.verdicts.astype(np.int8).tobytes())
@@ -322,7 +363,7 @@ def _take_attempts(run: Run, rows: IntArray) -> Run:
     task_places, place = np.unique(task, return_inverse=True)
     names = tuple(attempts.tasks[index] for index in task_places.tolist())
     starts = np.searchsorted(place, np.arange(len(names) + 1))
-    part = _concatenate([attempts], names, starts, rows)
+    part = concatenate([attempts], names, starts, rows)
     labels = {
         name: tuple(values[index] for index in task_places.tolist())
         for name, values in run.outcomes.labels.items()
@@ -351,7 +392,7 @@ def split_numbered(run: Run) -> Run:
     ):
         return run  # the names of a task differ in what is known of them
     starts = np.arange(0, len(rows) + 1, size, dtype=np.int64)
-    whole = _concatenate([attempts], tuple(parts), starts, rows)
+    whole = concatenate([attempts], tuple(parts), starts, rows)
     labels = {name: values[::size] for name, values in labels.items()}
     shown, task = attempts.tasks[rows[1]], next(iter(parts))
     is_ordered = "seed" not in shown.lower()  # a larger seed did not come later
@@ -425,7 +466,7 @@ def join_group(runs: list[Run]) -> Run:
     # Stable: within a task the attempts stay in the order of the files, then of the file itself.
     sorting = np.argsort(task, kind="stable")
     starts = np.searchsorted(task[sorting], np.arange(len(tasks) + 1))
-    attempts = _concatenate(parts, tuple(tasks), starts, sorting)
+    attempts = concatenate(parts, tuple(tasks), starts, sorting)
     has_order = all(run.outcomes.order is not None for run in runs)
     columns = columns_of(attempts, ordered=has_order, labels=_labels(runs, tasks))
     outcomes = Outcomes.from_columns(columns)
@@ -469,66 +510,6 @@ def _labels(runs: list[Run], tasks: Sequence[str]) -> dict[str, tuple[str, ...]]
             label_of = {**dict(values), **label_of}
         labels[name] = tuple(label_of[task] for task in tasks)
     return labels
-
-
-def _concatenate(
-    parts: list[Attempts],
-    tasks: tuple[str, ...],
-    starts: np.ndarray[tuple[int], np.dtype[np.int64]],
-    sorting: np.ndarray[tuple[int], np.dtype[np.int64]],
-) -> Attempts:
-    measures = dict.fromkeys(name for part in parts for name in part.measures)
-    extras = dict.fromkeys(name for part in parts for name in part.extras)
-    all_answered = all(part.answers is not None for part in parts)
-    scores = None
-    if any(part.scores is not None for part in parts):
-        scores = np.concatenate([_scores(part) for part in parts])[sorting]
-    return Attempts(
-        tasks,
-        starts,
-        np.concatenate([part.verdicts for part in parts])[sorting],
-        _texts([part.detail for part in parts], parts).take(sorting),
-        MappingProxyType(
-            {
-                name: np.concatenate(
-                    [part.measures.get(name, np.full(len(part), np.nan)) for part in parts]
-                )[sorting]
-                for name in measures
-            }
-        ),
-        np.concatenate([part.answers for part in parts if part.answers is not None])[sorting]
-        if all_answered
-        else None,
-        MappingProxyType(
-            {
-                name: _texts([part.extras.get(name) for part in parts], parts).take(sorting)
-                for name in extras
-            }
-        ),
-        scores,
-    )
-
-
-def _scores(part: Attempts) -> FloatArray:
-    """The scores of attempts; where the source graded none, their verdicts."""
-    if part.scores is not None:
-        return part.scores
-    return np.where(part.verdicts == Verdict.MISSING, np.nan, part.verdicts.astype(np.float64))
-
-
-def _texts(columns: list[Categorical | None], parts: list[Attempts]) -> Categorical:
-    """Text columns end to end, with one list of different values."""
-    values: dict[str, int] = {"": 0}
-    codes = []
-    for column, part in zip(columns, parts, strict=True):
-        if column is None:
-            codes.append(np.zeros(len(part), np.int64))
-            continue
-        mapping = np.array(
-            [values.setdefault(text, len(values)) for text in column.values] or [0], np.int64
-        )
-        codes.append(mapping[column.codes])
-    return Categorical(tuple(values), np.concatenate(codes))
 
 
 def _sum_tallies(tallies: list[Tally]) -> Tally | None:
@@ -577,7 +558,8 @@ def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
 
 
 def with_unique_names(runs: list[Run]) -> list[Run]:
-    """Add the source, then a number, where two runs would have the same name."""
+    """Add the folder, the source, then a number, where two runs would have the same name."""
+    runs = _name_by_folders(runs)
     name_counts = Counter(run.name for run in runs)
     with_sources = [
         replace(run, name=f"{run.name} ({run.source})") if name_counts[run.name] > 1 else run
@@ -591,3 +573,26 @@ def with_unique_names(runs: list[Run]) -> list[Run]:
         number = f" #{numbers[run.name]}" if name_counts[run.name] > 1 else ""
         unique.append(replace(run, name=run.name + number))
     return unique
+
+
+def _name_by_folders(runs: list[Run]) -> list[Run]:
+    """Runs of one name with the folders that tell them apart in their names.
+
+    Where the name is only that of the file, as results.json is, the folders are the name.
+    """
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.name, []).append(run)
+    renamed: dict[int, Run] = {}
+    for group in groups.values():
+        paths = [run.source.split("/")[:-1] for run in group]
+        is_clear = len(set(map(tuple, paths))) == len(group) > 1
+        if not is_clear or len(set(map(len, paths))) > 1:
+            continue
+        different = [parts for parts in zip(*paths, strict=True) if len(set(parts)) > 1]
+        for run, *parts in zip(group, *different, strict=True):
+            name = "/".join(parts)
+            is_file = run.agent_guessed and Path(run.source).name.startswith(run.name)
+            again = replace(run, name=name, agent=name) if is_file else run
+            renamed[id(run)] = again if is_file else replace(run, name=f"{run.name} {name}")
+    return [renamed.get(id(run), run) for run in runs]

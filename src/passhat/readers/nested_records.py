@@ -475,8 +475,9 @@ def find_verdict(data: Mapping[str, Any]) -> tuple[str, object] | None:
     for fields in (data, *inner):
         plain = {fold_name(str(k)): (str(k), v) for k, v in fields.items() if not is_inner(v)}
         for alias in ALIASES["success"]:
-            if alias in plain and reward_or_none(RewardWords(), plain[alias][1]) is not None:
-                return plain[alias]
+            name, value = plain.get(alias, ("", "?!"))
+            if reward_or_none(RewardWords(), value) is not None or is_failure_reason(value):
+                return name, value
     return None
 
 

@@ -20,8 +20,10 @@ from passhat.readers.conversions import (
 from passhat.readers.guessing import refuse_folder
 from passhat.readers.identity import (
     count_once,
+    folder_agent,
     join_group,
     join_runs,
+    say_numbered,
     with_unique_names,
     without_retries,
 )
@@ -350,8 +352,8 @@ class _Collected:
         runs = without_retries([run for file in files for run in file.runs])
         runs = self._with_stated_agent(runs)
         runs = count_once(runs, joining=join_by is not None)
-        if join_by is not None:
-            runs = join_runs(runs, words)
+        is_joined, flags = join_by is not None, self._map_flags()
+        runs = join_runs(runs, words) if is_joined else say_numbered(runs, words, flags)
         runs = [self._with_words(run, words, join_by) for run in runs]
         per_file = tuple(FileRead(f.source.name, f.reader.name, f.runs) for f in self.read)
         return Reading(
@@ -363,18 +365,20 @@ class _Collected:
 
     def _with_words(self, run: Run, words: Sequence[str], join_by: str | None) -> Run:
         """The run with the words of a command that reads it again, where its file is not enough."""
-        options = self._options
-        rules = {"records": options.records, "where": options.where, "success": options.passes}
-        pairs = {**options.columns, **{word: rule for word, rule in rules.items() if rule}}
-        flags = ["--map", ",".join(map("=".join, pairs.items()))] if pairs else []
-        flags += ["--map", options.mapping] if options.mapping is not None else []
-        flags += ["--join"] if join_by is not None else []
+        flags = [*self._map_flags(), *["--join"] * (join_by is not None)]
         sources = words if join_by is not None else [_file_of(run.source)]
         if run.id and not is_same_place(run.source, self._store):
             return replace(run, words=(run.source, "--run", run.id))
         if run.id or (not flags and list(sources) == [run.source]):
             return run
         return replace(run, words=(*sources, *flags))
+
+    def _map_flags(self) -> list[str]:
+        options = self._options
+        rules = {"records": options.records, "where": options.where, "success": options.passes}
+        pairs = {**options.columns, **{word: rule for word, rule in rules.items() if rule}}
+        flags = ["--map", ",".join(map("=".join, pairs.items()))] if pairs else []
+        return [*flags, *(["--map", options.mapping] if options.mapping is not None else [])]
 
     def _with_repeats_joined(self) -> list[_ReadSource]:
         """Join repeats that a harness keeps in sibling folders, where each states its agent.
@@ -462,9 +466,8 @@ class _Collected:
         """Add the likeliest readings of the tables in a folder, or of its first, to its refusal."""
         assert isinstance(self._table, TableReader)
         found: list[tuple[int, str]] = []
-        pattern = suggest_tables(folder) if errors else None
         tables, stated = [*zip(files, errors, strict=False)][:_FILES_INTERPRETED], dict[str, str]()
-        if pattern is not None:
+        if errors and (pattern := suggest_tables(folder)) is not None:
             tables, stated = [(gather_tables(folder, pattern), errors[0])], {"records": pattern}
         for source, error in tables:
             other = ReadError(error.message, source=source.name)
@@ -516,10 +519,9 @@ def _gather(folder: Source, read: list[_ReadSource], others: list[Source]) -> So
 
 
 def _is_attempt(file: _ReadSource) -> bool:
-    """Whether a document holds one attempt, and does not say whose, or says which one it is."""
+    """Whether a document holds one attempt."""
     (run, *others) = file.runs
     is_single = not others and run.outcomes.attempts == 1
-    is_single &= run.agent_guessed or run.outcomes.order is not None
     return is_single and file.reader.general and content_kind(file.source) == "JSON"
 
 
@@ -586,7 +588,7 @@ def _join_siblings(group: list[_ReadSource]) -> _ReadSource:
 
 def _folder_name(source: Source) -> _Rename:
     folder = _run_folder(source)
-    return _Rename((folder.parent if source.is_folder else folder).name)
+    return _Rename(folder_agent(folder.parent if source.is_folder else folder))
 
 
 @dataclass(frozen=True, slots=True)

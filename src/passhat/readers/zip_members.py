@@ -561,9 +561,7 @@ def _spell(cell: object, marks: Mapping[str, str]) -> str | None:
 
 def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Columns of cells such as ``+-+`` and ``✓✗✓ (2/3)`` as ticks, without their sums below."""
-    first, *others = chunk
-    if stated.get("success", first) not in chunk:
-        return None
+    first, *others = chunk if stated.get("success", next(iter(chunk))) in chunk else [""]
     for marks in _MARKS_OF:
         names = [name for name in others if _is_spelled(chunk[name], marks)]
         cells = [str(cell) for name in names for cell in list(chunk[name])[:-1]]

@@ -11,12 +11,13 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.csv_blocks import is_delimited
+from passhat.readers.identity import split_numbered
 from passhat.readers.parsing import number_or_none
 from passhat.readers.records import elements
 from passhat.readers.rows import is_markdown
@@ -43,10 +44,14 @@ _NAMED_REPEAT = re.compile(
     r"^(.*)\[(?:(.*)-)?(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch)[\s_#=-]*(\d+)\]$",
     re.IGNORECASE,
 )
-_NUMBERED_SUITE = re.compile(
-    r"(.*?)(?<![a-z])(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch|iteration)[\s_#=.:-]*\d+\W*",
-    re.IGNORECASE,
+_NUMBER = (
+    r"(?:attempt|trial|run|try|rep|repeat|repetition|seed|epoch|iteration|sample|rollout)"
+    r"[\s_#=.:-]*\d+"
 )
+_NUMBERED_SUITE = re.compile(
+    rf"(.*?)(?<![a-z]){_NUMBER}\W*|{_NUMBER}[\s_#=.:/-]+(\D.*)", re.IGNORECASE
+)
+_NUMBERED_NAME = re.compile(rf"\W*{_NUMBER}\W*|#?\d+", re.IGNORECASE)
 _EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError", "rerun")
 _STATED = ("tests", "failures", "errors", "skipped", "disabled")
 _LONGEST_LINE, _MOST_LINES = 300, 20_000
@@ -56,10 +61,15 @@ _ENDS = {"failure": "wrong_answer", "error": "exception"}
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     where: str
-    task: str
+    group: str
+    name: str
     passed: bool | None
     why: str
     seconds: str | None = None
+
+    @property
+    def task(self) -> str:
+        return "::".join(part for part in (self.group, self.name) if part)
 
 
 class JUnitReader(Reader):
@@ -87,44 +97,43 @@ class JUnitReader(Reader):
                 name = element.get("name") or ""
                 for word in _STATED:
                     counts[name][word] += int(number_or_none(element.get(word)) or 0)
+                counts[name]["stated"] += element.get("failures") is not None
                 suites.setdefault(name, []).extend(attempts)
                 attempts = []
         if attempts:  # of a file that is cut off
             suites.setdefault("", []).extend(attempts)
-        is_run = _are_runs(suites)
-        numbered = is_run and _are_attempts(list(suites))
-        is_run = is_run and not numbered
+        suites, numbering = _name_by_group(suites)
+        run_of, grouping = _assign_runs(suites)
         for name, rows in suites.items():
             for row in rows:
                 with log.row(row.where):
                     log.add(
                         *(row.where, row.task, row.passed),
-                        run=name if is_run else "",
+                        run=run_of[name],
                         why=row.why,
                         seconds=row.seconds,
                     )
 
         def facts(run: str) -> RunFacts:
-            stated = counts[run] if is_run else sum(counts.values(), Counter[str]())
+            stated = sum((c for n, c in counts.items() if run_of.get(n, "") == run), Counter[str]())
             ran = stated["tests"] - stated["skipped"] - stated["disabled"]
             bad = stated["failures"] + stated["errors"]
             return RunFacts(
                 run or source.stem,
                 Protocol(judge="JUnit"),
-                says={"accuracy": (ran - bad) / ran} if ran > 0 else {},
+                says={"accuracy": (ran - bad) / ran} if ran > 0 and stated["stated"] else {},
                 counts=("source counts a test that passed after a rerun as passed",)
                 if reruns
                 else ("source counts test cases, passhat averages over tests",),
                 reading=("a test report does not name the agent: the run is named after the file",),
                 decisions=(
-                    *(("suites with the same tests are a run each",) if is_run else ()),
-                    *(("suites that differ in a number alone are attempts",) if numbered else ()),
+                    *(line for line in (grouping, numbering) if line),
                     *numbered_tests(row.task for rows in suites.values() for row in rows),
                 ),
                 guessed=True,
             )
 
-        return log.runs(facts)
+        return [split_numbered(run) for run in log.runs(facts)]
 
 
 def _are_runs(suites: Mapping[str, Sequence[_Attempt]]) -> bool:
@@ -133,16 +142,53 @@ def _are_runs(suites: Mapping[str, Sequence[_Attempt]]) -> bool:
     return len(tests) > 1 and all(2 * len(tests[0] & other) > len(other) for other in tests)
 
 
-def _are_attempts(names: Sequence[str]) -> bool:
-    """Whether only the number of an attempt tells suites apart: trial-1, trial-2."""
-    parts = [_NUMBERED_SUITE.fullmatch(name) for name in names if name]
-    return all(parts) and len({match[1] for match in parts if match}) == 1
+def _assign_runs(suites: Mapping[str, Sequence[_Attempt]]) -> tuple[dict[str, str], str]:
+    """The run of each suite, empty for the only one, and the decision that it rests on."""
+    if not _are_runs(suites):
+        return dict.fromkeys(suites, ""), ""
+    models = {}
+    for name in filter(None, suites):
+        match = _NUMBERED_SUITE.fullmatch(name)
+        if match is None:
+            return {name: name for name in suites}, "suites with the same tests are a run each"
+        models[name] = (match[1] or match[2] or "").strip(" _.:/#([-")
+    sizes = Counter(models.values())
+    if len(sizes) > 1 and min(sizes.values()) == 1:
+        return {name: name for name in suites}, "suites with the same tests are a run each"
+    models |= dict.fromkeys(suites.keys() - models.keys(), "")
+    is_single = len(sizes) == 1
+    return (
+        dict.fromkeys(suites, "") if is_single else models,
+        "suites that differ in a number alone are attempts",
+    )
+
+
+def _name_by_group(
+    suites: dict[str, list[_Attempt]],
+) -> tuple[dict[str, list[_Attempt]], str]:
+    """The suites with their tests named by the class, where the names number the attempts.
+
+    Or by the name, where the classes number them.
+    """
+    rows = [row for suite in suites.values() for row in suite]
+    for number, label in (("name", "group"), ("group", "name")):
+        numbers, labels = ({getattr(row, part) for row in rows} for part in (number, label))
+        is_numbered = len(numbers) > 1 and all(map(_NUMBERED_NAME.fullmatch, numbers))
+        if not is_numbered or "" in labels or 2 * len(labels) > len(rows):
+            continue
+        named = {
+            name: [replace(row, group="", name=getattr(row, label)) for row in suite]
+            for name, suite in suites.items()
+        }
+        said = f"{getattr(rows[0], number)!r} is an attempt at {getattr(rows[0], label)!r}"
+        return named, said
+    return suites, ""
 
 
 def _attempts_of(case: ET.Element, where: str) -> Iterator[_Attempt]:
     """The attempts of one test case, earlier tries first."""
     name, _ = _repeat(case.get("name") or "")
-    task = "::".join(part for part in (case.get("classname"), name) if part)
+    task = (case.get("classname") or "", name)
     end = next((child for child in case if child.tag in _ENDS), None)
     skipped = next((child for child in case if child.tag == "skipped"), None)
     earlier = [child for child in case if child.tag in _EARLIER]
@@ -150,12 +196,12 @@ def _attempts_of(case: ET.Element, where: str) -> Iterator[_Attempt]:
     is_last = end is None or not any(child.tag.startswith("rerun") for child in earlier)
     tries = earlier if is_last or end is None else [end, *earlier]
     for number, child in enumerate(tries, 1):
-        yield _Attempt(f"{where}, try {number}", task, False, _why(child))
+        yield _Attempt(f"{where}, try {number}", *task, False, _why(child))
     if skipped is not None:
-        yield _Attempt(where, task, None, f"not_recorded: {skipped.get('message') or 'skipped'}")
+        yield _Attempt(where, *task, None, f"not_recorded: {skipped.get('message') or 'skipped'}")
     elif is_last:
         why = "" if end is None else _why(end)
-        yield _Attempt(where, task, end is None, why, case.get("time"))
+        yield _Attempt(where, *task, end is None, why, case.get("time"))
 
 
 def _repeat(name: str) -> tuple[str, int | None]:

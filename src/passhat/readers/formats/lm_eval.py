@@ -14,6 +14,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.identity import folder_agent
 from passhat.readers.json_records import BROKEN, decode, json_lines, read_sibling
 from passhat.readers.parsing import as_dict, numbers_in
 from passhat.readers.sources import STANDARD_INPUT, Source
@@ -30,6 +31,7 @@ class _Results(msgspec.Struct):
     model_sha: Any = None
     model_name: Any = None
     model_source: Any = None
+    config: Any = None
     results: Any = None
 
 
@@ -90,7 +92,7 @@ def _facts(
 ) -> RunFacts:
     match = _NAME.search(source.path.name)
     suite = match[1] if match else None
-    model = beside.model_name or beside.model_source
+    model = beside.model_name or _loaded_model(beside.config) or beside.model_source
     reading = [f"metric {metric}, filter {filtered}"]
     if others:
         reading.append(f"also there, choose with --scorer: {', '.join(sorted(others))}")
@@ -99,7 +101,8 @@ def _facts(
     is_guess = not model
     if not model:
         reading.append("the log does not name the model: the run is named after the folder")
-        model = source.stem if source.name == STANDARD_INPUT else source.path.resolve().parent.name
+        is_stream = source.name == STANDARD_INPUT
+        model = source.stem if is_stream else folder_agent(source.path.resolve().parent)
     return RunFacts(
         agent=str(model),
         protocol=Protocol(suite=suite, judge=f"{metric}, filter {filtered}"),
@@ -112,6 +115,16 @@ def _facts(
             "model_version": str(beside.model_sha or ""),
         },
     )
+
+
+def _loaded_model(config: object) -> object:
+    """The model in the arguments, ``pretrained=org/name,dtype=float16``."""
+    arguments = as_dict(config).get("model_args")
+    if isinstance(arguments, str):
+        pairs = (part.partition("=") for part in arguments.split(","))
+        arguments = {name.strip(): value.strip() for name, _, value in pairs}
+    names = as_dict(arguments)
+    return names.get("pretrained") or names.get("model") or names.get("model_name")
 
 
 def _metrics_of(row: _Line) -> list[str]:

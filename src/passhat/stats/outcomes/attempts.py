@@ -209,3 +209,64 @@ class Aggregates:
         for word, count in self.reasons.get(verdict, {}).items():
             counts[str(of(word))] = counts.get(str(of(word)), 0) + count
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def concatenate(
+    parts: list[Attempts],
+    tasks: tuple[str, ...],
+    starts: IntArray,
+    sorting: IntArray,
+) -> Attempts:
+    """The attempts of several parts at these tasks, in the order that ``sorting`` states."""
+    measures = dict.fromkeys(name for part in parts for name in part.measures)
+    extras = dict.fromkeys(name for part in parts for name in part.extras)
+    all_answered = all(part.answers is not None for part in parts)
+    scores = None
+    if any(part.scores is not None for part in parts):
+        scores = np.concatenate([_scores(part) for part in parts])[sorting]
+    return Attempts(
+        tasks,
+        starts,
+        np.concatenate([part.verdicts for part in parts])[sorting],
+        _texts([part.detail for part in parts], parts).take(sorting),
+        MappingProxyType(
+            {
+                name: np.concatenate(
+                    [part.measures.get(name, np.full(len(part), np.nan)) for part in parts]
+                )[sorting]
+                for name in measures
+            }
+        ),
+        np.concatenate([part.answers for part in parts if part.answers is not None])[sorting]
+        if all_answered
+        else None,
+        MappingProxyType(
+            {
+                name: _texts([part.extras.get(name) for part in parts], parts).take(sorting)
+                for name in extras
+            }
+        ),
+        scores,
+    )
+
+
+def _scores(part: Attempts) -> FloatArray:
+    """The scores of attempts; where the source graded none, their verdicts."""
+    if part.scores is not None:
+        return part.scores
+    return np.where(part.verdicts == Verdict.MISSING, np.nan, part.verdicts.astype(np.float64))
+
+
+def _texts(columns: list[Categorical | None], parts: list[Attempts]) -> Categorical:
+    """Text columns end to end, with one list of different values."""
+    values: dict[str, int] = {"": 0}
+    codes = []
+    for column, part in zip(columns, parts, strict=True):
+        if column is None:
+            codes.append(np.zeros(len(part), np.int64))
+            continue
+        mapping = np.array(
+            [values.setdefault(text, len(values)) for text in column.values] or [0], np.int64
+        )
+        codes.append(mapping[column.codes])
+    return Categorical(tuple(values), np.concatenate(codes))
