@@ -218,7 +218,8 @@ def is_error(result: Estimate | RunScore, stated: float, spread: str) -> bool:
     half = (result.high - result.low) / 2
     as_error = 0.6 <= stated * 1.96 / half <= 1.6 if half else stated == 0
     is_close = abs(stated - half) <= _CLOSE_POINTS / 100 and stated >= half / 2
-    return (as_error and spread in ("", "se")) or (is_close and spread in ("", "ci"))
+    is_half = is_close or (half > 0 and 0.75 <= stated / half <= 1.33)
+    return (as_error and spread in ("", "se")) or (is_half and spread in ("", "ci"))
 
 
 def fits_spread(outcomes: Outcomes, metric: str, stated: float, spread: str) -> bool | None:

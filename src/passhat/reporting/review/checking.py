@@ -201,6 +201,8 @@ class Checker:
             return Check(name, Support.NOT_CHECKABLE, f"no source has {shown or 'such a share'}")
         agreeing = [run for run in owners if run in found and agrees_any(found[run], share)]
         is_right = bool(agreeing) if not share.owners else len(agreeing) == len(owners)
+        if is_right and len(agreeing) < len(owners) and share.relation not in "=~":
+            return Check(name, Support.NOT_CHECKABLE, "of which run it is was not understood")
         if is_right:
             estimates = found[agreeing[0]]
             known = [one for one in estimates if agrees_any([one], share) and _is_known(one)]

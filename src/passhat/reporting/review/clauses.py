@@ -357,7 +357,7 @@ class _Clause(Roles):
             )
         metric = self._metrics["v", at]
         if value.count is not None:
-            return True
+            return has_metric or has_words
         if (
             value.text.isdigit()
             and "pass" not in metric.removeprefix("tasks")
@@ -470,7 +470,7 @@ class _Clause(Roles):
             is_implied = re.search(r"\b(?:when|if|once|instead|rather)\b", self.text)
             if self._runs == 2 or not is_implied or metrics in ([], ["pass^1"], ["pass@1"]):
                 return {}
-            metrics = ["pass^1", *metrics]
+            metrics = [*metrics, "pass^1"]
         if len(metrics) != 2 or len(named) != 1 or not (run := named.pop()).isdigit():
             return {}
         return {"subject": int(run), "metric": metrics[0], "against": metrics[1], "doubt": ""}
@@ -543,6 +543,8 @@ class _Clause(Roles):
     ) -> Iterator[tuple[tuple[str, int], Statement]]:
         """A comparison without a size."""
         is_steady = any(match["up"] or match["down"] for match in found)
+        if base.against and not is_steady:  # a rise from one metric to the other
+            return
         if not (is_steady or self._explicit or base.against):
             return
         if not self._names and self._context.subject is None:
@@ -557,7 +559,8 @@ class _Clause(Roles):
             for one in found
         )
         kind = "denied" if denied else "ranked" if describes and not self._population else "better"
-        yield ("w", 0), replace(base, text=found[0][0], kind=kind, metric=self._any_metric())
+        metric = base.metric if base.against else self._any_metric()
+        yield ("w", 0), replace(base, text=found[0][0], kind=kind, metric=metric)
 
     def _any_metric(self) -> str:
         named = [self._word(token) for token in self._tokens if token[0] == "m"]

@@ -78,7 +78,7 @@ _ON_EVERY = re.compile(
     re.IGNORECASE,
 )
 P_VALUE = re.compile(
-    rf"\(?\bp(?:-value)?s?\s?(?:\((?P<test>[^)]*)\)\s?)?(?P<sign><=|>=|[<=>≤≥])\s?(?P<p>{_N})\)?",
+    rf"\(?\bp(?:-value)?s?\s?(?:\((?P<test>[^)]*)\)\s?)?(?P<sign><=|>=|[<=>≤≥])\s?(?P<p>{_N}(?:e-?\d+)?)\)?",
     re.I,
 )
 _RATIO = re.compile(
@@ -338,7 +338,7 @@ class Reader:
         text = re.sub(
             rf"(~|>=|<=|(?:more|fewer|less) than |over |at least |at most )?"
             rf"(?<!\d\.)\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?"
-            rf"(?:/|out of|of|in)\s?"
+            rf"(?:/|out of|of|in)\s*"
             rf"(every |each |the |its |all |those )?(?:⟦r\d+⟧\s*)?({_INT})(?!\.?\d|\s?%){noun}",
             self._count,
             text,

@@ -504,6 +504,14 @@ _CHANGE_GAP = re.compile(
 def count_changes(sentence: str) -> str:
     """Counts of tasks that got better, worse or neither: better on 9 tasks, worse on 4 tasks."""
     plain = plain_number(sentence)
+    if len(set(re.findall(r"⟦n\d+⟧", plain))) == 2:  # A leads on 8 tasks, B on 4
+        plain = re.sub(
+            rf"\b((?:{_BETTER})(?: on)? \d+(?: {_TASK})?),?\s*(?:and |while )?⟦n\d+⟧ (?:on )?"
+            r"(?=\d+\b(?! of|%|\.\d))",
+            r"\1, worse on ",
+            plain,
+            flags=re.IGNORECASE,
+        )
     marks = list(_CHANGE.finditer(plain))
     counts = [at for at, match in enumerate(marks) if match["n"]]
     rest = _CHANGE.sub(" ", plain)
@@ -531,14 +539,17 @@ def count_changes(sentence: str) -> str:
     if re.search(r"(?<!⟦n)\d|\bnot\b|\bnever\b|\bno\b", inner):
         return sentence
     parts = [_change(marks[word], marks[at]) for at, word in sorted(pairs.items())]
+    head, tail = plain[:first].strip(" ,;:"), plain[last:].strip(" .,;:")
     others = re.findall(r"⟦n\d+⟧", inner)
     is_pair = len(others) == 2 and re.search(r"\bbetween\b", inner)
     if len(others) > 2 or (len(others) == 2 and not is_pair):
         return sentence
+    subject = re.search(r"(?<!than )(?<!from )(?<!over )(?<!against )(?<!on )(⟦n\d+⟧)", inner)
+    if subject and len(others) == 1:
+        head, others = f"{subject[1]} {head}", []
     if others:
         kind, _, rest = parts[0].partition(" ")
         parts[0] = f"{kind} than {' and '.join(others)} {rest}"
-    head, tail = plain[:first].strip(" ,;:"), plain[last:].strip(" .,;:")
     head, tail = ("", f"{head} {tail}".strip()) if not re.search(r"\w{2}|⟦", head) else (head, tail)
     return f"{head} {tail}: {', '.join(parts)}." if tail else f"{head} {', '.join(parts)}."
 

@@ -297,7 +297,10 @@ class Nearest:
             return sides[place]
         for names in [before, *one.name_lists()]:
             codes = list(dict.fromkeys(code for code, *_ in names))
-            if len(codes) == len(group) and names[-1][2] <= group[0].start:
+            is_apart = bool(names) and (
+                names[-1][2] <= group[0].start or (not before and names[0][1] >= group[-1].end)
+            )
+            if len(codes) == len(group) and is_apart:
                 return codes[place]
         return None
 
@@ -391,7 +394,7 @@ _K_CHANGES = (
         "^",
     ),
     (rf"(?:\w+ing )?from {_ONE}(?: {_TRIES})? to (\d+) {_TRIES}", "@"),
-    (r"(?:\w+ing )?k from (\d+) to (\d+)", "@"),
+    (rf"(?:\w+ing )?(?:k|the (?:number|budget) of {_TRIES}) from (\d+) to (\d+)", "@"),
     (rf"(?<!all )(?<!the )(\d+) {_TRIES}(?= (?:get|take|bring|lift|raise|push)s?\b)", "@"),
     (rf"{_ALLOW}(?:an?|one|1|up to) (?:(?:single )?retry|(?:second|2nd|extra|additional|2) "
      rf"(?:{_TRIES}|chance))", "@"),
@@ -480,7 +483,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bp-?values? (?:of|is|was)\s*(?=[<>=≤≥])", "p "),
     (r"\bp(?:-?value)? (?:of|is|was) (?=\d)", "p = "),
     (
-        rf"(?<![\w.^@/-])(\d+(?:(?:,? and|,) \d+)+)(?= (?:{TASKS})\b)",
+        rf"(?<![\w.^@/-])(?<!between )(?<!from )(\d+(?:(?:,? and|,) \d+)+)(?= (?:{TASKS})\b)",
         lambda m: re.sub(r"\d+(?!\d*$)", lambda one: f"{one[0]} tasks", m[1]),
     ),
     (  # 7.5 -> 40.0 (A -> B)
@@ -544,6 +547,9 @@ _SPREADS = (
 
 def _name_spread(sentence: str) -> str:
     """The sentence with the name of what is behind "±" at every one: 61.5 ± 3.0 SE."""
+    for word, pattern in _SPREADS[:2]:  # 61.5%, s.d. 3.0
+        beside = rf"({NUMBER}%?),? (?:with )?(?:an? )?{pattern}(?: of|\s?=|:)?\s*({NUMBER})"
+        sentence = re.sub(rf"{beside}(?:%| points?)?", rf"\1 ± \2 {word}", sentence, flags=re.I)
     named = [pair for pair in _SPREADS if re.search(rf"{pair[1]}(?!\w)", sentence, re.I)]
     if len(named) != 1 or not re.search(rf"(?:±|\+/-)\s*{NUMBER}", sentence):
         return sentence

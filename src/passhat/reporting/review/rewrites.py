@@ -40,7 +40,8 @@ _RUNS: tuple[tuple[str, str], ...] = (
     (r"\bin (?:the|its) worst(?: one)?,?(?= (?:it |\w+s )?~?\d)", ":worst"),
     (r"\b(?:worst|lowest)(?=\s*\()", ":worst"),
     (
-        rf"\b(?:in )?some(?: of)?(?: the| its)?(?: {_ATT})?,? but not (?:in )?(?:all|every|each)\b"
+        rf"\b(?:in )?some(?: of)?(?: the| its)?(?: {_ATT})?,? (?:but|and) (?:not|fail\w*) (?:in )?"
+        r"(?:the )?(?:all|every|each|others?|rest)\b"
         rf"(?: of)?(?: the| its)?(?: \d+)?(?: {_ATT}\b)?|\bflaky\b(?:: [a-z]+ sometimes, but not "
         r"always)?|\bsometimes (?:[a-z]+ )?(?:but|and|,) (?:sometimes )?(?:not always|fail\w*)",
         ":some",
@@ -112,7 +113,9 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|(?<!% of )\b(?:in |on )?all (?:of )?"
         r"(?:its |the |their )?(?:attempts|runs|tries|trials|repetitions)\b|"
         r"\bin each (?:attempt|run|try|trial)\b|"
-        r"\beach time\b|\balways\b|\bconsistently\b|\breliably\b|\bwithout fail\b",
+        r"\beach time\b|\balways\b|\bconsistently\b(?! (?:now )?(?:sits?|scor\w+|lands?|hover\w*|"
+        r"stays?|around|about|above|below|reach\w*|outperform\w*|beats?|leads?|ahead|better)\b)|"
+        r"\breliably\b|\bwithout fail\b",
         "^n",
     ),
     (
@@ -301,6 +304,11 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(\d+) in some of them\b", r"\1 are flaky"),
     (r"\b(are|were) (?:rock[- ])?(?:solid|reliable)\b", r"\1 always solved"),
     (r",?\s*\b(?:neither|not) always \w+,? (?:nor|or|but|and)(?: not)?(?: always| never)? \w+", ""),
+    (
+        r"\b(?:go(?:es)?|went|gets?|got|rises?|rose|climbs?|moves?|jumps?|shoots?) up to (?=~?\d)",
+        "reaches ",
+    ),
+    (rf"\b(?:if|when) (\d+ {ATTEMPTS}) (?:are|is) (?:allowed|permitted|given|made)", r"given \1"),
     (r"(?<=\d) (?:extra|additional|more|further) (?=(?:percentage )?points?\b)", " "),
     (r"(?<=\d)(\.\d+) (?=(?:ahead|behind)\b)", r"\1 points "),
     (

@@ -135,6 +135,10 @@ class Roles:
     def _owner(self, at: int) -> tuple[tuple[int, ...] | None, bool]:
         """The runs of a value (None: no source has it), and whether they are inferred."""
         start, end = self._spots[at]
+        group = self._list_around(at)
+        behind = [one for one in self._names if one[2] >= self._spots[group[-1]][1]]
+        if len(group) > 1 and len(group) == len(behind) == len(self._names) and at in group:
+            return self._owners(behind[group.index(at)][1]), False
         # The name may stand behind the last of a list: 44.1 and 75.0 for B.
         last = ((self._earlier_metrics(at) and self._list_around(at)) or [at])[-1]
         bound = self._name_after(self._spots[last][1])

@@ -161,6 +161,11 @@ class TaskReading:
         for clause in _TASK_CUT.split(text):
             tasks = [self._named[int(at)] for at in re.findall(r"⟦k(\d+)⟧", clause)] or tasks
             found += self._clause(clause, tasks)
+        if any(isinstance(one, TaskCount) and one.kind == "none" for one in found):
+            found = [  # A solved t1, which B never did
+                replace(one, kind="any") if getattr(one, "kind", "") == "solved" else one
+                for one in found
+            ]
         reason = "what is said of these tasks was not understood"
         return found or [Unread(", ".join(self._named), reason)]
 

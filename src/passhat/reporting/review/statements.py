@@ -437,7 +437,7 @@ muster rack chalk tip settle hover hefty reasonable fair mediocre comfortable si
 outstanding convincing encouraging tidy humble honest sound newer older exact minus order place
 place go allow permit grant require rank follow belong loss position middle
 another serve top-line headline-grabbing paltry whopping mere dismal stunning amazing abysmal
-permutation wilcoxon bootstrap signed-rank mcnemar please squeeze hold
+behavior behaviour behave permutation wilcoxon bootstrap signed-rank mcnemar please squeeze hold
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
@@ -524,7 +524,8 @@ HARMLESS = re.compile(
     re.IGNORECASE,
 )
 COMPARING = re.compile(
-    r"than|any|more|less|fewer|most|least|not|no|never|neither|nor|tops?|rank\w*|second|last|first|"
+    r"than|any|more|less|fewer|most|least|not|no|never|neither|nor|tops?|rank\w*|second|third|"
+    r"fourth|last|first|"
     r"twice|double|half|"
     r"often",
     re.IGNORECASE,
