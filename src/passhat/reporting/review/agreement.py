@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 import numpy as np
 
-from passhat.reporting.review.statements import Difference, Share
+from passhat._display import counted
+from passhat.errors import PasshatError
+from passhat.reporting.review.statements import Difference, Share, Size, TaskCount
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare import Result
+from passhat.stats.compare.significance import sign_test
 from passhat.stats.estimate import Estimate
-from passhat.stats.outcomes import Completion, Outcomes
+from passhat.stats.estimate.grammar import metric as parse_metric
+from passhat.stats.estimate.task_values import values_by_task
+from passhat.stats.outcomes import Completion, Outcomes, Run
 
 _KINDS: MappingProxyType[str, Callable[[FloatArray], float]] = MappingProxyType(
     {
@@ -97,16 +103,21 @@ __all__ = [
     "Support",
     "agrees",
     "agrees_any",
+    "check_size",
+    "check_task",
     "fits_points",
+    "fits_spread",
     "holds",
     "is_error",
     "near",
+    "paired_p_values",
     "support",
     "support_of",
 ]
 
 _CLOSE_POINTS = 2.0
 _CLOSE_PART = 0.125
+_CLOSE_SPREAD, _LAST_DIGIT = 0.05, 0.0006
 """An end of an interval by another sound method may be so far from ours, in points or in widths."""
 
 
@@ -131,6 +142,8 @@ class Check:
 def support_of(claim: Difference, about: Sequence[Result]) -> Support:
     """The answer to a comparison without a size; with two readings one of them is enough."""
     excludes = [not one.low <= 0 <= one.high for one in about]
+    if claim.kind == "tested":
+        return Support.SUPPORTED
     if claim.kind == "unsettled":
         return support(not all(excludes))
     if claim.kind in ("equal", "different"):
@@ -198,15 +211,157 @@ def near(low: float | None, high: float | None, ends: tuple[float, float]) -> bo
     )
 
 
-def is_error(result: Estimate | RunScore, stated: float) -> bool:
-    """Whether "± x" is half an interval, or a standard error (negative where it is called so)."""
+def is_error(result: Estimate | RunScore, stated: float, spread: str) -> bool:
+    """Whether "± x" is half an interval, or a standard error, by what it is called."""
     if result.low is None or result.high is None:
         return False
     half = (result.high - result.low) / 2
-    as_error = 0.6 <= abs(stated) * 1.96 / half <= 1.6 if half else stated == 0
+    as_error = 0.6 <= stated * 1.96 / half <= 1.6 if half else stated == 0
     is_close = abs(stated - half) <= _CLOSE_POINTS / 100 and stated >= half / 2
-    return as_error or (stated >= 0 and is_close)
+    is_half = is_close or (half > 0 and 0.75 <= stated / half <= 1.33)
+    return (as_error and spread in ("", "se")) or (is_half and spread in ("", "ci"))
+
+
+def fits_spread(outcomes: Outcomes, metric: str, stated: float, spread: str) -> bool | None:
+    """Whether "± x" is a deviation or an error over tasks or trials; None where no order is known.
+
+    Trials are the runs of the benchmark, and have a score each.
+    """
+    samples: list[FloatArray] = []
+    with suppress(PasshatError):
+        samples.append(values_by_task(outcomes, parse_metric(metric)))
+    single = metric in ("pass^1", "pass@1")
+    matrix = _matrix(outcomes, outcomes.tasks)
+    if single and matrix is not None:
+        samples.append(matrix.mean(axis=0))
+    sizes: list[float] = []
+    for sample in (one for one in samples if len(one) > 1):
+        deviations = [float(sample.std(ddof=ddof)) for ddof in (0, 1)]
+        sizes += deviations if spread in ("", "sd") else []
+        sizes += [one / len(sample) ** 0.5 for one in deviations] if spread in ("", "se") else []
+    if any(abs(stated - size) <= _CLOSE_SPREAD * size + _LAST_DIGIT for size in sizes):
+        return True
+    return None if single and spread == "sd" and matrix is None else False
 
 
 def support(is_right: bool) -> Support:
     return Support.SUPPORTED if is_right else Support.CONTRADICTED
+
+
+def check_task(claim: TaskCount, runs: Sequence[Run]) -> Check:
+    """Whether a single task passes as often as stated; missing attempts leave it open."""
+    name = f"{claim.task}: {claim.text}"
+    counts = [_passes_of(runs[run].outcomes, claim.task) for run in claim.runs]
+    known = [(runs[run].name, *one) for run, one in zip(claim.runs, counts, strict=True) if one]
+    if not known or len(known) < len(counts):
+        return Check(name, Support.NOT_CHECKABLE, "not every source has this task")
+    detail = ", ".join(f"{run} {low} of {total}" for run, low, _, total in known)
+    if claim.kind in ("ahead", "behind"):
+        (_, low, _, total), (_, other, _, others) = known
+        lead = low / total - other / others
+        answer = support(lead > 0 if claim.kind == "ahead" else lead < 0)
+    else:
+        answers = {_fits_task(claim, low, high, total) for _, low, high, total in known}
+        answer = support(answers == {True})
+        if None in answers:
+            return Check(name, Support.NOT_CHECKABLE, f"it may be in part; {detail}")
+    if answer is Support.CONTRADICTED and claim.unsure:
+        reason = f"{claim.unsure!r} was not understood; {detail}"
+        return Check(name, Support.NOT_CHECKABLE, reason)
+    return Check(name, answer, detail)
+
+
+def _passes_of(outcomes: Outcomes, task: str) -> tuple[int, int, int] | None:
+    """The fewest and the most passes of a task, and its attempts; None where it is not there."""
+    if task not in outcomes.tasks:
+        return None
+    at = list(outcomes.tasks).index(task)
+    passes, missing = int(outcomes.c[at]), int(outcomes.missing[at])
+    total = int(outcomes.n[at]) + missing
+    return (passes, passes + missing, total) if total else None
+
+
+def _fits_task(claim: TaskCount, low: int, high: int, total: int) -> bool | None:
+    """Whether passes between two bounds are as stated; None where that depends on more."""
+    if claim.failing:
+        low, high = total - high, total - low
+    if claim.total not in (None, total):
+        return False
+    if claim.kind == "solved":  # at least once, or every time
+        return True if low == total else None if high else False
+    if claim.kind == "share":
+        return _fits_share(claim, low / total, high / total)
+    if claim.kind == "count":
+        return _fits_share(claim, float(low), float(high))
+    return {
+        "none": low == 0,
+        "any": high > 0,
+        "all": high == total,
+        "some": high > 0 and low < total,
+    }[claim.kind]
+
+
+def _fits_share(claim: TaskCount, low: float, high: float) -> bool:
+    stated, slack = claim.count, 0.0
+    if claim.kind == "share":
+        stated, slack = claim.count / 100, 0.006 if claim.relation != "~" else 0.06
+    if claim.relation in (">=", ">"):
+        return high >= stated - slack
+    if claim.relation in ("<=", "<"):
+        return low <= stated + slack
+    return low - slack <= stated <= high + slack
+
+
+def check_size(size: Size, runs: Sequence[Run]) -> Check:
+    """The number of tasks or of attempts."""
+    tasks = {len(run.outcomes) for run in runs}
+    planned = [run.outcomes.n + run.outcomes.missing for run in runs]
+    attempts = {int(count) for one in planned for count in one}
+    totals = set() if size.per_task else {int(one.sum()) for one in planned}
+    if totals and not size.tasks:
+        totals.add(sum(int(one.sum()) for one in planned))
+    is_right = (size.tasks and size.count in tasks) or (
+        size.attempts and size.count in attempts | totals
+    )
+    detail = ", ".join(
+        f"{run.name} {counted(len(run.outcomes), 'task')}"
+        if size.tasks
+        else f"{run.name} {run.outcomes.attempts_text()}"
+        for run in runs
+    )
+    noun = "tasks" if not size.attempts else "attempts" if not size.tasks else "tasks or attempts"
+    answer = support(is_right)
+    if not is_right and not size.is_certain:
+        answer, detail = Support.NOT_CHECKABLE, f"it may count a part of them; {detail}"
+    return Check(f"{size.count:,} {noun}", answer, detail)
+
+
+def paired_p_values(new: Outcomes, old: Outcomes, test: str) -> list[float]:
+    """P-values of the sign test over tasks, or of McNemar's for any way to call a task passed."""
+    shared = sorted(set(new.tasks) & set(old.tasks))
+    sides = zip(_verdicts(new, shared, test), _verdicts(old, shared, test), strict=True)
+    return [
+        sign_test(int((a > b).sum()), int((a < b).sum())).p_value
+        for a, b in sides
+        if a.shape == b.shape
+    ]
+
+
+def _verdicts(outcomes: Outcomes, tasks: Sequence[str], test: str) -> list[FloatArray]:
+    """The rate of each task; for McNemar's test a verdict on each, in one way after the other."""
+    at = [list(outcomes.tasks).index(task) for task in tasks]
+    rates: FloatArray = outcomes.c[at] / np.maximum(outcomes.n[at], 1)
+    if test != "mcnemar":
+        return [rates]
+    matrix = _matrix(outcomes, tasks)
+    attempts = [np.zeros(0)] * 2 if matrix is None else [matrix[:, 0], matrix]
+    return [1.0 * (rates > 0), 1.0 * (rates == 1), 1.0 * (rates > 0.5), *attempts]
+
+
+def _matrix(outcomes: Outcomes, tasks: Sequence[str]) -> FloatArray | None:
+    """Attempts in their order, a row for each of the tasks; None where that is not known."""
+    if outcomes.order is None or outcomes.n.min() < outcomes.n.max() or outcomes.missing.any():
+        return None
+    at = [list(outcomes.tasks).index(task) for task in tasks]
+    attempts: FloatArray = outcomes.order.completed(Completion.AS_FAILED).matrix().astype(float)
+    return attempts[at]

@@ -19,10 +19,14 @@ from passhat.reporting.review.agreement import (
     RunScore,
     Support,
     agrees_any,
+    check_size,
+    check_task,
     fits_points,
+    fits_spread,
     holds,
     is_error,
     near,
+    paired_p_values,
     run_scores,
     support,
     support_of,
@@ -34,6 +38,7 @@ from passhat.reporting.review.statements import (
     Share,
     Size,
     Statement,
+    TaskCount,
     Unread,
     is_known,
 )
@@ -132,6 +137,11 @@ class Checker:
             (passes, whole) if is_complete and len(self._runs) > 1 else None,
         )
 
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The names of all tasks."""
+        return tuple(dict.fromkeys(name for run in self._runs for name in run.outcomes.tasks))
+
     def may_be(self, statement: Statement) -> bool:
         """Whether the value of a share allows it to be right, without an interval's cost."""
         if not isinstance(statement, Share) or statement.metric.startswith("tasks:"):
@@ -164,9 +174,11 @@ class Checker:
         if isinstance(statement, Share):
             return self._check_share(statement)
         if isinstance(statement, Size):
-            return self._check_size(statement)
+            return check_size(statement, self._runs)
         if isinstance(statement, Place):
             return self._check_place(statement)
+        if isinstance(statement, TaskCount):
+            return check_task(statement, self._runs)
         return self._check_difference(statement)
 
     # Shares
@@ -189,6 +201,8 @@ class Checker:
             return Check(name, Support.NOT_CHECKABLE, f"no source has {shown or 'such a share'}")
         agreeing = [run for run in owners if run in found and agrees_any(found[run], share)]
         is_right = bool(agreeing) if not share.owners else len(agreeing) == len(owners)
+        if is_right and len(agreeing) < len(owners) and share.relation not in "=~":
+            return Check(name, Support.NOT_CHECKABLE, "of which run it is was not understood")
         if is_right:
             estimates = found[agreeing[0]]
             known = [one for one in estimates if agrees_any([one], share) and _is_known(one)]
@@ -271,12 +285,24 @@ class Checker:
             any(near(one.low, one.high, share.ends) for one in estimates)
             or self._is_other_interval((run,), estimates[0].metric, share.ends)
             if share.ends is not None
-            else share.error is None or any(is_error(one, share.error) for one in estimates)
+            else self._is_error(share, estimates, run)
         )
+        if is_right is None:
+            reason = f"which attempts make a run is not known; {detail}"
+            return Check(name, Support.NOT_CHECKABLE, reason)
         if is_right:
             return Check(name, Support.SUPPORTED, detail)
         ends = " and ".join(f"{one.interval_text()} for {one.population}" for one in estimates)
         return Check(f"the interval of {name}", Support.CONTRADICTED, f"it is {ends}")
+
+    def _is_error(
+        self, share: Share, estimates: Sequence[Estimate | RunScore], run: int
+    ) -> bool | None:
+        """Whether "± x" is an error or a deviation of a share; None where that is not known."""
+        if share.error is None or any(is_error(o, share.error, share.spread) for o in estimates):
+            return True
+        outcomes, word = self._runs[run].outcomes, str(estimates[0].metric)
+        return fits_spread(outcomes, word, share.error, share.spread)
 
     def _estimates(self, run: int, word: str) -> list[Estimate | RunScore]:
         """About new tasks, and about these."""
@@ -314,15 +340,19 @@ class Checker:
         """A p-value of a difference; another sound test may give one twice as large or small."""
         assert claim.subject is not None
         assert claim.other is not None
-        sign, stated = claim.p_value or ("", 0.0)
+        sign, stated, test = claim.p_value or ("", 0.0, "")
         pair = (claim.subject, claim.other)
         results = self._results(pair, self._word(claim.metric, pair))
-        found = [one.p_value for one in results if one.p_value is not None]
+        found = [one.p_value for one in results if one.p_value is not None and not test]
+        new, old = (self._runs[run].outcomes for run in pair)
+        found += paired_p_values(new, old, test)
         if not found:
             return replace(check, support=Support.NOT_CHECKABLE, detail="no test gives a p-value")
+        is_above = sign in (">", ">=", "≥")
+        fits = [p > stated / 2 if is_above else p < 2 * stated for p in found]
         is_right = any(
-            p > stated / 2 if sign in (">", ">=", "≥") else p < 2 * stated for p in found
-        ) and (sign != "=" or any(p > stated / 2 for p in found))
+            fit and (sign != "=" or p > stated / 2) for fit, p in zip(fits, found, strict=True)
+        )
         name = f"{check.statement}, p {sign} {stated:g}"
         return Check(name, support(is_right), f"p = {min(found):.2g}; {check.detail}")
 
@@ -519,7 +549,8 @@ class Checker:
             return Check(name, Support.CONTRADICTED, detail)
         others = [run for run in runs if run != claim.run]
         pairs = [self._results((claim.run, run), word) for run in others]
-        if all(any(not one.low <= 0 <= one.high for one in pair) for pair in pairs):
+        is_shown = all(any(not one.low <= 0 <= one.high for one in pair) for pair in pairs)
+        if claim.metric or is_shown:
             return Check(name, Support.SUPPORTED, detail)
         return Check(
             name, Support.NOT_CHECKABLE, f"by its number it is, by chance perhaps; {detail}"
@@ -544,28 +575,3 @@ class Checker:
         tails = np.percentile(sample[picks].mean(axis=1), (2.5, 97.5))
         mean = float(sample.mean())
         return near(mean - half, mean + half, ends) or near(tails[0], tails[1], ends)
-
-    def _check_size(self, size: Size) -> Check:
-        """The number of tasks or of attempts."""
-        tasks = {len(run.outcomes) for run in self._runs}
-        planned = [run.outcomes.n + run.outcomes.missing for run in self._runs]
-        attempts = {int(count) for one in planned for count in one}
-        totals = set() if size.per_task else {int(one.sum()) for one in planned}
-        if totals and not size.tasks:
-            totals.add(sum(int(one.sum()) for one in planned))
-        is_right = (size.tasks and size.count in tasks) or (
-            size.attempts and size.count in attempts | totals
-        )
-        detail = ", ".join(
-            f"{run.name} {counted(len(run.outcomes), 'task')}"
-            if size.tasks
-            else f"{run.name} {run.outcomes.attempts_text()}"
-            for run in self._runs
-        )
-        noun = (
-            "tasks" if not size.attempts else "attempts" if not size.tasks else "tasks or attempts"
-        )
-        answer = support(is_right)
-        if not is_right and not size.is_certain:
-            answer, detail = Support.NOT_CHECKABLE, f"it may count a part of them; {detail}"
-        return Check(f"{size.count:,} {noun}", answer, detail)

@@ -73,7 +73,12 @@ def _parse(
             skipped |= {int(at) for at in re.findall(r"⟦s(\d+)⟧", part)}
     for shown in reader.p_values:
         compared = next((one for one in statements if isinstance(one, Difference)), None)
-        if compared is None:
+        sides = context.subject, context.other
+        if None in sides and len(reader.names) == 2:
+            sides = 1, 0
+        if compared is None and None not in sides and shown[2] in ("", "sign", "mcnemar"):
+            statements.append(Difference("p", *sides, 0, kind="tested", p_value=shown))
+        elif compared is None:
             statements.append(Unread("the p-value", "what it compares was not understood", True))
         else:
             statements[statements.index(compared)] = replace(compared, p_value=shown)
@@ -152,7 +157,8 @@ class _Clause(Roles):
             statements[key] = replace(
                 statement,
                 ends=None if ends is None else (ends[0] * scale, ends[1] * scale),
-                error=None if error is None else error * scale * (-1 if unit == "se" else 1),
+                error=None if error is None else error * scale,
+                spread="" if ends else unit,
             )
         elif isinstance(statement, Difference) and ends is not None:
             statements[key] = replace(statement, ends=ends)
@@ -225,6 +231,9 @@ class _Clause(Roles):
             return Unread(value.text, "it is a change of something else")
         if other and "⟦m" not in self._segment(start, end):
             return Unread(value.text, f"it is a number of something else ({other.lower()})")
+        is_named = re.match(r"\s*(?:are |tasks )*⟦m", self.text[end:])
+        if value.bare and not is_named and words.MORE.search(self.text[:start]):
+            return Unread(value.text, "it may be a change of the number before", blocks=True)
         if not self._is_linked(at, value):
             return Unread(
                 value.text, "what this number is a share of was not understood", blocks=True
@@ -233,7 +242,7 @@ class _Clause(Roles):
         if owners is None:
             return Unread(value.text, "no source has a run of that name")
         metric, failing = self._metrics["v", at], self._is_failing(start, end)
-        failing = failing or metric == "tasks<n"
+        failing = (failing or metric == "tasks<n") and metric != "tasks:some"
         value = self._negated(value, start)
         unsure = doubt = ""
         # A metric in signs leaves no other reading; one that was taken for it does.
@@ -249,7 +258,7 @@ class _Clause(Roles):
             )
             strange = words.unknown_words(self._part(start))
             doubt = f"{strange[0]!r} was not understood" if strange else ""
-        if words.AT_TIMES.search(self._part(start)):
+        if metric != "tasks:some" and words.AT_TIMES.search(self._part(start)):
             doubt = "it is about tasks that pass in some attempts only"
         return Share(
             value.text,
@@ -348,7 +357,7 @@ class _Clause(Roles):
             )
         metric = self._metrics["v", at]
         if value.count is not None:
-            return True
+            return has_metric or has_words
         if (
             value.text.isdigit()
             and "pass" not in metric.removeprefix("tasks")
@@ -455,11 +464,13 @@ class _Clause(Roles):
         named = {token[1] for token in self._names} or {"0"} & set("0" * (self._runs == 1))
         metrics = list(dict.fromkeys(self._word(one) for one in self._tokens if one[0] == "m"))
         between = r"(?:⟦c\d+⟧|\b(?:than|over|vs|against|from|below|above|to|and|or)\b)"
-        if re.search(rf"⟦m\d+⟧[^⟦]*{between}[^⟦]*⟦m\d+⟧", self.text) is None:
+        instead = r"\b(?:instead of|rather than|minus|against|its|their)\s*"
+        pairs = rf"⟦m\d+⟧[^⟦]*{between}[^⟦]*⟦m\d+⟧|⟦m\d+⟧(?:(?!⟦[mv]).)*?{instead}⟦m\d+⟧"
+        if re.search(pairs, self.text) is None:
             is_implied = re.search(r"\b(?:when|if|once|instead|rather)\b", self.text)
             if self._runs == 2 or not is_implied or metrics in ([], ["pass^1"], ["pass@1"]):
                 return {}
-            metrics = ["pass^1", *metrics]
+            metrics = [*metrics, "pass^1"]
         if len(metrics) != 2 or len(named) != 1 or not (run := named.pop()).isdigit():
             return {}
         return {"subject": int(run), "metric": metrics[0], "against": metrics[1], "doubt": ""}
@@ -485,7 +496,8 @@ class _Clause(Roles):
         for place, pattern in words.PLACES:
             match = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", self.text, re.IGNORECASE)
             if match and not words.DENIAL.search(self.text[: match.start()]):
-                metric = self._any_metric()
+                named = dict.fromkeys(self._reader.metrics)
+                metric = self._any_metric() or (next(iter(named)) if len(named) == 1 else "")
                 return Place(match[0], int(next(iter(runs))), place, metric)
         return None
 
@@ -531,6 +543,8 @@ class _Clause(Roles):
     ) -> Iterator[tuple[tuple[str, int], Statement]]:
         """A comparison without a size."""
         is_steady = any(match["up"] or match["down"] for match in found)
+        if base.against and not is_steady:  # a rise from one metric to the other
+            return
         if not (is_steady or self._explicit or base.against):
             return
         if not self._names and self._context.subject is None:
@@ -539,9 +553,14 @@ class _Clause(Roles):
             yield ("w", 0), Unread(found[0][0], UNCLEAR, blocks=True)
             return
         # "Higher" beside the numbers of both sides describes them, and claims no more.
-        describes = len(self._spots) > 1 and all(words.SCALAR.search(match[0]) for match in found)
+        is_trend = any(pattern.search(self.text) for pattern in words.FROM_TO)
+        describes = len(self._spots) > 1 and all(
+            words.SCALAR.search(one[0]) or (is_trend and one[0].lower() in ("up", "down"))
+            for one in found
+        )
         kind = "denied" if denied else "ranked" if describes and not self._population else "better"
-        yield ("w", 0), replace(base, text=found[0][0], kind=kind, metric=self._any_metric())
+        metric = base.metric if base.against else self._any_metric()
+        yield ("w", 0), replace(base, text=found[0][0], kind=kind, metric=metric)
 
     def _any_metric(self) -> str:
         named = [self._word(token) for token in self._tokens if token[0] == "m"]

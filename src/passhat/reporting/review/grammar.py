@@ -14,17 +14,11 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from passhat.reporting.review.rewrites import (
-    BOUNDS,
     DROPPED,
     EARLY,
-    ERRORS,
-    INTERVALS,
     NEVER,
-    OF_A_LIFT,
     PROTOCOLS,
-    SCORES,
     SETS,
-    SPREADS,
     TWO,
     other_runs,
     plain_comparison,
@@ -33,15 +27,22 @@ from passhat.reporting.review.rewrites import (
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
+    BOUNDS,
+    ERRORS,
     INTEGER,
+    INTERVALS,
     METRIC,
     NUMBER,
+    OF_A_LIFT,
     PASSED,
     POLARITY,
+    SCORES,
+    SPREADS,
     TASKS,
     Size,
     Unread,
     is_known,
+    spread_of,
     unknown_words,
 )
 
@@ -49,27 +50,26 @@ _N, _INT, _ATT, _TASK = NUMBER, INTEGER, ATTEMPTS, TASKS
 # Where a number of tasks or attempts is that of the whole run.
 _TOTAL_BEFORE = re.compile(
     r"(?:^|[(,:;=+×]|\b(?:on|over|across|using|with|from|x|and|of|all|the|our|same|shared|these|"
-    r"made|used?|using|evaluated|"
-    r"ran|run|has|had|contains?|at|in|for|averag\w+|est\w+|these))\s*$",
+    r"made|used?|using|evaluated|ran|run|has|had|contains?|at|in|for|averag\w+|est\w+|these))\s*$",
     re.IGNORECASE,
 )
 _PART_AFTER = re.compile(
     r"\s*(?:tasks\s+)?(?:(?:are|is|was|were|that|which|where|can|could|suffice|fail\w*|never|only|"
-    r"of "
-    r"⟦r)\b|⟦r)",
+    r"of ⟦r)\b|⟦r)",
     re.IGNORECASE,
 )
 # Repeats for an average, not a budget.
 _REPEATS = re.compile(r"\b(?:seed|repetition|repeat|rollout|episode)s?\b", re.IGNORECASE)
 _SOLVED = rf"(?:{PASSED}|fail\w*|unsolved|unresolved|miss(?:es|ed))"
 _SOLVED_BEFORE = re.compile(
-    rf"\b{_SOLVED}(?:\s+⟦[mr]\d+⟧)*\s+(?:on |at |in )?(?:only |just |exactly )?$|"
+    rf"(?:\b{_SOLVED}|\b(?:is|are|was|were)\s+⟦m\d+⟧)(?:\s+⟦[mr]\d+⟧)*\s+(?:on |at |in )?"
+    r"(?:only |just |exactly )?$|"
     rf"{POLARITY.pattern}(?:\s+(?:than|to))?(?:\s+⟦r\d+⟧)?\s+(?:on|in)\s+(?:only |just )?$",
     re.IGNORECASE,
 )
 _SOLVED_AFTER = re.compile(
     rf"\s*(?:tasks\s+)?(?:(?:are|is|was|were|have been|remain\w*|went|go)\s+)?(?:⟦m\d+⟧\s+)?"
-    rf"(?:never |always |only )?{_SOLVED}\b",
+    rf"(?:never |always |only )?{_SOLVED}\b|\s*(?:tasks\s+)?(?:are|were|remain)\s+⟦m",
     re.IGNORECASE,
 )
 _ON_EVERY = re.compile(
@@ -78,7 +78,8 @@ _ON_EVERY = re.compile(
     re.IGNORECASE,
 )
 P_VALUE = re.compile(
-    rf"\(?\bp(?:-value)?s?\s?(?:\([^)]*\)\s?)?(?P<sign><=|>=|[<=>≤≥])\s?(?P<p>{_N})\)?", re.I
+    rf"\(?\bp(?:-value)?s?\s?(?:\((?P<test>[^)]*)\)\s?)?(?P<sign><=|>=|[<=>≤≥])\s?(?P<p>{_N}(?:e-?\d+)?)\)?",
+    re.I,
 )
 _RATIO = re.compile(
     rf"(?P<op>>=|<=|~|more than |nearly )?\s?\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|"
@@ -174,7 +175,7 @@ class Reader:
         default_factory=list
     )
     sizes: list[Size] = field(default_factory=list)
-    p_values: list[tuple[str, float]] = field(default_factory=list)
+    p_values: list[tuple[str, float, str]] = field(default_factory=list)
     gaps: list[tuple[float, float, str, str, str]] = field(default_factory=list)
     elsewhere: tuple[str, ...] = ()
     ratios: list[tuple[float, str, str]] = field(default_factory=list)
@@ -310,7 +311,7 @@ class Reader:
         return self._add_metric(f"tasks{family}{k}")
 
     def _p_value(self, match: re.Match[str]) -> str:
-        self.p_values.append((match["sign"], float(match["p"])))
+        self.p_values.append((match["sign"], float(match["p"]), match["test"] or ""))
         return " "
 
     def _interval(self, match: re.Match[str]) -> str:
@@ -328,8 +329,7 @@ class Reader:
 
     def _error(self, match: re.Match[str]) -> str:
         half = match["half"] or match["error"]
-        unit = "se" if match["error"] or match["se"] else "±"
-        self.intervals.append((None, float(half), unit))
+        self.intervals.append((None, float(half), spread_of(match)))
         return f" ⟦i{len(self.intervals) - 1}⟧ "
 
     def _mark_counts(self, text: str) -> str:
@@ -338,7 +338,7 @@ class Reader:
         text = re.sub(
             rf"(~|>=|<=|(?:more|fewer|less) than |over |at least |at most )?"
             rf"(?<!\d\.)\b({_INT})(?: times| (?:[\w-]+ )??(?:{_TASK}|{_ATT}))?\s?"
-            rf"(?:/|out of|of|in)\s?"
+            rf"(?:/|out of|of|in)\s*"
             rf"(every |each |the |its |all |those )?(?:⟦r\d+⟧\s*)?({_INT})(?!\.?\d|\s?%){noun}",
             self._count,
             text,

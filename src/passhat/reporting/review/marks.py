@@ -9,10 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from passhat.reporting.review.grammar import BOUND_WORDS, P_VALUE, Reader
-from passhat.reporting.review.rewrites import DROPPED, ERRORS, INTERVALS, OF_A_LIFT, plain_number
-from passhat.reporting.review.statements import ATTEMPTS, METRIC, NUMBER, TASKS
+from passhat.reporting.review.rewrites import DROPPED, plain_number
+from passhat.reporting.review.statements import (
+    ATTEMPTS,
+    ERRORS,
+    INTERVALS,
+    METRIC,
+    NUMBER,
+    OF_A_LIFT,
+    TASKS,
+    spread_of,
+)
 
-__all__ = ["Cue", "MarkedSentence", "Number", "kind_of"]
+__all__ = ["Cue", "MarkedSentence", "Number", "count_changes", "kind_of"]
 
 _ATT, _TASK, _N = ATTEMPTS, TASKS, NUMBER
 _OF = r"(?: of)?(?: the| its| their| these| our| those)*"
@@ -192,6 +201,7 @@ class Number:
     noun: str = ""
     ends: tuple[float, float] | None = None
     error: float | None = None
+    spread: str = ""
     is_denied: bool = False
     share: float | None = None
     """The share of passes that it states, where it was found right."""
@@ -235,7 +245,7 @@ class MarkedSentence:
             r"\bwith one\b(?! of)(?! (?:\w+ )?(?:attempt|try|run|trial))", "with 1 attempt", text
         )
         text = re.sub(
-            r"\b(all|both|each|every|none)((?: of)?(?: the)?(?: \w+)?) [A-Z][\w.-]+ "
+            r"\b(all|both|each|every|none)((?: of)?(?: the)?(?: \w+)?) (?-i:[A-Z])[\w.-]+ "
             r"(agents?|models?|systems?|versions?|releases?)\b",
             r"\1\2 \3",
             text,
@@ -254,7 +264,7 @@ class MarkedSentence:
         self.runs = [(m[1], m.start(), m.end()) for m in re.finditer(r"⟦([^⟧]*)⟧", self.text)]
         self.numbers: list[Number] = []
         self.cues: list[Cue] = []
-        self._bounds: list[tuple[int, tuple[float, float] | None, float | None, bool]] = []
+        self._bounds: list[tuple[int, tuple[float, float] | None, tuple[float, str], bool]] = []
         self._take(P_VALUE, lambda _: None)
         self._take(INTERVALS, self._interval)
         self._take(ERRORS, self._error)
@@ -281,7 +291,7 @@ class MarkedSentence:
             units = ("points",) if is_lift else ("%", "share", "", "points")
             before = [one for one in self.numbers if one.start < place and one.unit in units]
             if before:
-                before[-1].ends, before[-1].error = ends, error
+                before[-1].ends, (before[-1].error, before[-1].spread) = ends, error
         for one in self.numbers:
             one.is_denied = bool(_DENIED.search(self.text[: one.start]))
         self._sums = self._distances()
@@ -320,13 +330,12 @@ class MarkedSentence:
             return False
         words = self.text[: match.start()] + re.split(r"[-+]?\d", match[0])[0]
         is_lift = OF_A_LIFT.search(re.sub(rf"{_N}% ?", "", words)) is not None
-        self._bounds.append((match.start() + 1, (float(low), float(high)), None, is_lift))
+        self._bounds.append((match.start() + 1, (float(low), float(high)), (0.0, ""), is_lift))
         return None
 
     def _error(self, match: re.Match[str]) -> None:
         half = match["half"] or match["error"]
-        error = float(half) * (-1 if match["error"] or match["se"] else 1)
-        self._bounds.append((match.start() + 1, None, error, False))
+        self._bounds.append((match.start() + 1, None, (float(half), spread_of(match)), False))
 
     def _metrics(self) -> None:
         family = next((m for m in METRIC.finditer(self._left) if not (m[3] or "k").isdigit()), None)
@@ -462,3 +471,102 @@ def _letters(match: re.Match[str]) -> str:
 
 def kind_of(one: Number) -> str:
     return "share" if one.unit in ("%", "share", "", "of") else one.unit
+
+
+_BETTER = (
+    r"better|improv\w*|wins?|won|gain(?:s|ed)?|helps?|helped|higher|ahead|beats?|fix(?:es|ed)?|"
+    r"outperform\w*|outscor\w*|leads?|improvements?|gets? better|stronger"
+)
+_WORSE = (
+    r"worse\w*|los(?:es?|t)|loss(?:es)?|regress\w*|breaks?|broke|broken|hurts?|lower|behind|"
+    r"underperform\w*|declin\w*|degrad\w*|deteriorat\w*|trails?|weaker"
+)
+_TIED = (
+    r"unchanged|ties?|tied|draws?|drew|equal(?:ly)?(?: (?:well|often|good|strong))?|"
+    r"the same (?:number|result|score)|no (?:change|difference)|identical\w*|unaffected|"
+    r"(?:nothing|not) chang\w*|chang\w* nothing|(?:level|even)(?= on| in|,| for)|"
+    r"(?:stay|remain|are|is|were|perform|score)\w* (?:exactly )?the same"
+)
+_CHANGE = re.compile(
+    rf"\b(?:(?P<tied>{_TIED})|(?P<better>{_BETTER})|(?P<worse>{_WORSE}))\b|"
+    rf"(?<![\w.+@^-])(?P<n>\d+)(?![\d.]*[\d%]| points?|-\w| (?:[a-z]+ )?(?:{_ATT}|agents|models)\b)"
+    rf"(?: (?:more )?{_TASK}\b)?"
+    rf"(?: ?(?:/|(?:out )?of) ?(?:the |all |our )*(?P<m>\d+)(?: {_TASK}\b)?)?",
+    re.IGNORECASE,
+)
+_CHANGE_GAP = re.compile(
+    r"(?:[\s,(=]|⟦n\d+⟧|\b(?:on|in|at|for|the|only|just|other|remaining|exactly|another|than|from|"
+    r"over|against|to|tasks?|were|was|are|is|got|gets?|have|has|had|been|did|do|does|stay\w*|"
+    r"remain\w*|between|and|where|which|that|it|became|show\w*|rest|of|them|all|by|perform\w*|with)\b)*"
+)
+
+
+def count_changes(sentence: str) -> str:
+    """Counts of tasks that got better, worse or neither: better on 9 tasks, worse on 4 tasks."""
+    plain = plain_number(sentence)
+    if len(set(re.findall(r"⟦n\d+⟧", plain))) == 2:  # A leads on 8 tasks, B on 4
+        plain = re.sub(
+            rf"\b((?:{_BETTER})(?: on)? \d+(?: {_TASK})?),?\s*(?:and |while )?⟦n\d+⟧ (?:on )?"
+            r"(?=\d+\b(?! of|%|\.\d))",
+            r"\1, worse on ",
+            plain,
+            flags=re.IGNORECASE,
+        )
+    marks = list(_CHANGE.finditer(plain))
+    counts = [at for at, match in enumerate(marks) if match["n"]]
+    rest = _CHANGE.sub(" ", plain)
+    is_denied = marks and re.search(r"\b(?:not|no|never)\b[^,;]*$", plain[: marks[0].start()])
+    if (
+        not counts
+        or is_denied
+        or METRIC.search(plain)
+        or re.search(r"\d+(?:\.\d+)?%| points?\b", rest)
+    ):
+        return sentence
+    pairs: dict[int, int] = {}
+    for side in (-1, 1):
+        pairs = {at: at + side for at in counts if 0 <= at + side < len(marks)}
+        if all(not marks[at]["n"] for at in pairs.values()) and len(pairs) == len(counts):
+            break
+    else:
+        pairs = _pair(counts, marks)
+    gaps = [plain[marks[min(pair)].end() : marks[max(pair)].start()] for pair in pairs.items()]
+    if len(pairs) < len(counts) or not all(map(_CHANGE_GAP.fullmatch, gaps)):
+        return sentence
+    first = marks[min((*pairs, *pairs.values()))].start()
+    last = marks[max((*pairs, *pairs.values()))].end()
+    inner = _CHANGE.sub(" ", plain[first:last])
+    if re.search(r"(?<!⟦n)\d|\bnot\b|\bnever\b|\bno\b", inner):
+        return sentence
+    parts = [_change(marks[word], marks[at]) for at, word in sorted(pairs.items())]
+    head, tail = plain[:first].strip(" ,;:"), plain[last:].strip(" .,;:")
+    others = re.findall(r"⟦n\d+⟧", inner)
+    is_pair = len(others) == 2 and re.search(r"\bbetween\b", inner)
+    if len(others) > 2 or (len(others) == 2 and not is_pair):
+        return sentence
+    subject = re.search(r"(?<!than )(?<!from )(?<!over )(?<!against )(?<!on )(⟦n\d+⟧)", inner)
+    if subject and len(others) == 1:
+        head, others = f"{subject[1]} {head}", []
+    if others:
+        kind, _, rest = parts[0].partition(" ")
+        parts[0] = f"{kind} than {' and '.join(others)} {rest}"
+    head, tail = ("", f"{head} {tail}".strip()) if not re.search(r"\w{2}|⟦", head) else (head, tail)
+    return f"{head} {tail}: {', '.join(parts)}." if tail else f"{head} {', '.join(parts)}."
+
+
+def _pair(counts: Sequence[int], marks: Sequence[re.Match[str]]) -> dict[int, int]:
+    """The word of each count, before or behind it, where the order changes on the way."""
+    pairs: dict[int, int] = {}
+    for at in counts:
+        for word in (at - 1, at + 1):
+            is_free = 0 <= word < len(marks) and not marks[word]["n"]
+            if is_free and word not in pairs.values():
+                pairs[at] = word
+                break
+    return pairs
+
+
+def _change(word: re.Match[str], count: re.Match[str]) -> str:
+    kind = "better" if word["better"] else "worse" if word["worse"] else "tied"
+    total = f" of the {count['m']}" if count["m"] else ""
+    return f"{kind} on {count['n']}{total} tasks"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     INTEGER,
+    METRIC,
     NUMBER,
     OBJECT,
     PASSED,
@@ -38,6 +39,13 @@ _RUNS: tuple[tuple[str, str], ...] = (
     (r"\bin (?:the|its) best(?: one)?,?(?= (?:it |\w+s )?~?\d)", ":best"),
     (r"\bin (?:the|its) worst(?: one)?,?(?= (?:it |\w+s )?~?\d)", ":worst"),
     (r"\b(?:worst|lowest)(?=\s*\()", ":worst"),
+    (
+        rf"\b(?:in )?some(?: of)?(?: the| its)?(?: {_ATT})?,? (?:but|and) (?:not|fail\w*) (?:in )?"
+        r"(?:the )?(?:all|every|each|others?|rest)\b"
+        rf"(?: of)?(?: the| its)?(?: \d+)?(?: {_ATT}\b)?|\bflaky\b(?:: [a-z]+ sometimes, but not "
+        r"always)?|\bsometimes (?:[a-z]+ )?(?:but|and|,) (?:sometimes )?(?:not always|fail\w*)",
+        ":some",
+    ),
     (rf"\bmedian (?:{_OF_RUNS})|\bmedian{_ONE_RUN}", ":median"),
     (
         rf"\b(?:on |in |at |by )?(?:its |the |their )?(?:very )?first[ -](?:{_ATT}|go|time)\b",
@@ -102,11 +110,12 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
     ),
     (r"\bwithout (?:a single|a|any|one) (?:failure|error|miss|mistake|slip)s?\b(?! in\b)", "^n"),
     (
-        rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|\b(?:in |on )?all (?:of )?(?:its |the "
-        rf"|"
-        r"their )?(?:attempts|runs|tries|trials|repetitions)\b|\bin each (?:attempt|run|try|"
-        r"trial)\b|"
-        r"\beach time\b|\balways\b|\bconsistently\b|\breliably\b|\bwithout fail\b",
+        rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|(?<!% of )\b(?:in |on )?all (?:of )?"
+        r"(?:its |the |their )?(?:attempts|runs|tries|trials|repetitions)\b|"
+        r"\bin each (?:attempt|run|try|trial)\b|"
+        r"\beach time\b|\balways\b|\bconsistently\b(?! (?:now )?(?:sits?|scor\w+|lands?|hover\w*|"
+        r"stays?|around|about|above|below|reach\w*|outperform\w*|beats?|leads?|ahead|better)\b)|"
+        r"\breliably\b|\bwithout fail\b",
         "^n",
     ),
     (
@@ -120,37 +129,6 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
 NEVER = rf"\bnever (?:once |even |been |ever )?(?:gets?|got|works?|{PASSED})\b(?: right)?"
 EARLY = 4 + len(_RUNS)
 """The first protocols hold a count that is no share: at least one of its six attempts."""
-BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
-# The worst and the best of single runs, or the distance between them.
-_VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
-_IN_ANY = (
-    r"(?: (?:in|on|across|over) (?:any|all|each)(?: of)?(?: its| the)?(?: \d+)?"
-    rf" {ATTEMPTS}\b)?"
-)
-SPREADS = (
-    (
-        rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|"
-        rf"stayed|land\w*|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({NUMBER})%?"
-        rf"\s*(?:to|and|-|–)\s*({NUMBER})%?",
-        (("worst", ""), ("best", "")),
-    ),
-    (
-        rf"\b(?:stay\w*|remain\w*|scor\w+|reach\w*|is|was)\s+>=({NUMBER})%"
-        rf"[^,;%]{{0,40}}?\b(?:in|on|across) (?:every|each|all)(?: of)?"
-        r"(?: (?:the|its|\d+))* (?:run|seed|trial)s?\b",
-        (("worst", ">="),),
-    ),
-    (
-        rf"\bstandard deviation\b[^%;]*?(?:is|of|was|=|:)\s*({NUMBER})(?: points?\b|%)",
-        (("deviation", ""),),
-    ),
-    (rf"\b(?:never|not) (?:is |was |once )?<=({NUMBER})%{_IN_ANY}", (("worst", ">="),)),
-    (rf"\b(?:never|not) (?:is |was |once )?>=({NUMBER})%{_IN_ANY}", (("best", "<="),)),
-    (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{NUMBER}) points?\b", (("spread", ""),)),
-)
-SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
-"""Scores of single runs, one after the other."""
-
 # What is no result: levels, settings, places in a text, costs.
 DROPPED = (
     rf"\(?\b{NUMBER}%[ -](?:(?:paired|bootstrap|percentile|clustered) )*(?:confidence|credible|"
@@ -220,6 +198,15 @@ def _shares_of(match: re.Match[str]) -> str:
     if total < max(counts) or not total:
         return match[0]
     return re.sub(r"\d+", lambda count: f"{100 * int(count[0]) / total:.1f}%", match[1])
+
+
+def _ranks(match: re.Match[str]) -> str:
+    """Runs in their order, a clause for each."""
+    names = [name for name in match.groups() if name]
+    metric = METRIC.search(match.string)
+    by = f" by {metric[0]}" if metric else ""
+    places = zip(names, ("first", "second", "third"), strict=True)
+    return " ; ".join(f"{name} ranks {place}{by}" for name, place in places)
 
 
 _ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{ATTEMPTS})\b"
@@ -314,6 +301,26 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"\1 in some attempts but not all",
     ),
     (r"\b(\d+) (?:only )?in (?:none|0 tasks)\b(?! of)", r"\1 are never solved"),
+    (r"\b(\d+) in some of them\b", r"\1 are flaky"),
+    (r"\b(are|were) (?:rock[- ])?(?:solid|reliable)\b", r"\1 always solved"),
+    (r",?\s*\b(?:neither|not) always \w+,? (?:nor|or|but|and)(?: not)?(?: always| never)? \w+", ""),
+    (
+        r"\b(?:go(?:es)?|went|gets?|got|rises?|rose|climbs?|moves?|jumps?|shoots?) up to (?=~?\d)",
+        "reaches ",
+    ),
+    (rf"\b(?:if|when) (\d+ {ATTEMPTS}) (?:are|is) (?:allowed|permitted|given|made)", r"given \1"),
+    (r"(?<=\d) (?:extra|additional|more|further) (?=(?:percentage )?points?\b)", " "),
+    (r"(?<=\d)(\.\d+) (?=(?:ahead|behind)\b)", r"\1 points "),
+    (
+        r"\b(?:at least (?:one|1)|any) failure(?: (?:occurs|happens|shows up|is seen|occurred))?",
+        "fails at least once",
+    ),
+    (
+        r"(⟦r\d+⟧)[^⟦\d%;.]*,? followed by\s+(⟦r\d+⟧)(?:,|\s|and|then|followed by)+(⟦r\d+⟧)"
+        r"[^⟦\d%;.]*|\b(?:order|ranking|ranked?)\b[^⟦;.]*(⟦r\d+⟧)\W*(?:then |and )*(⟦r\d+⟧)\W*"
+        r"(?:then |and )*(⟦r\d+⟧)",
+        lambda m: _ranks(m),
+    ),
     (
         rf"\bgiv(?:e|ing|en) (?:it |them |(⟦\w+⟧)\s+)(\d+ {ATTEMPTS})\b",
         lambda m: f"{m[1] or ''} given {m[2]}",
@@ -386,7 +393,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\b(?:vs\.?|versus|as opposed to|as against)(?=\W)\\?", "vs"),
     (r"\b(?:compared|relative|in comparison|in contrast) (?:to|with)\b", "against"),
-    (r"\b(?:e\.g|i\.e|approx|al|cf|resp|Fig|Sec|Tab|no)\.", " "),
+    (r"\b(?:i\.e|e\.g)\b\.?,?", " "),
+    (r"\b(?:approx|al|cf|resp|Fig|Sec|Tab|no)\.", " "),
     (
         r"\s?(?:per ?cent(?:age)?[ -]points?|%[ -]points?|p\.p\.|(?<=\d)[ -]?p\.?p\.?(?!\w)|"
         r"\bpts?\b|-point\b)",
@@ -394,7 +402,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"(?<=\d)\s?(?:%|per ?cent\b)", "%"),
     (r"\bmore often than not\b", "more than 50% of attempts"),
-    (r"(?<=%) of (?:the|all) times?\b", " of attempts"),
+    (rf"(?<=%) of (?:the|all|all (?:of )?(?:its|the)) (?:times?|{ATTEMPTS})\b", " of attempts"),
     (r"\b(?:nearly|almost|virtually|practically) (?:all|every)\b(?: of\b)?", ">=90% of"),
     (
         r"\b(?:about|roughly|approximately|around|nearly|almost|some|just (?:over|under)|"
@@ -415,7 +423,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "is below ",
     ),
     (
-        r"\b(?:rises?|rose|climb(?:s|ed)?|gets?|got|goes|went|go) (?:above|over|beyond) "
+        r"\b(?:rises?|rose|climb(?:s|ed)?|gets?|got|goes|went|go) (?:above|over|beyond|past) "
         r"(?=~?[\d.]+%)",
         "is above ",
     ),
@@ -435,6 +443,19 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 )
 
 
+_NONE_ELSE = (
+    r"\b(?:none|neither) (?:of the (?:others?|rest|other \w+)|else)\b|"
+    r"\bno other (?:agent|model|system|version|one)\b"
+)
+_THE_OTHERS = (
+    r"\b(?:(?:both|all) (?:of )?)?the (?:others\b|other (?:two|three|four|\d)\b(?! (?:[\w-]+ )?"
+    rf"(?:{TASKS}|{ATTEMPTS})\b)(?: (?:agents|models|systems|versions))?)"
+)
+_ONLY = (
+    r"(?:\bonly\s+(?=⟦)|(?=⟦r\d+⟧\s+is the (?:only|sole)))(⟦r\d+⟧)(?! \()[^⟦\d,;%]*?\b"
+    r"(?:above|over|more than|at least|exceed\w*|reach\w*|beyond|surpass\w*|clear\w*|pas[ts]\w*)\s+"
+    rf"({NUMBER}\s?(?:%|per ?cent)[^,;.]*(?:\.\d[^,;.]*)?)"
+)
 _EXCEPT = r"(?:except|but|other than|apart from|besides)(?: for)?"
 _OTHER_RUN = (
     r"\b(than|over|against|above|for|outperform\w*|beat\w*|surpass\w*|exceed\w*) "
@@ -548,6 +569,12 @@ def other_runs(text: str, runs: int) -> str:
     """
     other = "0" if runs == 2 and set(re.findall(r"⟦r(\d+)⟧", text)) == {"1"} else "?"
     text = re.sub(_OTHER_RUN, rf"\1 ⟦r{other}⟧ ", text, flags=re.IGNORECASE)
+    named = set(re.findall(r"⟦r(\d+)⟧", text))
+    if len(named) == 1 and runs > 2:
+        rest = f"⟦r{'+'.join(str(run) for run in range(runs) if str(run) not in named)}⟧"
+        text = re.sub(_NONE_ELSE, f" {rest} not ", text, flags=re.IGNORECASE)
+        text = re.sub(_THE_OTHERS, f" {rest} ", text, flags=re.IGNORECASE)
+        text = re.sub(_ONLY, rf"\1 is above \2 ; {rest} is below \2", text, flags=re.IGNORECASE)
 
     def all_but(match: re.Match[str]) -> str:
         return f" ⟦r{'+'.join(str(run) for run in range(runs) if run != int(match[1]))}⟧ "
@@ -567,24 +594,3 @@ def plain_comparison(text: str) -> str:
     for pattern, new in _COMPARISONS:
         text = re.sub(pattern, new, text, flags=re.IGNORECASE)
     return _one_by_one(text)
-
-
-_END = r"~?([-+]?\d*\.?\d+)\s?(%?)"
-_ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
-INTERVALS = re.compile(
-    rf"[(,]?\s*(?:{NUMBER}% )?(?:(?:paired|bootstrap|percentile) )*"
-    rf"(?:(?:confidence |credible )?intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
-    rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
-    rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between|goes|rang\w+|"
-    rf"extend\w*|stretch\w*|span\w*|reach\w*))*"
-    rf"[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
-    rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
-    re.IGNORECASE,
-)
-OF_A_LIFT = re.compile(r"\b(?:gap|difference|paired|lift|delta)\b[^\d%]{0,30}$", re.IGNORECASE)
-"""Words by which an interval is that of a difference."""
-ERRORS = re.compile(
-    rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SE|SEM|s\.e\.)?\s*(?:points)?\)?|"
-    r"[(,]?\s*(?:(?:paired|clustered) )?\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*"
-    rf"(?P<error>{NUMBER})%?\)?",
-)

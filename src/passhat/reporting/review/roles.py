@@ -111,6 +111,7 @@ class Roles:
             rf"\bfrom\b[^,;]*?{words.NAME}[^,;]*?\bto\b[^,;]*?{words.NAME}",
             rf"{words.NAME}\s*(?:to|→|->)\s*{words.NAME}",
             rf"\bfrom\b.*\bbetween {words.NAME} and {words.NAME}",
+            rf"{words.NAME} (?:is|was) (?:replac|swapp|exchang)\w+ (?:with|by|for) {words.NAME}",
             rf"\b(?:replac|swap|exchang)\w+ {words.NAME} (?:with|by|for) {words.NAME}",
         ):
             match = re.search(pattern, re.sub(r"\s+", " ", text), re.IGNORECASE)
@@ -134,6 +135,10 @@ class Roles:
     def _owner(self, at: int) -> tuple[tuple[int, ...] | None, bool]:
         """The runs of a value (None: no source has it), and whether they are inferred."""
         start, end = self._spots[at]
+        group = self._list_around(at)
+        behind = [one for one in self._names if one[2] >= self._spots[group[-1]][1]]
+        if len(group) > 1 and len(group) == len(behind) == len(self._names) and at in group:
+            return self._owners(behind[group.index(at)][1]), False
         # The name may stand behind the last of a list: 44.1 and 75.0 for B.
         last = ((self._earlier_metrics(at) and self._list_around(at)) or [at])[-1]
         bound = self._name_after(self._spots[last][1])
@@ -242,7 +247,9 @@ class Roles:
         before = [token for token in metrics if last <= token[2] < start]
         for token in after[:1]:
             gap, rest = self.text[end : token[2]], self.text[token[3] : following]
-            beside = re.fullmatch(r"[\s)]*(?:in|on|of|for|at|by|the|a|as|tasks|single)?[\s(]*", gap)
+            beside = re.fullmatch(
+                r"[\s)]*(?:in|on|of|for|at|by|the|a|as|tasks|single|are|were)?[\s(]*", gap
+            )
             if beside and not (
                 following < len(self.text) and re.fullmatch(r"\s*(?:=|:|is|of|at)?\s*", rest)
             ):
@@ -283,7 +290,10 @@ class Roles:
         """Whether a metric stands right after the number before, and belongs to that."""
         return (
             bool(last)
-            and re.fullmatch(r"[\s)]*(?:in|on|of|at)?\s*", self.text[last : token[2]]) is not None
+            and re.fullmatch(
+                r"[\s)]*(?:in|on|of|at|are|is|were|was)?\s*", self.text[last : token[2]]
+            )
+            is not None
         )
 
     def _list_around(self, at: int) -> list[int]:

@@ -22,6 +22,7 @@ from passhat.reporting.review.statements import (
     BENCHMARK,
     EQUAL,
     GOAL,
+    MORE,
     OTHER,
     POLARITY,
     SUBSET,
@@ -231,6 +232,9 @@ class SecondReading:
             return _open(number, "it may be of another benchmark")
         if self._is_vague(one, number):
             return _open(number, "which tasks it counts was not understood")
+        is_named = any(0 <= cue.start - number.end < 8 for cue in one.cues)
+        if number.unit == "" and not is_named and MORE.search(one.text[: number.start]):
+            return _open(number, "it may be a change of the number before")
         strange = self._strange_words(one, number)
         if strange:
             return _open(number, f"{strange!r} was not understood")
@@ -431,7 +435,7 @@ class SecondReading:
             error = number.error and number.error * scale
             more = 3.0 if number.unit == "" and step == 1 else 0.0
             share = Share(number.text, value * scale, value * scale, step * scale, relation)
-            yield more, replace(share, ends=ends, error=error), ""
+            yield more, replace(share, ends=ends, error=error, spread=number.spread), ""
         if number.unit in ("tasks", "") and step == 1:
             count = int(value)
             yield (

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from passhat.reporting.review.agreement import Check, Support
 from passhat.reporting.review.checking import Checker
 from passhat.reporting.review.claim_text import ITEM, Passage
 from passhat.reporting.review.clauses import parse_sentences
+from passhat.reporting.review.grammar import BOUND_WORDS, Reader
+from passhat.reporting.review.nearest import plain_sentences
+from passhat.reporting.review.rewrites import plain_number
 from passhat.reporting.review.second_reading import Found, SecondReading
 from passhat.reporting.review.statements import (
     ATTEMPTS,
+    OBJECT,
     OTHER,
+    POLARITY,
     TASKS,
     Difference,
     Place,
     Share,
     Size,
     Statement,
+    TaskCount,
     Unread,
+    unknown_words,
 )
 from passhat.reporting.review.tables import parse_table
 
@@ -49,7 +56,8 @@ _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b"
 def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     """Check every number and every comparison of a claim that the runs can answer.
 
-    Every sentence is read twice, and what only one reading finds wrong is left open.
+    Every sentence is read twice, and what only one reading finds wrong is left open. One that
+    names single tasks has a reading of its own.
     """
     names = checker.names
     checks: dict[Check, None] = {}
@@ -60,15 +68,287 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     is_about_failures = passage.says(_FAILING)
     second = SecondReading(names, checker.check, checker.may_be, checker.sizes)
     second.read(_heading(passage))
-    text = _with_tasks(passage, checker)
+    tasks = TaskReading(names, checker.tasks)
+    text = plain_sentences(_with_tasks(passage, checker), names)
     for sentence, statements in parse_sentences(text, names):
+        counts = tasks.read(sentence)
+        if counts:
+            checks |= dict.fromkeys(_check_all(counts, checker, names))
+            continue
         found = second.read(sentence)
         first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
         if not statements and found and all(one.support is Support.SUPPORTED for one in found):
             checks |= dict.fromkeys(one.check for one in found)
-        elif statements and not _IS_QUESTION.search(sentence):
+        elif statements and not _IS_QUESTION.search(sentence) and sentence.strip()[-1:] != "?":
             checks |= dict.fromkeys(_settle(statements, first, found, second))
     return tuple(checks)
+
+
+# How often a task passed or failed, in words and in numbers.
+_ATT = ATTEMPTS
+_OF_ALL = rf"(?: (?:in|of|out of|over|across) (?:the |its |all |any of )*\d+(?: {_ATT}\b)?)?"
+_OFTEN = re.compile(
+    r"(?P<none>\bnever(?: once| ever| even)?\b|\bnot\s+(?:once|ever|a single time|"
+    r"(?:solve|pass|complete|crack|resolve)\w*)\b|\bnot at all\b|"
+    rf"\b(?:in |on )?(?:none|no(?: single)?|not 1)(?: of (?:the|its)(?: \d+)?)? {_ATT}\b|"
+    r"\bun(?:solved|resolved)\b|\b(?:0|no) times\b|"
+    rf"\bfail\w* to (?:ever )?(?:pass|solve|complete)\b|\b0% of {_ATT}\b){_OF_ALL}|"
+    rf"(?P<any>\bat least (?:once|(?:one|1) (?:time|{_ATT})\b|in (?:one|1) {_ATT}\b){_OF_ALL}|"
+    rf"\bever\b|\b(?:in )?any(?: of)?(?: the| its)?(?: \d+)? (?:single )?{_ATT}\b)|"
+    r"(?P<some>\b(?:sometimes|occasionally|flaky|intermittently|inconsistent\w*)\b|"
+    rf"\b(?:in )?some(?: of the| of its)?(?: {_ATT}\b)?,? but not (?:in )?(?:all|every|each)\b"
+    rf"(?: of)?(?: the| its)?(?: \d+)?(?: {_ATT}\b)?)|"
+    rf"(?P<all>\b(?:in |on |of )?(?:all|each|every(?: single)?)(?: of)?(?: the| its| their)?"
+    rf"(?: \d+)?(?: \w+)? {_ATT}\b|\ball (?P<m2>\d+)\b|"
+    r"\b(?:always|consistently|reliably|without fail|every (?:single )?time|each time)\b)|"
+    r"(?P<bound>~|>=|<=|(?:at least|at most|more than|fewer than) )?"
+    rf"(?<![\w.@^-])(?P<n>\d+(?:\.\d+)?|once|twice)(?P<unit>%)?(?: (?P<noun>times|{_ATT}|pass\w*|"
+    r"success\w*|failures)\b)?(?:\s?(?:/|(?:out )?of|in)\s?(?:the |its |all |every )*(?P<m>\d+))?"
+    rf"(?: {_ATT}\b)?(?!\.?\d)",
+    re.IGNORECASE,
+)
+_TASK_CUT = re.compile(
+    r"\s*;\s*|,?\s+(?:while|whereas|although|though|yet|but(?! (?:not|never)\b(?![^;]*⟦k)))\s+|"
+    r",?\s+which\s+|,\s+and\s+(?=⟦r)|\s+[—–]\s+",
+    re.IGNORECASE,
+)
+_AND = r"\s*(?:,\s*and|,|\band\b|&|/|\bor\b)\s*"
+_RUN_BEHIND = re.compile(
+    r"\s*(?:(?:tasks?|times|passes)\s+)?(?:(?:\w+ed|on|⟦k\d+⟧|right|,|and)\s+){0,4}?(?:\(|(?:for|by|with|from|of)\b)"
+    r"\s*(?:the )?⟦r([\d+*]+)⟧(?!'?s?\s*\(?\s*\d)",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(r"⟦([rkq])([\d+*?]+)⟧")
+_TASK_FAIL = re.compile(r"\b(?:fail\w*|miss(?:es|ed)|errors?|wrong)\b", re.IGNORECASE)
+_TASK_PASS = re.compile(
+    r"\b(?:pass\w*|solv\w*|succe\w*|right|complet\w*|crack\w*)\b", re.IGNORECASE
+)
+
+
+class TaskReading:
+    """Reads sentences that name single tasks: their own counts, and never those of all tasks."""
+
+    def __init__(self, names: Sequence[Sequence[str]], tasks: Iterable[str]) -> None:
+        self.names = names
+        self._tasks = {name.lower(): name for name in tasks}
+        plain = [name for name in self._tasks if not re.search(r"[a-z].*[\d_/:]|_", name)]
+        words, after = (
+            "|".join(map(re.escape, sorted(group, key=len, reverse=True))) or "(?!)"
+            for group in (self._tasks.keys() - plain, plain)
+        )
+        # Plain words and numbers name a task only behind "task".
+        self._pattern = re.compile(
+            rf"(?:\b{TASKS}\s+)?[`'\"“]?(?<![\w-])({words})(?![\w-])[`'\"”]?|"
+            rf"\b(?:task|problem|issue|question|case|ticket)\s+#?[`'\"“]?({after})(?![\w%/-]|\.\d)"
+            r"[`'\"”]?(?! of\b)",
+            re.IGNORECASE,
+        )
+        self._runs: tuple[int, ...] = tuple(range(len(names)))
+        self._named: list[str] = []
+
+    def read(self, sentence: str) -> list[Statement]:
+        """The statements of a sentence; none where it names no task."""
+        self._named = []
+        text = self._pattern.sub(self._mark, sentence)
+        if not self._named:
+            return []
+        text = re.sub(r"⟦k(\d+)⟧\s+(?:to|through|-|–)\s+⟦k(\d+)⟧", self._range, text)
+        text = re.sub(r"\b(?:were|was|are|is) both\b|\beven once\b", "", text)
+        text = re.sub(r"^\W*All (?:two|three|four|\d)\b(?! (?:of|\w*s)\b)", "all agents", text)
+        text = re.sub(r"\bk ?= ?\d+", "", plain_number(Reader(self.names).mark_names(text)))
+        found: list[Statement] = []
+        tasks: list[str] = []
+        for clause in _TASK_CUT.split(text):
+            tasks = [self._named[int(at)] for at in re.findall(r"⟦k(\d+)⟧", clause)] or tasks
+            found += self._clause(clause, tasks)
+        if any(isinstance(one, TaskCount) and one.kind == "none" for one in found):
+            found = [  # A solved t1, which B never did
+                replace(one, kind="any") if getattr(one, "kind", "") == "solved" else one
+                for one in found
+            ]
+        reason = "what is said of these tasks was not understood"
+        return found or [Unread(", ".join(self._named), reason)]
+
+    def _mark(self, match: re.Match[str]) -> str:
+        self._named.append(self._tasks[(match[1] or match[2]).lower()])
+        return f" ⟦k{len(self._named) - 1}⟧ "
+
+    def _range(self, match: re.Match[str]) -> str:
+        """The tasks from one to another, where their names differ in their numbers only."""
+        ends = [re.fullmatch(r"(.*?)(\d+)", self._named[int(at)]) for at in match.groups()]
+        if not (ends[0] and ends[1] and ends[0][1] == ends[1][1]):
+            return match[0]
+        for number in range(int(ends[0][2]) + 1, int(ends[1][2])):
+            name = f"{ends[0][1]}{number:0{len(ends[0][2])}}"
+            if name.lower() not in self._tasks:
+                return match[0]
+            self._named.append(name)
+        between = range(
+            len(self._named) - (int(ends[1][2]) - int(ends[0][2]) - 1), len(self._named)
+        )
+        marks = [match[1], *map(str, between), match[2]]
+        return ", ".join(f"⟦k{mark}⟧" for mark in marks)
+
+    def _clause(self, text: str, tasks: list[str]) -> Iterator[Statement]:
+        often: list[re.Match[str]] = []
+
+        def mark(match: re.Match[str]) -> str:
+            often.append(match)
+            return f" ⟦q{len(often) - 1}⟧ "
+
+        plain = _OFTEN.sub(mark, text)
+        runs = [match for match in _TOKENS.finditer(plain) if match[1] == "r"]
+        if any(match[2] == "?" for match in runs):
+            yield Unread(", ".join(tasks), "no source has a run of that name")
+            return
+        rest = re.sub(r"⟦[rkq][^⟧]*⟧", " ", plain)
+        strange = [*unknown_words(rest), *re.findall(r"\d+", rest)]
+        worded = [m for m in often if m["none"] or m["all"] or m["some"]]
+        groups = [
+            [int(at) for at in re.findall(r"q(\d+)", match[0])]
+            for match in re.finditer(
+                rf"⟦q\d+⟧(?:(?:{_AND}|\s*(?:vs|against|to|→|->)\s*)⟦q\d+⟧)*", plain
+            )
+        ]
+        if runs:
+            self._runs = self._codes(runs[0][2])
+        if not often:
+            yield from self._without_count(plain, tasks, runs)
+        for group in groups:
+            kept = [at for at in group if not self._is_total(often[at], worded)]
+            if kept:
+                found = list(self._group(plain, [often[at] for at in kept], kept, tasks, strange))
+                yield from found
+                yield from self._only(plain, found)
+
+    def _only(self, text: str, found: Sequence[Statement]) -> Iterator[Statement]:
+        """That no other run ever passes, where only one is said to."""
+        if re.search(r"\b[Oo]nly\s*⟦r\d+⟧", text) is None:
+            return
+        for one in found:
+            if isinstance(one, TaskCount) and one.kind != "none" and not one.failing:
+                rest = tuple(run for run in range(len(self.names)) if run not in one.runs)
+                yield TaskCount("never", rest, one.task, "none")
+
+    def _is_total(self, match: re.Match[str], worded: Sequence[re.Match[str]]) -> bool:
+        """Whether it is how many attempts were made, or adds nothing: not solved in any attempt."""
+        if not worded or match in worded:
+            return False
+        return bool(match["any"] or (match["n"] and not match["m"] and match["noun"] != "times"))
+
+    def _codes(self, code: str) -> tuple[int, ...]:
+        if code == "*":
+            return tuple(range(len(self.names)))
+        return tuple(int(part) for part in code.split("+"))
+
+    def _group(
+        self,
+        text: str,
+        often: Sequence[re.Match[str]],
+        places: Sequence[int],
+        tasks: Sequence[str],
+        strange: Sequence[str],
+    ) -> Iterator[Statement]:
+        """One or several counts that stand side by side, with their tasks and runs."""
+        start, end = text.find(f"⟦q{places[0]}⟧"), text.find(f"⟦q{places[-1]}⟧")
+        end += len(f"⟦q{places[-1]}⟧")
+        tokens = list(_TOKENS.finditer(text))
+        listed = self._nearest([token for token in tokens if token[1] == "k"], text, start, end)
+        own = [self._named[int(token[2])] for token in listed] or list(tasks)
+        behind = _RUN_BEHIND.match(text, end)
+        runs = [token for token in tokens if token[1] == "r"]
+        owners = [token[2] for token in self._nearest(runs, text, start, end)]
+        if behind:
+            owners = [behind[1]]
+        every = list(dict.fromkeys(token[2] for token in runs))
+        if not behind and len(every) == len(often) > 1 == len(own):
+            owners = every
+        codes = [self._codes(code) for code in owners] or [self._runs]
+        total = next((int(m["m"]) for m in reversed(often) if m["m"]), None)
+        sides = [self._one(match, text, start, total, strange) for match in often]
+        if len(often) == 1:
+            yield from (
+                replace(sides[0], runs=tuple(itertools.chain(*codes)), task=task) for task in own
+            )
+            return
+        if (
+            len(codes) == 1
+            and len(codes[0]) == 1
+            and len(often) == len(self.names) == 2 != len(own)
+        ):
+            other = (1 - codes[0][0],)
+            is_move = re.search(r"⟧\s*(?:to|→|->)\s*⟦q", text[start:end])
+            codes = [other, codes[0]] if is_move else [codes[0], other]
+        if len(own) == len(often):
+            pairs = [(tuple(itertools.chain(*codes)), task) for task in own]
+        elif len(codes) == len(often) and len(own) == 1:
+            pairs = [(code, own[0]) for code in codes]
+        else:
+            yield Unread(", ".join(own), "which count is of which task was not understood")
+            return
+        for side, (code, task) in zip(sides, pairs, strict=True):
+            yield replace(side, runs=code, task=task)
+
+    def _nearest(
+        self, tokens: Sequence[re.Match[str]], text: str, start: int, end: int
+    ) -> list[re.Match[str]]:
+        """The list of tokens that ends before a place, or else the first one after it."""
+        lists: list[list[re.Match[str]]] = []
+        for token in tokens:
+            gap = text[lists[-1][-1].end() : token.start()] if lists else "."
+            if re.fullmatch(_AND, gap):
+                lists[-1].append(token)
+            else:
+                lists.append([token])
+        before = [one for one in lists if one[-1].end() <= start]
+        after = [one for one in lists if one[0].start() >= end]
+        return before[-1] if before else after[0] if after else []
+
+    def _one(
+        self,
+        match: re.Match[str],
+        text: str,
+        start: int,
+        total: int | None,
+        strange: Sequence[str],
+    ) -> TaskCount:
+        words = [
+            (abs(found.start() - start), side)
+            for pattern, side in ((_TASK_FAIL, True), (_TASK_PASS, False))
+            for found in pattern.finditer(text)
+        ]
+        failing = min(words, default=(0, False))[1] or match["noun"] == "failures"
+        failing = failing and not (match["none"] or "").startswith("fail")
+        kind = next((k for k in ("none", "any", "some", "all") if match[k]), "count")
+        count, relation = 0.0, (match["bound"] or "=").strip()
+        if kind == "count":
+            count = {"once": 1.0, "twice": 2.0}.get(match["n"].lower()) or float(match["n"])
+            kind = "share" if match["unit"] else kind
+        if match["m2"]:
+            total = int(match["m2"])
+        return TaskCount(
+            match[0].strip(), (), "", kind, count, total, failing,
+            BOUND_WORDS.get(relation, relation), unsure=" ".join(strange),
+        )  # fmt: skip
+
+    def _without_count(
+        self, text: str, tasks: Sequence[str], runs: Sequence[re.Match[str]]
+    ) -> Iterator[Statement]:
+        """A task that is solved or not, without a word that says how often; or a better side."""
+        codes = [self._codes(match[2]) for match in runs]
+        found = POLARITY.search(text)
+        if unknown_words(re.sub(r"⟦[^⟧]*⟧", " ", text)) or re.search(r"\d(?![^⟦]*⟧)", text):
+            return
+        if found and len(codes) == 2 and all(len(code) == 1 for code in codes):
+            is_up = bool(found["up"] or found["rise"])
+            is_turned = OBJECT.search(text[: runs[0].start()]) is not None
+            kind = "ahead" if is_up is not is_turned else "behind"
+            yield from (TaskCount(found[0], (*codes[0], *codes[1]), task, kind) for task in tasks)
+        elif not found and len(codes) == 1 and _TASK_PASS.search(text) and "not" not in text:
+            kind = "any" if re.search(r"\b[Oo]nly\s*⟦r", text) else "solved"
+            solved = [TaskCount("solved", codes[0], task, kind) for task in tasks]
+            yield from solved
+            yield from self._only(text, solved)
 
 
 def _with_tasks(passage: Passage, checker: Checker) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Share",
     "Size",
     "Statement",
+    "TaskCount",
     "Unread",
     "is_known",
     "unknown_words",
@@ -35,7 +36,9 @@ TASKS = (
     r"(?:tasks?|problems?|questions?|issues?|instances?|examples?|items?|prompts?|cases?|"
     r"tickets?|puzzles?|exercises?|scenarios?|challenges?|jobs|requests?|bugs?|queries|query)"
 )
-PASSED = r"(?:pass|solv|succe|complet|resol|crack|finish|right|correct|won|answer|clos|clear)\w*"
+PASSED = (
+    r"(?:pass|solv|succe|complet|resol|crack|finish|right|correct|won|answer|clos|clear|handl)\w*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Share:
     failing: bool = False
     ends: tuple[float, float] | None = None
     error: float | None = None
+    spread: str = ""
+    """What ``error`` is: "se", "sd", "ci" (half an interval), or empty where it is not said."""
     counted: str = ""
     doubt: str = ""
     unsure: str = ""
@@ -104,7 +109,8 @@ class Difference:
     """Their number, where the text gives no total."""
     against: str = ""
     """The metric that ``metric`` is compared with, where both are of the subject."""
-    p_value: tuple[str, float] | None = None
+    p_value: tuple[str, float, str] | None = None
+    """Its sign, its value, and the test ("sign", "mcnemar") where it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,24 @@ class Size:
     attempts: bool
     per_task: bool = False
     is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCount:
+    """How often a single task passes; ``runs`` are two for the kinds "ahead" and "behind".
+
+    Other kinds are "none", "any", "some", "all", "solved", "count" and "share" (in percent).
+    """
+
+    text: str
+    runs: tuple[int, ...]
+    task: str
+    kind: str
+    count: float = 0.0
+    total: int | None = None
+    failing: bool = False
+    relation: str = "="
+    unsure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +189,7 @@ METRIC = re.compile(
     r"n\b)?\}?(?::0?\.\d+)?",
     re.IGNORECASE,
 )
-Statement = Share | Difference | Place | Size | Unread
+Statement = Share | Difference | Place | Size | TaskCount | Unread
 
 _UP = (
     r"beat\w*|outperform\w*|outscor\w*|surpass\w*|exceed\w*|lead(?:s|ing)?|led|wins?|won|improv\w+|"
@@ -218,6 +242,10 @@ DENIAL = re.compile(
     r"(?!only\b)(?:(?!but\b|and\b)(?:\w+|⟦\w+⟧)\s+){0,3}$",
     re.IGNORECASE,
 )
+MORE = re.compile(
+    r"\b(?:another|further|additional|extra|gain(?:s|ed)?|adds?|added|los(?:es?|t))\s*$"
+)
+"""Words before a number that make it a change."""
 NOT_ALWAYS = re.compile(r"\bnot\s+(?:\w+ly|always|everywhere)\s+$", re.IGNORECASE)
 """Not uniformly better: it may be better."""
 FAIL = re.compile(
@@ -404,7 +432,12 @@ promising robust dependable inconsistent exhibit display demonstrate illustrate 
 offer produce register log boast earn secure clock emerge start begin retain maintain predecessor
 successor competitor rival counterpart contender alternative configuration pipeline framework
 step forward leap milestone stride advance happen analysis study research leaderboard harness
-word caution thanks competitive modest
+word caution thanks competitive modest respectable healthy meagre meager stuck stick pull hand notch
+muster rack chalk tip settle hover hefty reasonable fair mediocre comfortable sizable excellent
+outstanding convincing encouraging tidy humble honest sound newer older exact minus order place
+place go allow permit grant require rank follow belong loss position middle
+another serve top-line headline-grabbing paltry whopping mere dismal stunning amazing abysmal
+behavior behaviour behave permutation wilcoxon bootstrap signed-rank mcnemar please squeeze hold
 """
 _WORDS = frozenset(_VOCABULARY.split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
@@ -491,8 +524,67 @@ HARMLESS = re.compile(
     re.IGNORECASE,
 )
 COMPARING = re.compile(
-    r"than|any|more|less|fewer|most|least|not|no|never|neither|nor|tops?|rank\w*|second|last|first|"
+    r"than|any|more|less|fewer|most|least|not|no|never|neither|nor|tops?|rank\w*|second|third|"
+    r"fourth|last|first|"
     r"twice|double|half|"
     r"often",
     re.IGNORECASE,
 )
+
+_END = r"~?([-+]?\d*\.?\d+)\s?(%?)"
+_ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
+INTERVALS = re.compile(
+    rf"[(,]?\s*(?:{NUMBER}% )?(?:(?:paired|bootstrap|percentile) )*"
+    rf"(?:(?:confidence |credible )?intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
+    rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
+    rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between|goes|rang\w+|"
+    rf"extend\w*|stretch\w*|span\w*|reach\w*))*"
+    rf"[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
+    rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
+    re.IGNORECASE,
+)
+OF_A_LIFT = re.compile(r"\b(?:gap|difference|paired|lift|delta)\b[^\d%]{0,30}$", re.IGNORECASE)
+"""Words by which an interval is that of a difference."""
+ERRORS = re.compile(
+    rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SEM?|s\.e\.|SD|CI)?\s*(?:points)?\)?|"
+    r"[(,]?\s*(?:(?:paired|clustered) )?\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*"
+    rf"(?P<error>{NUMBER})%?\)?",
+)
+
+
+def spread_of(match: re.Match[str]) -> str:
+    """Kind of the number behind "±", by the word beside it."""
+    word = (match["se"] or ("SE" if match["error"] else ""))[:2].lower()
+    return "se" if word == "s." else word
+
+
+BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE)
+# The worst and the best of single runs, or the distance between them.
+_VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
+_IN_ANY = (
+    r"(?: (?:in|on|across|over) (?:any|all|each)(?: of)?(?: its| the)?(?: \d+)?"
+    rf" {ATTEMPTS}\b)?"
+)
+SPREADS = (
+    (
+        rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|"
+        rf"stayed|land\w*|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({NUMBER})%?"
+        rf"\s*(?:to|and|-|–)\s*({NUMBER})%?",
+        (("worst", ""), ("best", "")),
+    ),
+    (
+        rf"\b(?:stay\w*|remain\w*|scor\w+|reach\w*|is|was)\s+>=({NUMBER})%"
+        rf"[^,;%]{{0,40}}?\b(?:in|on|across) (?:every|each|all)(?: of)?"
+        r"(?: (?:the|its|\d+))* (?:run|seed|trial)s?\b",
+        (("worst", ">="),),
+    ),
+    (
+        rf"\bstandard deviation\b[^%;]*?(?:is|of|was|=|:)\s*({NUMBER})(?: points?\b|%)",
+        (("deviation", ""),),
+    ),
+    (rf"\b(?:never|not) (?:is |was |once )?<=({NUMBER})%{_IN_ANY}", (("worst", ">="),)),
+    (rf"\b(?:never|not) (?:is |was |once )?>=({NUMBER})%{_IN_ANY}", (("best", "<="),)),
+    (rf"\b{_VARY}(?: \w+)? by (?:only |just )?([<>]?=?\s?{NUMBER}) points?\b", (("spread", ""),)),
+)
+SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
+"""Scores of single runs, one after the other."""

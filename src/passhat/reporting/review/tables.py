@@ -346,7 +346,7 @@ def _row_statements(
                 )
         elif role == "error" and number and shares and isinstance(shares[-1], Share):
             scale = 1.0 if shares[-1].text.startswith((".", "0.")) else 0.01
-            shares[-1] = replace(shares[-1], error=-float(number[0]) * scale)
+            shares[-1] = replace(shares[-1], error=float(number[0]) * scale, spread="se")
         elif role == "difference" and number:
             shares.append(
                 _difference(
