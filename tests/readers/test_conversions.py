@@ -291,3 +291,9 @@ def test_latex_of_two_tables_with_headings_over_columns(tmp_path: Path) -> None:
         "GPT-4": (4, 10),
         "PaLM 2": (2, 10),
     }
+
+
+def test_a_notebook_without_a_table_is_refused(tmp_path: Path) -> None:
+    path = _write_notebook(tmp_path / "eval.ipynb", {"data": {"text/plain": ["42"]}})
+    with pytest.raises(ReadError, match="shows no table of attempts"):
+        read(path)
