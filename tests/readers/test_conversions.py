@@ -336,3 +336,9 @@ def test_rows_of_a_database_carry_names_in_place_of_keys(tmp_path: Path, schema:
         "beta": (6, 5),
     }
     assert runs["beta"].tasks == ("sort", "find", "zip")
+
+
+def test_a_notebook_without_a_table_is_refused(tmp_path: Path) -> None:
+    path = _write_notebook(tmp_path / "eval.ipynb", {"data": {"text/plain": ["42"]}})
+    with pytest.raises(ReadError, match="shows no table of attempts"):
+        read(path)

@@ -345,9 +345,17 @@ def _without_colors(source: Source) -> Source:
 
 def _from_notebook(source: Source) -> Source | None:
     """The tables that a notebook shows, or the lines that it prints."""
-    lines = _parse_notebook(read_text(source))
-    shown = _as_markdown(source, lines)
-    return shown if is_markdown(shown.head) or not lines else _from_lines(shown)
+    if source.found:
+        return None  # beside the files that it reads
+    shown = _as_markdown(source, _parse_notebook(read_text(source)))
+    rows = shown if is_markdown(shown.head) else _from_lines(shown)
+    if rows is None:
+        raise ReadError(
+            "is a notebook that shows no table of attempts.",
+            source=source.name,
+            hint="Save the table as CSV, as df.to_csv does, or run the cells that show it.",
+        )
+    return rows
 
 
 _LITERAL = re.compile(rb"\s*(?:[\[(]\s*)*\{\s*(?:'|\"[^\"]*\"\s*:\s*(?:True|False|None)\b)")

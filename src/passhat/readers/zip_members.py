@@ -23,7 +23,7 @@ from passhat.readers.parsing import Rewrite, is_verdict_list
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.wide_tables import distinct_cells, reward_or_none
 from passhat.stats.outcomes.cells import parse_number
-from passhat.stats.outcomes.columns import ALIASES, fold_name
+from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 from passhat.stats.outcomes.rewards import RewardWords
 
@@ -561,7 +561,8 @@ def _spell(cell: object, marks: Mapping[str, str]) -> str | None:
 
 def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Columns of cells such as ``+-+`` and ``✓✗✓ (2/3)`` as ticks, without their sums below."""
-    first, *others = chunk if stated.get("success", next(iter(chunk))) in chunk else [""]
+    first, *others = chunk
+    success = {**ColumnMap.resolve(chunk).meaning, **stated}.get("success")
     for marks in _MARKS_OF:
         names = [name for name in others if _is_spelled(chunk[name], marks)]
         cells = [str(cell) for name in names for cell in list(chunk[name])[:-1]]
@@ -571,9 +572,10 @@ def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str]
             break  # 100 and 110 may be numbers
     else:
         return None
-    last = [chunk[name][-1] for name in names]
-    if all(" " not in cell and is_verdict_list(cell) for cell in (*cells, *map(str, last)) if cell):
-        return None  # read as it is
+    texts = {str(cell) for name in names for cell in distinct_cells(chunk[name])}
+    is_spaced = len(names) > 1 and " " in "".join(texts)
+    if success not in (None, *names) or (all(map(is_verdict_list, texts)) and not is_spaced):
+        return None  # beside a verdict, or read as it is
 
     def rewrite(chunk: Chunk, lines: Sequence[int]) -> tuple[Chunk, Sequence[int]]:
         texts = {name: [_spell(cell, marks) for cell in chunk[name]] for name in names}
@@ -585,7 +587,7 @@ def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str]
     example = next(cell for cell in cells if _spell(cell, marks))
     decision = f"cells such as {example!r} are marks of attempts: {_spell(example, marks)}"
     sums = f"; left out as sums: {str(chunk[first][-1])!r}"
-    return rewrite, decision + sums * any(_spell(cell, marks) is None for cell in last)
+    return rewrite, decision + sums * any(_spell(text, marks) is None for text in texts)
 
 
 def _is_spelled(column: Sequence[object], marks: Mapping[str, str]) -> bool:

@@ -281,8 +281,8 @@ def _parse_tap(lines: Sequence[str]) -> tuple[list[_Test], list[str]]:
         plan += int(stated[1]) if stated else 0
         if match is None:
             continue
-        remark = _TAP_REMARK.search(match[4])
-        name = match[4][: remark.start()].strip() if remark else match[4].strip()
+        remark = _TAP_REMARK.search(text := f" {match[4]}")
+        name = (text[: remark.start()] if remark else text).strip()
         depth, name = len(match[1]), _TAP_TIME.sub("", name) or f"test {match[3]}"
         inner = [
             each for level in sorted(open_tests) if level > depth for each in open_tests[level]
@@ -436,8 +436,9 @@ def convert_marks(source: Source) -> Source | None:
         return None
     lines = [line.expandtabs() for line in read_text(source).splitlines() if line.strip()]
     matches = list(map(_match_marks, lines)) if len(lines) < _MOST_LINES else []
-    if not any(matches):
-        return None
+    gaps = {len(re.split(r"\s{2,}", line.strip())) for line in lines}
+    if not any(matches) or (len(gaps) == 1 and not matches[0]):
+        return None  # a heading with as many columns
     entries = _parse_entries(lines, matches)
     names = {heading for heading, _, _ in entries}
     if 2 * (len(entries) + len(names)) <= len(lines):
