@@ -64,12 +64,14 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
     words, runs = RewardWords(), dict[str, tuple[str, str]]()
     files_of: dict[tuple[object, ...], str] = {}
     entries = list(_judge_files(folder, path_re, options, log))
-    judged = {parts["task"] for _, parts, verdict in entries if verdict != _NO_VERDICT}
+    judged = [parts for _, parts, verdict in entries if verdict != _NO_VERDICT]
+    names = {word: {parts.get(word) for parts in judged} for word in ("task", "trial")}
     limits = sorted({str(verdict) for *_, verdict in entries if is_failure_reason(verdict)})
     for relative, parts, verdict in entries:
         model, suite = parts.get("model") or "", parts.get("suite") or ""
         with log.row(relative):
-            if judged and parts["task"] not in judged:
+            labels = [parts["task"], *filter(str.isalpha, [parts.get("trial") or ""])]
+            if judged and any(n not in names[w] for w, n in zip(names, labels, strict=False)):
                 log.skip("a file of a name that never has a verdict")
                 continue
             try:
