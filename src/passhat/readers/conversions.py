@@ -67,16 +67,14 @@ def read_paths(folder: Source, options: ReadOptions) -> list[Run]:
     words, runs = RewardWords(), dict[str, tuple[str, str]]()
     files_of: dict[tuple[object, ...], str] = {}
     entries = list(_judge_files(folder, path_re, options, log))
-    with_verdict = [parts for _, parts, verdict in entries if verdict != _NO_VERDICT]
-    judged = {word: {parts.get(word) for parts in with_verdict} for word in ("task", "trial")}
+    judged = [parts for _, parts, verdict in entries if verdict != _NO_VERDICT]
+    names = {word: {parts.get(word) for parts in judged} for word in ("task", "trial")}
     limits = sorted({str(verdict) for *_, verdict in entries if is_failure_reason(verdict)})
     for relative, parts, verdict in entries:
         model, suite = parts.get("model") or "", parts.get("suite") or ""
         with log.row(relative):
-            # Attempt 3 may have failed to end everywhere; summary is no attempt.
-            is_named = re.search(r"\d", parts.get("trial") or "0") is None
-            word = "trial" if is_named else "task"
-            if with_verdict and parts[word] not in judged[word]:
+            labels = [parts["task"], *filter(str.isalpha, [parts.get("trial") or ""])]
+            if judged and any(n not in names[w] for w, n in zip(names, labels, strict=False)):
                 log.skip("a file of a name that never has a verdict")
                 continue
             try:

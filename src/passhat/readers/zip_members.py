@@ -561,10 +561,9 @@ def _spell(cell: object, marks: Mapping[str, str]) -> str | None:
 
 def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str] | None:
     """Columns of cells such as ``+-+`` and ``✓✗✓ (2/3)`` as ticks, without their sums below."""
-    first, *others = chunk
     success = {**ColumnMap.resolve(chunk).meaning, **stated}.get("success")
     for marks in _MARKS_OF:
-        names = [name for name in others if _is_spelled(chunk[name], marks)]
+        names = [name for name in list(chunk)[1:] if _is_spelled(chunk[name], marks)]
         cells = [str(cell) for name in names for cell in list(chunk[name])[:-1]]
         texts = {text for cell in cells if (text := _spell(cell, marks))}
         is_even = len(names) > 1 == len({*map(len, texts)}) and any(c[:1] == "0" for c in cells)
@@ -586,7 +585,7 @@ def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str]
 
     example = next(cell for cell in cells if _spell(cell, marks))
     decision = f"cells such as {example!r} are marks of attempts: {_spell(example, marks)}"
-    sums = f"; left out as sums: {str(chunk[first][-1])!r}"
+    sums = f"; left out as sums: {str(next(iter(chunk.values()))[-1])!r}"
     return rewrite, decision + sums * any(_spell(text, marks) is None for text in texts)
 
 
