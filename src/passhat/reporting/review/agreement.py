@@ -218,7 +218,7 @@ def is_error(result: Estimate | RunScore, stated: float, spread: str) -> bool:
     half = (result.high - result.low) / 2
     as_error = 0.6 <= stated * 1.96 / half <= 1.6 if half else stated == 0
     is_close = abs(stated - half) <= _CLOSE_POINTS / 100 and stated >= half / 2
-    is_half = is_close or (half > 0 and 0.75 <= stated / half <= 1.33)
+    is_half = is_close or (half > 0 and 0.7 <= stated / half <= 1.33)
     return (as_error and spread in ("", "se")) or (is_half and spread in ("", "ci"))
 
 
@@ -265,8 +265,11 @@ def check_task(claim: TaskCount, runs: Sequence[Run]) -> Check:
         answer = support(answers == {True})
         if None in answers:
             return Check(name, Support.NOT_CHECKABLE, f"it may be in part; {detail}")
-    if answer is Support.CONTRADICTED and claim.unsure:
-        reason = f"{claim.unsure!r} was not understood; {detail}"
+    unsure = f"{claim.unsure!r}" if claim.unsure else ""
+    if claim.kind == "count" and claim.count > max(total for *_, total in known):
+        unsure = unsure or "a number beyond all attempts"
+    if answer is Support.CONTRADICTED and unsure:
+        reason = f"{unsure} was not understood; {detail}"
         return Check(name, Support.NOT_CHECKABLE, reason)
     return Check(name, answer, detail)
 

@@ -544,7 +544,9 @@ def count_changes(sentence: str) -> str:
     is_pair = len(others) == 2 and re.search(r"\bbetween\b", inner)
     if len(others) > 2 or (len(others) == 2 and not is_pair):
         return sentence
-    subject = re.search(r"(?<!than )(?<!from )(?<!over )(?<!against )(?<!on )(⟦n\d+⟧)", inner)
+    subject = re.search(
+        r"(?<!than )(?<!from )(?<!over )(?<!against )(?<!on )(?<!of )(⟦n\d+⟧)", inner
+    )
     if subject and len(others) == 1:
         head, others = f"{subject[1]} {head}", []
     if others:

@@ -541,7 +541,11 @@ _NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", 
 _SPREADS = (
     ("SE", r"(?:standard errors?|\bs\.?e\.?m\.?|\bs\.e\.|\bSE)"),
     ("SD", r"(?:standard deviations?|\bs\.d\.|\bSD|\bstd\.?(?: ?dev\w*\.?)?|\bstdev)"),
-    ("CI", r"(?:95% )?(?:half-widths?|(?:confidence )?intervals?|CIs?)(?!\W*\d)(?: half-widths?)?"),
+    (
+        "CI",
+        r"(?:\d+% )?(?:(?:bootstrap|paired|percentile|confidence) )*(?:half-widths?|intervals?|"
+        r"CIs?)(?!\W*\d)(?: half-widths?)?",
+    ),
 )
 
 

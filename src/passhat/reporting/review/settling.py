@@ -158,12 +158,18 @@ class TaskReading:
         text = re.sub(r"\bk ?= ?\d+", "", plain_number(Reader(self.names).mark_names(text)))
         found: list[Statement] = []
         tasks: list[str] = []
+        if re.search(
+            r"\b(?:add\w*|total\w*|sum\w*|together|combined|altogether|average\w*)\b", text
+        ):
+            return [Unread(", ".join(self._named), "it is about several tasks together")]
         for clause in _TASK_CUT.split(text):
             tasks = [self._named[int(at)] for at in re.findall(r"⟦k(\d+)⟧", clause)] or tasks
             found += self._clause(clause, tasks)
         if any(isinstance(one, TaskCount) and one.kind == "none" for one in found):
             found = [  # A solved t1, which B never did
-                replace(one, kind="any") if getattr(one, "kind", "") == "solved" else one
+                replace(one, kind="any")
+                if isinstance(one, TaskCount) and one.kind == "solved"
+                else one
                 for one in found
             ]
         reason = "what is said of these tasks was not understood"
