@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,16 @@ def test_marks_that_are_not_clear_are_refused(tmp_path: Path, text: str) -> None
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PasshatError):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a.py" + "::a" * 300 + " !", "a.py::a[" + "] " * 400, "ok " * 300, "a " * 140, "x: " * 95],
+)
+def test_lines_that_nearly_fit_take_no_time(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "run.log"
+    node = _NODE.format(name="test_a")
+    path.write_text("\n".join([_SESSION, *[line] * 200, f"{node} PASSED", f"{node} FAILED"]))
+    start = time.perf_counter()
+    assert _figures(path) == {"run": (1, 1, 2, 0)}
+    assert time.perf_counter() - start < 5
