@@ -276,3 +276,14 @@ def test_a_report_without_counts_states_no_accuracy(tmp_path: Path) -> None:
     path = tmp_path / "r.xml"
     path.write_text(f'<testsuite tests="1">{_case("m", "a", _FAILURE)}</testsuite>')
     assert not read(path)[0].source_says
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a.py" + "::a" * 300 + " !", "a.py::a[" + "] " * 400, "ok " * 300, "a " * 140, "x: " * 95],
+)
+def test_lines_that_nearly_fit_take_no_time(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "run.log"
+    node = _NODE.format(name="test_a")
+    path.write_text("\n".join([_SESSION, *[line] * 200, f"{node} PASSED", f"{node} FAILED"]))
+    assert _figures(path) == {"run": (1, 1, 2, 0)}

@@ -54,7 +54,7 @@ _NUMBERED_SUITE = re.compile(
 _NUMBERED_NAME = re.compile(rf"\W*{_NUMBER}\W*|#?\d+", re.IGNORECASE)
 _EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError", "rerun")
 _STATED = ("tests", "failures", "errors", "skipped", "disabled")
-_LONGEST_LINE, _MOST_LINES = 300, 20_000
+_LONGEST_LINE, _MOST_LINES, _LONGEST_TEST = 300, 20_000, 1_000
 _ENDS = {"failure": "wrong_answer", "error": "exception"}
 
 
@@ -233,7 +233,7 @@ _SESSION_END = re.compile(
     r"=+ .*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* in [\d.]+s.*=+"
 )
 _ENDINGS = r"PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN"
-_NODE = r"\S+\.py(?:::[^\s\[]+)+(?:\[.*?\])?"
+_NODE = r"\S+?\.py::[^\s\[]+(?:\[.*?\])?"
 _NODE_LINE = re.compile(rf"({_NODE})(?:\s+({_ENDINGS})\b.*|\s*)")
 _WORKER_LINE = re.compile(rf"(?:\[gw\d+\]\s*(?:\[\s*\d+%\]\s*)?)({_ENDINGS})\s+({_NODE})\s*")
 _SUMMARY_LINE = re.compile(rf"({_ENDINGS})\s+({_NODE})(?: - .*)?\s*")
@@ -249,7 +249,8 @@ def convert_test_log(source: Source) -> Source | None:
     is_tap = _TAP.search(head) and any(map(_TAP_TEST.fullmatch, head.splitlines()))
     if not is_tap and not _SESSION.search(head):
         return None
-    lines = [drop_stamp(line) for line in read_text(source).splitlines()]
+    texts = read_text(source).splitlines()
+    lines = [drop_stamp(line) for line in texts if len(line) <= _LONGEST_TEST]
     if is_tap:
         tests, decisions = _parse_tap(lines)
     else:
