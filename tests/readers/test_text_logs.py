@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -263,3 +264,58 @@ def test_the_agent_that_a_command_in_the_log_names(write: Write) -> None:
 def test_a_table_with_spaces_behind_its_commas_has_a_header(write: Write) -> None:
     (run,) = read(write("task, passed\na, pass\nb, fail\nc, pass\n"))
     assert (len(run.outcomes), run.outcomes.passes, run.outcomes.scored) == (3, 2, 3)
+
+
+def _event_lines(
+    *, without: tuple[int, ...] = (), verdict: str = "success", in_order: bool = True
+) -> list[str]:
+    starts, ends = [], []
+    cases = [(m, t, n) for m in ("x", "y") for t in "abc" for n in (1, 2)]
+    for place, (model, task, number) in enumerate(cases):
+        start = {"type": "start", "run_id": place, "model": model, "task": task, "trial": number}
+        end = {"type": "finish", "run_id": place, verdict: place % 3 > 0, "steps": place}
+        step = {"type": "step", "run_id": place, "tool": "search"}
+        starts.append([start, step, step])
+        ends.append([end] if place not in without else [])
+    pairs = zip(starts, ends, strict=True)
+    groups = [[*s, *end] for s, end in pairs] if in_order else [*starts, *ends]
+    rows = [event for group in groups for event in group]
+    return [json.dumps(row) for row in rows]
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("form", ["lines", "document"])
+def test_events_of_an_attempt_are_joined_by_its_id(
+    tmp_path: Path, form: str, in_order: bool
+) -> None:
+    lines = _event_lines(without=(1, 7), in_order=in_order)
+    text = "\n".join(['{"date": "May", "note": "rerun"}', *lines])
+    document = f'{{"date": "May", "events": [{",".join(lines)}]}}'
+    path = tmp_path / "events.jsonl"
+    path.write_text(text if form == "lines" else document)
+    runs = {run.agent: run.outcomes for run in read(path)}
+    assert {m: (o.scored, o.passes, o.total_missing) for m, o in runs.items()} == {
+        "x": (5, 3, 1),
+        "y": (5, 3, 1),
+    }
+    (line,) = (line for line in read(path)[0].decisions if "'run_id'" in line)
+    assert line.endswith("are one attempt; missing, without 'finish': 2")
+
+
+def test_events_with_a_verdict_of_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(_event_lines(verdict="goal")))
+    columns = {"task": "task", "model": "model", "trial": "trial", "success": "goal"}
+    assert [run.outcomes.attempts for run in read(path, columns=columns)] == [6, 6]
+
+
+def test_starts_that_state_the_task_as_ends_do_are_no_attempts_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        {"event": event, "id": n, "task": f"t{n % 3}"} | ({"passed": n < 3} if n and end else {})
+        for n in range(1, 7)
+        for end, event in enumerate(("begin", "end"))
+    ]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    (run,) = read(path)
+    assert (len(run.outcomes), run.outcomes.attempts, run.outcomes.passes) == (3, 6, 2)

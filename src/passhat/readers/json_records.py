@@ -377,12 +377,15 @@ _ROWS = ("data", "rows", "values", "records")
 _MOST_FRAME_BYTES = 256 << 20
 
 
+_OBJECT_LINE = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
+
+
 def expand_frame(source: Source) -> Source | None:
     """The table that a document holds by its form alone, as JSON lines; ``None`` for no table.
 
     Names beside rows of cells, rows below a row of names, or columns of cells.
     """
-    if source.path.stat().st_size > _MOST_FRAME_BYTES:
+    if source.path.stat().st_size > _MOST_FRAME_BYTES or _OBJECT_LINE.match(source.head):
         return None
     try:
         with source.open() as stream:

@@ -14,6 +14,7 @@ from passhat.errors import Hint, InvalidValue, NoRows, PasshatError, ReadError, 
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
+from passhat.readers.formats.openai_evals import expand_events
 from passhat.readers.formats.swe_bench import expand_ids
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.identity import split_numbered
@@ -78,12 +79,13 @@ class TableReader(Reader):
         return head.startswith(_PARQUET_MAGIC) or is_excel(head) or is_text(head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        source = _frame_of(source, options) if options.is_mapped else source
+        source = _expand(source, options, expand_events)
+        source = _expand(source, options, expand_frame) if options.is_mapped else source
         try:
             runs = self._read(source, options)
             return runs if "task" in options.columns else [split_numbered(run) for run in runs]
         except (ReadError, InvalidValue) as error:
-            if (frame := _frame_of(source, options)) is not source:
+            if (frame := _expand(source, options, expand_frame)) is not source:
                 return self.read(frame, options)
             if not source.found:
                 self.add_readings(error, source, options, source.name)
@@ -133,10 +135,12 @@ class TableReader(Reader):
         )
 
 
-def _frame_of(source: Source, options: ReadOptions) -> Source:
-    """The table that a document is by its form alone, unless its records are stated."""
-    is_open = options.records is None and options.mapping is None
-    return (is_open and content_kind(source) == "JSON" and expand_frame(source)) or source
+def _expand(
+    source: Source, options: ReadOptions, expand: Callable[[Source], Source | None]
+) -> Source:
+    """The table that a file is by its form alone, unless its records are stated."""
+    is_open = options.records is options.mapping is options.where is None
+    return (is_open and content_kind(source).startswith("JSON") and expand(source)) or source
 
 
 class _RowRefused(ReadError):
@@ -182,8 +186,7 @@ def _read_stated(
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
-    has_paths = any("@" in path for path in options.columns.values())
-    grid = None if has_paths else expand_grid(source) or expand_ids(source)
+    grid = None if "@" in str(options.columns) else expand_grid(source) or expand_ids(source)
     if grid is not None:
         return _read_lines(grid, options)
     nested = None if options.columns else guess_nested(source, attempts_only=True)
@@ -454,10 +457,9 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
     has_scores = "score" in columns.meaning or rewards
     if needs.spread or (needs.scores and has_scores):  # they are read with the attempts
         needs = replace(needs, attempts=True, attempts_up_to=None)
-    if not is_counted(count, needs) or not columns.holds_attempts:
-        return None
-    if "trial" not in columns.meaning and columns.names_of("n", "c", "fails"):
-        return None  # the shape of the table is decided by its rows
+    is_open = "trial" not in columns.meaning and columns.names_of("n", "c", "fails")
+    if is_open or not is_counted(count, needs) or not columns.holds_attempts:
+        return None  # also where the shape of the table is decided by its rows
     columns = columns.without("n", "c", "fails", "rate", "score")
     answers = options.needs.answers and count <= base.MOST_ATTEMPTS
     needs = replace(options.needs, answers=answers)
@@ -477,7 +479,6 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
         *columns.sentences(),
         note_counted(count),
     )
-    tally = Tally(count, count)
     told_apart = differing_words(runs)
     decisions = tuple(
         f"column {columns.meaning['success']!r} decides; {rival!r} was not compared with it"
@@ -486,7 +487,7 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
     return [
         replace(
             _as_run(part, source, options, reading, columns, told_apart),
-            tally=tally,
+            tally=Tally(count, count),
             aggregates=part.aggregates,
             decisions=(*decisions, *part.notes),
         )
@@ -506,14 +507,13 @@ def _rows_of(source: Source, options: ReadOptions, losses: Losses) -> Rows:
 def _gatherer(
     columns: ColumnMap, options: ReadOptions, chunk: Chunk, source: Source
 ) -> AttemptGatherer | CountGatherer:
-    names = list(chunk)
     if columns.holds_attempts:
         texts = columns.names_of("answer", "expected") if options.needs.conversations else {}
         extras = tuple(texts.values())
         return AttemptGatherer(columns, options.pass_at, extras, score_range=options.score_range)
     if columns.holds_counts:
         return CountGatherer(columns)
-    short = [name if len(name) <= 40 else f"{name[:40]}…" for name in names]
+    short = [name if len(name) <= 40 else f"{name[:40]}…" for name in chunk]
     lacking = "task" if "task" not in columns.meaning else "success (or n and c)"
     raise _UnknownColumns(
         f"no column was recognized as {lacking}; the columns are {some(short, 12)}. A table needs "
