@@ -726,3 +726,37 @@ def test_a_mean_of_counts_below_a_remark_is_a_total(write: Write) -> None:
     runs = read(write(text))
     assert _passes(runs) == {"gpt-4": (2, 10, 8), "claude": (2, 10, 1)}
     assert runs[0].losses == ()
+
+
+def test_two_lines_of_headings_over_counts_and_remarks(write: Write) -> None:
+    text = "Task;Tool X;;;Tool Y;;\n;Runs;Passed;Comment;Runs;Passed;Comment\n"
+    runs = read(write(text + "a;3;3;needed hint;4;2;\nb;5;1;;3;3;slow\nTotal;8;4;;7;5;\n"))
+    assert sorted(_passes(runs).values()) == [(2, 7, 5), (2, 8, 4)]
+
+
+def test_the_success_of_a_task_among_checks_of_its_parts(write: Write) -> None:
+    text = "case_id,rep,valid_json,args_match,task_success\na,1,1,1,1\na,2,1,1,0\nb,1,1,0,0\n"
+    (run,) = read(write(text))
+    assert (run.outcomes.passes, run.outcomes.scored) == (1, 3)
+
+
+def test_a_number_of_passes_below_words_and_gaps(write: Write) -> None:
+    head = "No.,Test case,Owner,R1,R2,Notes\n"
+    (run,) = read(write(head + "1,a,Ana,Pass,Fail,\n2,b,Tom,,Pass,slow\n,Pass count,,1,1,\n"))
+    assert (len(run.outcomes.tasks), run.outcomes.passes, run.outcomes.total_missing) == (2, 2, 1)
+
+
+def test_shares_with_their_unit_in_the_heading_are_no_grades(write: Write) -> None:
+    text = "Task\tOld – success % (5 runs)\tNew – success % (5 runs)\na\t40%\t20%\nb\t100%\t60%\n"
+    with pytest.raises(PasshatError) as caught:
+        read(write(text, "x.tsv"))
+    assert "--map task=Task,model=@column,n=5" in str(caught.value.hint).splitlines()[1]
+
+
+def test_a_mark_and_a_dash_are_a_pass_and_nothing(write: Write) -> None:
+    path = write(
+        _wide("Case ID,v1.8 #1,v1.8 #2,v1.9 #1,v1.9 #2", lambda t: ["-", "x", "x", "-x"[t > 1]])
+    )
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert "trial=@column,success=x" in str(caught.value.hint).splitlines()[1]

@@ -313,7 +313,7 @@ def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
     weight = likeness if _GRADED.fullmatch(column.fold) or likeness > 0 else -2.5
     weight -= 1.5 if _PARTS.fullmatch(column.fold) else 0.0  # of a number of tests
     numbers = np.array([parse_number(text) or 0.0 for text in column.texts])
-    is_other = column.is_measure or is_model_name(column.name)
+    is_other = column.is_measure or is_model_name(column.name) or is_percent(column.name)
     if top == 1 and not is_other and not RATES.fullmatch(column.fold):  # kept as it is
         weight = max(weight, -0.5)
         yield Outcome({"success": column.name}, weight, frozenset({column.name}))
@@ -544,8 +544,9 @@ def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
         family = [c for c in texts if c.words.keys() & column.words.keys()]
         vocabulary = {word for c in family for word in c.words}
         if len(vocabulary) <= MOST_WORDS and not any(map(_is_key, family)):
-            good = [w for w in vocabulary if _GOOD.match(w) and not _BAD.match(w)]
-            for word in good or vocabulary:
+            words = sorted(w for w in vocabulary if reward_or_none(RewardWords(), w) is None)
+            good = [w for w in words if _GOOD.match(w) and not _BAD.match(w)]
+            for word in good or words or sorted(vocabulary):
                 yield from _pivot(family, {"success": word})
 
 

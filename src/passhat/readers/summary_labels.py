@@ -42,7 +42,20 @@ from passhat.stats.outcomes.rewards import (
 
 TOTAL_WORDS = frozenset(
     {
-        *("total", "totals", "grand total", "subtotal", "overall", "average", "avg", "averages"),
+        *(
+            "pass count",
+            "passed count",
+            "success count",
+            "number passed",
+            "total",
+            "totals",
+            "grand total",
+            "subtotal",
+            "overall",
+            "average",
+            "avg",
+            "averages",
+        ),
         *("ø", "σ", "∑", "all tasks"),
         *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "promedio", "totale"),
         *("итого", "всего", "среднее", "合计", "总计", "平均", "合計", "합계", "평균"),

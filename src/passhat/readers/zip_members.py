@@ -158,8 +158,7 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
     ``None`` where the names in the first row differ already: it is the only one.
     """
     rows = [_fill_right(rows[0], rows[1]) if len(rows) > 2 else rows[0], *rows[1:]]
-    names = [name for name in rows[0] if name]
-    twice = [place for place, name in enumerate(rows[0]) if names.count(name) > 1]
+    twice = [place for place, name in enumerate(rows[0]) if name and rows[0].count(name) > 1]
     for count in range(2, len(rows)):
         # Below the headings are values, and in the headings are none.
         row = rows[count - 1]
@@ -179,9 +178,8 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
         # The first column holds names of the rows of headings; the lowest is that of its cells.
         header[0] = next((row[0] for row in reversed(rows[:count]) if row[0]), "")
         below = [rows[count][place] for place in twice]
-        has_values = any(map(is_value, below)) and all(
-            is_value(text) or not text or parse_number(text) is not None for text in below
-        )
+        odd = [text for text in below if not is_value(text) and parse_number(text) is None]
+        has_values = len(odd) < len(below) and (is_heading or not any(odd))
         if has_values and "" not in header and len(set(header)) == len(header):
             return count, header
     return None
@@ -189,9 +187,11 @@ def join_headers(rows: Sequence[Sequence[str]]) -> tuple[int, list[str]] | None:
 
 def _fill_right(names: Sequence[str], below: Sequence[str]) -> list[str]:
     """Names in the cells behind them that are empty, above other headings: merged cells."""
-    filled, last = [], ""
+    filled, last, is_header = [], "", False
     for name, heading in zip(names, below, strict=False):
-        last = name or (last if heading and not is_value(heading) else "")
+        # "passed" behind "runs" is a heading.
+        is_header = bool(heading) and (not is_value(heading) or (is_header and not name))
+        last = name or (last if is_header else "")
         filled.append(last)
     return filled
 

@@ -50,6 +50,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "success": (
             *("success", "passed", "correct", "resolved", "is_resolved", "is_correct", "is_right"),
             *("is_success", "is_passed", "solved", "is_solved", "succeeded", "accepted", "pass"),
+            *("task_success", "task_passed", "task_solved", "task_completed", "overall_pass"),
             *("score_binarized", "binarized_score", "score_binary", "binary_score"),
             *("exact_match", "is_exact_match", "is_match", "match", "ok", "is_ok"),
             *("reward", "score", "verdict", "outcome", "pass_fail", "status", "result"),
