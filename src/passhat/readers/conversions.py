@@ -22,11 +22,7 @@ from passhat._display import some
 from passhat.errors import MissingExtra, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
-from passhat.readers.csv_blocks import HtmlTables, parse_latex, write_table
-from passhat.readers.formats.junit import convert_marks, convert_test_log
-from passhat.readers.json_records import read_object
-from passhat.readers.nested_records import find_verdict
-from passhat.readers.parquet import (
+from passhat.readers.formats.databases import (
     ARROW_STARTS,
     SQLITE,
     convert_arrow,
@@ -34,6 +30,10 @@ from passhat.readers.parquet import (
     convert_sqlite,
     is_dataset,
 )
+from passhat.readers.formats.pages import HtmlTables, parse_latex, write_table
+from passhat.readers.formats.test_logs import convert_marks, convert_test_log
+from passhat.readers.json_records import read_object
+from passhat.readers.nested_records import find_verdict
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder

@@ -17,6 +17,7 @@ from passhat.readers.conversions import (
     is_path_pattern,
     read_paths,
 )
+from passhat.readers.formats.databases import is_dataset
 from passhat.readers.guessing import refuse_folder
 from passhat.readers.identity import (
     count_once,
@@ -35,7 +36,6 @@ from passhat.readers.interpretations import (
 )
 from passhat.readers.json_records import gather_tasks
 from passhat.readers.nested_records import gather_documents
-from passhat.readers.parquet import is_dataset
 from passhat.readers.record_map import split_map
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside, unknown_file

@@ -19,6 +19,7 @@ from passhat._display import some
 from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
 from passhat.readers.csv_blocks import find_stated_limit
+from passhat.readers.formats.marks import find_spelled
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
@@ -31,7 +32,7 @@ from passhat.readers.json_records import (
 from passhat.readers.parsing import container_end, find_container, number_or_none, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import drop_index, find_spelled, is_zip, read_sheets
+from passhat.readers.zip_members import drop_index, is_zip, read_sheets
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 

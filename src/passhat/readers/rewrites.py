@@ -16,12 +16,12 @@ from pathlib import PurePath
 
 from passhat._display import some
 from passhat.errors import InvalidValue, shorten
+from passhat.readers.formats.marks import find_spelled
 from passhat.readers.parsing import Rewrite, find_listed
 from passhat.readers.shapes import count_rates
 from passhat.readers.summary_labels import find_numbered_names
 from passhat.readers.summary_rows import is_total
 from passhat.readers.wide_tables import distinct_cells, is_model_name, reward_or_none
-from passhat.readers.zip_members import find_spelled
 from passhat.stats.outcomes.cells import CellCodes, is_empty, parse_number
 from passhat.stats.outcomes.columns import ALIASES, EVERY_COLUMN, MEASURES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk

@@ -14,7 +14,7 @@ from passhat.errors import Hint, InvalidValue, NoRows, PasshatError, ReadError, 
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
-from passhat.readers.formats.openai_evals import expand_events
+from passhat.readers.formats.events import expand_events
 from passhat.readers.formats.swe_bench import expand_ids
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.identity import split_numbered
