@@ -124,7 +124,7 @@ def test_tap_of_subtests(tmp_path: Path) -> None:
     assert "--map model=model-or-group (runs), " in str(caught.value.hint)
     path = tmp_path / "c.tap"
     path.write_text("    ok 1 - try 1\n    not ok 2 - try 2\nnot ok 1 - sort\n1..1\n")
-    assert _figures(path) == {"c.tap": (1, 1, 2, 0)}
+    assert _figures(path) == {"c": (1, 1, 2, 0)}
 
 
 _SESSION = "============================= test session starts =============================="

@@ -52,7 +52,7 @@ _ENDINGS = frozenset(
     {
         *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".eval", ".xlsx"),
         *(".xml", ".gz", ".zst", ".db", ".sqlite", ".log", ".md", ".zip", ".yaml", ".yml"),
-        *(".arrow", ".sqlite3"),
+        *(".arrow", ".sqlite3", ".html", ".htm", ".tex", ".ipynb", ".tap", ".toml", ".out", ".ini"),
     }
 )
 """Endings of files. Anything else behind a dot belongs to the name: ``gpt-4.1``."""
