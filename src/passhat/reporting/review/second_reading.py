@@ -537,7 +537,8 @@ def digits_of(text: str) -> set[str]:
 
 
 _RUN_ON = re.compile(
-    rf"%|pass[@^]|\d\.\d|\b(?:evaluat|test|measur|compar|ran\b|run\b|suite|benchmark|{ATTEMPTS}\b)",
+    r"%|pass[@^]|\d\.\d|\b(?:evaluat|test|measur|compar|ran\b|run\b|suite|benchmark)|"
+    rf"\b{ATTEMPTS} (?:each|per)\b",
     re.IGNORECASE,
 )
 """Words by which "on 20 tasks" says how many there are."""
