@@ -1,10 +1,11 @@
-"""Scores of single runs, and whether a stated number agrees with what was computed."""
+"""Scores of single runs, stated numbers against computed ones, and clauses in a fixed form."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -12,7 +13,29 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import PasshatError
-from passhat.reporting.review.statements import Difference, Share, Size, TaskCount
+from passhat.reporting.review.claim_text import find_gap_interval, find_sizes
+from passhat.reporting.review.grammar import Reader
+from passhat.reporting.review.marks import HOW_MANY, plain_count
+from passhat.reporting.review.rewrites import NUMBER_WORDS, spell
+from passhat.reporting.review.roles import (
+    EXACT_TIMES,
+    FILLER,
+    LEVELS,
+    find_ranking,
+    parse_levels,
+    parse_times,
+    passes_between,
+    relation_of,
+)
+from passhat.reporting.review.statements import (
+    ATTEMPTS,
+    TASKS,
+    Difference,
+    Share,
+    Size,
+    Statement,
+    TaskCount,
+)
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare import Result
 from passhat.stats.compare.significance import sign_test
@@ -52,6 +75,15 @@ class RunScore:
 
     def interval_text(self) -> str:
         return "without an interval"
+
+
+def share_with_passes(outcomes: Outcomes, low: int, high: int) -> RunScore:
+    """The share of tasks that pass between two numbers of times; missing attempts are bounds."""
+    c, most = outcomes.c, outcomes.c + outcomes.missing
+    sure = float(((c >= low) & (most <= high)).mean())
+    may = float(((most >= low) & (c <= high)).mean())
+    times = f"{low}" if low == high else f"{low} to {high}"
+    return RunScore(f"passed {times} times", sure, (sure, may))
 
 
 def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[RunScore]:
@@ -100,6 +132,7 @@ def _share_of_tasks(outcomes: Outcomes, kind: str) -> RunScore:
 
 __all__ = [
     "Check",
+    "FixedForms",
     "Support",
     "agrees",
     "agrees_any",
@@ -368,3 +401,200 @@ def _matrix(outcomes: Outcomes, tasks: Sequence[str]) -> FloatArray | None:
     at = [list(outcomes.tasks).index(task) for task in tasks]
     attempts: FloatArray = outcomes.order.completed(Completion.AS_FAILED).matrix().astype(float)
     return attempts[at]
+
+
+# Clauses in a fixed form: how many tasks pass how often, totals of attempts, sizes, intervals.
+_ATT, _TASK = ATTEMPTS, TASKS
+_CLAUSES = re.compile(
+    r"\s*[;:]\s+|,\s+(?:and|but|while|whereas|yet)\s+(?!not\b)|\s+[—–]\s+|,\s+(?=compared|versus|vs|"
+    r"against|\d+ (?:out )?of \d)|\s+and\s+(?=(?:exactly |only |just )?(?:once|twice|\d))|"
+    r"(?<!⟧)\s+and\s+(?=⟦r)|\s+(?=(?:compared (?:with|to)|versus|vs\.?|against) \d+ "
+    r"(?:for|by|from)\b)"
+)
+_SMALL_TOTAL = 10
+"""Of 4 of 5 the 5 is no number of tasks."""
+
+
+@dataclass(slots=True)
+class FixedForms:
+    """Reads clauses in a fixed form, and leaves all others to the readings of any form."""
+
+    names: Sequence[Sequence[str]]
+    tasks: frozenset[int]
+    attempts: frozenset[int]
+    """At a task."""
+    digits: set[str] = field(default_factory=set)
+    """The numbers of the clauses of the last sentence that were read."""
+    is_whole: bool = False
+    """Whether all of the last sentence was read."""
+    is_open: bool = False
+    """Whether it counts tasks by their passes in a form that was not understood."""
+    _runs: list[tuple[int, ...]] = field(default_factory=list)
+    _last: Share | None = None
+    _verb: str = "?"
+
+    def read(self, sentence: str) -> list[Statement]:
+        """The statements of the clauses that have a fixed form."""
+        text = self._plain(sentence)
+        self.digits, self.is_whole, self.is_open, self._last = set(), False, False, None
+        found: list[Statement] = list(find_sizes(text, self.tasks))
+        at_level = LEVELS.search(text)
+        if at_level:
+            self.digits, self.is_whole = set(re.findall(r"\d+\.?\d*", at_level[0])), True
+            return [*found, *parse_levels(at_level)]
+        clauses = [one for one in _CLAUSES.split(text) if re.search(r"\w", one)]
+        is_split = any(one.count("(") != one.count(")") for one in clauses)
+        clauses = [text] if is_split else clauses
+        rest: list[str] = []
+        pair = [run[0] for run in dict.fromkeys(self._named(text)) if len(run) == 1]
+        pair = pair or list(range(len(self.names)))
+        for clause in clauses:
+            statements = find_gap_interval(clause, pair, text) or self._clause(clause)
+            if statements:
+                found += statements
+            elif EXACT_TIMES.search(clause) and re.search(rf"\b{_TASK}\b", clause):
+                self.is_open = True
+            rest += [clause] * (not statements)
+            self._runs += self._named(clause)
+        numbers = r"\d+(?:\.\d+)?"
+        self.digits = set(re.findall(numbers, text)) - set(re.findall(numbers, " ".join(rest)))
+        self.is_whole = bool(found) and not rest
+        return found
+
+    def _plain(self, sentence: str) -> str:
+        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", sentence.replace("’", "'").strip())
+        text = re.sub(r"\b(?:can|could|did|does|do|was|were|is|are|had|have|has)n't\b", "not", text)
+        text = NUMBER_WORDS.sub(spell, Reader(self.names).mark_names(text))
+        none = rf"\b(?:none of(?= (?:the |its )*(?:\d+ )?{_TASK})|no(?= {_TASK}))"
+        text = re.sub(none, "0", text, flags=re.IGNORECASE)
+        half = r"\b(than |under |over |least |most |about )?half(?= (?:of )?(?:the|its|all|⟦))"
+        text = re.sub(half, lambda m: f"{m[1] or 'about '}50%", text, flags=re.IGNORECASE)
+        return re.sub(r"\s+", " ", text).rstrip(".")
+
+    def _named(self, text: str) -> list[tuple[int, ...]]:
+        codes = re.findall(r"⟦r(\d+(?:\+\d+)*|\*)⟧", text)
+        every = tuple(range(len(self.names)))
+        return [every if code == "*" else tuple(map(int, code.split("+"))) for code in codes]
+
+    def _clause(self, text: str) -> list[Statement]:
+        uneven = len(self.attempts) != 1 or len(self.tasks) != 1
+        if uneven or re.search(r"⟦r\?⟧", text):
+            return []
+        pair = re.search(
+            rf"\b(\d+) (?:vs\.?|versus|against) (\d+) (failed|solved|successful|passed) {_ATT}\b",
+            text,
+        )
+        runs = list(dict.fromkeys([*self._runs, *self._named(text)]))[-2:]
+        if pair:
+            is_pair = len(runs) == len(self.names) == 2 and all(len(run) == 1 for run in runs)
+            return [
+                self._total(int(count), run, failing=pair[3] == "failed", guessed=True)
+                for count, run in zip(pair.groups(), runs, strict=False)
+            ] if is_pair else []  # fmt: skip
+        than = re.search(r"\bthan ⟦r(\d+)⟧(?: (?:does|did|do))?", text)
+        if than:
+            rest = text.replace(than[0], " ")
+            subjects = {run for run in self._named(rest) or self._runs[-1:] if len(run) == 1}
+            subjects -= {(int(than[1]),)}
+            (subject,) = subjects.pop() if len(subjects) == 1 else (-1,)
+            return find_ranking(rest, subject, int(than[1]), self.attempts)
+        return self._counted(text)
+
+    def _counted(self, text: str) -> list[Statement]:
+        """How many tasks pass so often, or how many attempts pass."""
+        whole = parse_times(text, self.attempts)
+        if whole is None:
+            return []
+        rest, kind, often, verb = whole
+        numbers = list(HOW_MANY.finditer(rest))
+        if len(numbers) != 1:
+            return []
+        number = numbers[0]
+        rest = rest[: number.start()] + " " + rest[number.end() :]
+        runs = list(dict.fromkeys(self._named(text))) or self._runs[-1:]
+        runs = [(0,)] if len(self.names) == 1 else runs
+        noun = number["noun"] or ""
+        if len(runs) > 1 or not FILLER.fullmatch(rest):
+            return []
+        owners = runs[0] if runs else ()
+        is_attempts = re.fullmatch(_ATT, noun, re.IGNORECASE) is not None
+        if is_attempts or (
+            not noun and not kind and self._last and self._last.counted == "attempt"
+        ):
+            share = self._part_of_attempts(number, owners, verb) if not kind else None
+        else:
+            share = self._part_of_tasks(number, owners, kind, often, verb)
+        if share:
+            self._last, self._verb = share, verb if verb != "?" else self._verb
+        total = int(number["m"] or 0)
+        has_size = noun and not is_attempts and (total > _SMALL_TOTAL or total in self.tasks)
+        sizes = [Size(f"{total} tasks", total, True, False)] if has_size else []
+        return [share, *sizes] if share else []
+
+    def _part_of_attempts(
+        self, number: re.Match[str], owners: tuple[int, ...], verb: str
+    ) -> Share | None:
+        before = self._last if self._last and self._last.counted == "attempt" else None
+        total = max(self.tasks) * max(self.attempts)
+        if number["i"] or (verb == "?" and before is None):
+            return None
+        failing = before.failing if before and verb == "?" else bool(verb.strip("?"))
+        if number["unit"]:
+            share = self._total(0, owners, failing=failing)
+            low, step = float(number["n"]) / 100, _last_digit(number["n"]) / 100
+            return replace(share, text=plain_count(number), low=low, high=low, step=step,
+                           relation=relation_of(number))  # fmt: skip
+        count = float(number["n"])
+        is_whole = int(number["m"] or total) == total and count == int(count)
+        if not is_whole or not max(self.attempts) < count <= total:
+            return None
+        share = self._total(int(count), owners, failing=failing)
+        return replace(share, relation=relation_of(number))
+
+    def _total(
+        self, count: int, owners: tuple[int, ...], *, failing: bool, guessed: bool = False
+    ) -> Share:
+        total = max(self.tasks) * max(self.attempts)
+        part = count / total
+        return Share(
+            f"{count} attempts", part, part, 1 / total, "=", owners, guessed, "pass^1", failing,
+            counted="attempt",
+        )  # fmt: skip
+
+    def _part_of_tasks(
+        self,
+        number: re.Match[str],
+        owners: tuple[int, ...],
+        kind: str,
+        often: re.Match[str] | None,
+        verb: str,
+    ) -> Share | None:
+        ends = passes_between(kind, often, max(self.attempts))
+        verb = self._verb if verb == "?" and self._last else verb
+        metric = ""
+        if ends is not None and verb != "?":
+            low, high = ends
+            if verb:
+                low, high = max(self.attempts) - high, max(self.attempts) - low
+            metric = f"tasks:passes{low}to{high}"
+        is_part = number["noun"] or (self._last and not number["i"])
+        if not metric or not is_part:
+            return None
+        share = Share(plain_count(number), 0.0, 0.0, 1.0, relation_of(number), owners,
+                      metric=metric, counted="task")  # fmt: skip
+        if number["i"] or number["m"]:
+            above, below = float(number["i"] or number["n"]), int(number["h"] or number["m"])
+            is_ratio = below not in self.tasks and below <= _SMALL_TOTAL
+            if not above <= below or number["unit"] or not below:
+                return None
+            step = min(1 / below, 0.06) if is_ratio else 1 / below
+            return replace(share, low=above / below, high=above / below, step=step)
+        value = float(number["n"])
+        if number["unit"]:
+            step = _last_digit(number["n"]) / 100
+            return replace(share, low=value / 100, high=value / 100, step=step)
+        return replace(share, low=value, high=value, count=int(value)) if value % 1 == 0 else None
+
+
+def _last_digit(text: str) -> float:
+    return float(10.0 ** -len(text.partition(".")[2]))

@@ -28,6 +28,7 @@ from passhat.reporting.review.agreement import (
     near,
     paired_p_values,
     run_scores,
+    share_with_passes,
     support,
     support_of,
 )
@@ -102,6 +103,8 @@ def _is_known(result: Estimate | RunScore) -> bool:
 
 def _shown(metric: str) -> str:
     """The name of a metric for people: of a phrase such as "every time" the one it means."""
+    if passes := re.fullmatch(r"tasks:passes(\d+)to(\d+)", metric):
+        return f"passed {passes[1]} to {passes[2]} times"
     if metric in ("tasks:some", "tasks:majority"):
         return f"passed in {'some' if metric == 'tasks:some' else 'most'} attempts"
     if ":" in metric:
@@ -315,7 +318,9 @@ class Checker:
             with suppress(PasshatError):  # the run does not support that k or population
                 options = {"missing": self._missing, "level": self._level, "about": about}
                 estimates.append(estimate(outcomes, metric, **options))  # type: ignore[arg-type]
-        if word.startswith("run:"):
+        if passes := re.fullmatch(r"run:passes(\d+)to(\d+)", word):
+            estimates.append(share_with_passes(outcomes, int(passes[1]), int(passes[2])))
+        elif word.startswith("run:"):
             kind, k = re.fullmatch(r"run:([a-z]+)(\d*)", word).groups()  # type: ignore[union-attr]
             estimates += run_scores(outcomes, kind, int(k) if k else None)
         return estimates
@@ -399,7 +404,7 @@ class Checker:
         if claim.kind == "tasks":
             return self._check_task_count(name, claim)
         about = [one for one in results if claim.population in ("", one.population)] or results
-        if claim.points is not None:
+        if claim.points is not None or claim.ends is not None:
             return self._check_points(name, claim, results, about)
         answer = support_of(claim, about)
         is_open = claim.kind in ("equal", "different") and answer is Support.NOT_CHECKABLE
@@ -423,7 +428,7 @@ class Checker:
             sign = "+" if claim.sign > 0 else "-" if claim.sign < 0 else ""
             ends = "" if claim.ends is None else f", {claim.ends[0]:+g} to {claim.ends[1]:+g}"
             return f"lift {sign}{claim.points:g} points{ends}"
-        if claim.percent is not None or claim.ratio is not None:
+        if claim.percent is not None or claim.ratio is not None or claim.ends is not None:
             return f"{subject} against {other}: {claim.text}"
         better, worse = (subject, other) if claim.sign > 0 else (other, subject)
         return f"{better} is better than {worse}"
@@ -431,8 +436,7 @@ class Checker:
     def _check_points(
         self, name: str, claim: Difference, results: Sequence[Result], about: Sequence[Result]
     ) -> Check:
-        assert claim.points is not None
-        if claim.counted:
+        if claim.counted and claim.points is not None:
             outcomes = self._runs[claim.subject or 0].outcomes
             total = len(outcomes) if claim.counted == "task" else int(outcomes.n.sum())
             claim = replace(claim, points=100 * claim.points / total, step=100 / total)
@@ -444,7 +448,7 @@ class Checker:
             f"{one.population}: {100 * one.lift:+.1f} points {one.interval_text()}"
             for one in results
         )
-        is_right = fits_points(claim, results[0])
+        is_right = claim.points is None or fits_points(claim, results[0])
         if is_right and claim.ends is not None:
             low, high = (end / 100 for end in claim.ends)
             turned = [(low, high)] * (claim.sign >= 0 or low < 0) + [(-high, -low)] * (

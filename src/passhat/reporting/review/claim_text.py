@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from passhat.reporting.review.statements import BENCHMARK, METRIC
+from passhat.reporting.review.statements import (
+    BENCHMARK,
+    METRIC,
+    TASKS,
+    Difference,
+    Size,
+    Statement,
+)
 from passhat.reporting.review.tables import cells_of, is_rule, table_text, text_lines, without_marks
 
 __all__ = ["ITEM", "Claimed", "Mention", "Passage", "all_passages", "passages"]
@@ -524,3 +531,64 @@ def _without_latex(line: str) -> str:
     )
     line = re.sub(r"\^\{?(\d+|k|n)\}?", r"^\1", line)
     return re.sub(r"\\([%@&^_#])", r"\1", line)
+
+
+_SUITE = r"(?:suite|benchmark|(?:test |task |data ?)?set|evaluation|eval|dataset|collection)"
+_OTHER_SUITE = re.compile(
+    rf"\b(?:subset|slice|split|sub\w+|other|another|larger|smaller|full|original|public|earlier|"
+    rf"previous|old\w*|next|new|plan\w*|will|would|should|if|could|might|future|extend\w*|hard\w*|"
+    rf"easy|sampled?|random|part|once|used to)\b|{BENCHMARK}",
+    re.IGNORECASE,
+)
+
+
+def find_sizes(text: str, tasks: frozenset[int]) -> Iterator[Size]:
+    """The size of the suite in words: a 50-task suite; the suite has 50 tasks."""
+    if _OTHER_SUITE.search(text):
+        return
+    counts = {int(one) for one in re.findall(rf"\b(\d+)[ -](?:[a-z]+ )?{TASKS}\b", text)}
+    forms = (
+        rf"\b(?:a|an|the|our|this|its) (\d+)-{TASKS} (?:[a-z]+ )?{_SUITE}\b",
+        rf"\b(?:the|our|this) (?:[a-z]+ )?{_SUITE} (?:has|had|contains?|comprises|includes|"
+        rf"consists of|holds|is made (?:up )?of) (?:exactly |just |only )?(\d+) "
+        rf"(?:[a-z]+ )?{TASKS}",
+        rf"\beach of (?:the|our|its) (\d+) (?:[a-z]+ )?{TASKS} (?:was|were|is|got|gets|had)\b",
+    )
+    for form in forms:
+        for match in re.finditer(form, text, re.IGNORECASE):
+            if not counts & tasks:
+                yield Size(f"{match[1]} tasks", int(match[1]), True, False)
+    times = re.search(
+        rf"\beach (?:of (?:the|our|its) (?:\d+ )?)?(?:[a-z]+ )?{TASKS} (?:was|were|is) (?:run|"
+        r"attempted|tried|repeated|sampled|evaluated|tested) (\d+) times\b(?! (?:in|over))",
+        text,
+        re.IGNORECASE,
+    )
+    if times:
+        yield Size(f"{times[1]} attempts", int(times[1]), False, True, per_task=True)
+
+
+_GAP_ENDS = re.compile(
+    r"\b(?:intervals?|CIs?|bounds?) (?:on|of|for|around|about) (?:the|this|that|their|its) "
+    r"(?:\w+ )??(?:gap|difference|lift|improvement|lead|change|advantage|margin)\b"
+    r"(?:(?: (?:between|of|in|over|to|and|from|is|was|goes|runs|spans|ranges|extends|stretches|"
+    r"covers)|⟦r\d+⟧|pass[@^]\d+|[\s=:,(\[])*?)"
+    r"[\[(]?(?P<a>[-+−]?\d+(?:\.\d+)?)\s?%?(?: points)?\s*(?:to|and|,|\.\.|–)\s*"
+    r"(?P<b>[-+−]?\d+(?:\.\d+)?)(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+
+
+def find_gap_interval(clause: str, pairs: Sequence[int], text: str) -> list[Statement]:
+    """The interval of a difference that is not stated itself."""
+    match = _GAP_ENDS.search(clause)
+    rest = re.sub(r"\b(?:the )?\d+\s?%(?: \w+)?\s*$", "", clause[: match.start()] if match else "")
+    if match is None or len(pairs) != 2 or re.search(r"\d(?![\d+*]*⟧)", rest):
+        return []
+    if re.search(r"\d points?\b", text.replace(match[0], "")):
+        return []
+    low, high = (float(match[end].replace("−", "-")) for end in "ab")
+    metric = re.search(r"pass[@^]\d+", match[0])
+    word = metric[0] if metric else ""
+    shown = f"interval {low:g} to {high:g}"
+    return [Difference(shown, pairs[0], pairs[1], 0, ends=(low, high), metric=word)]

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 from passhat.reporting.review.grammar import BOUND_WORDS, P_VALUE, Reader
 from passhat.reporting.review.rewrites import DROPPED, plain_number
+from passhat.reporting.review.roles import BOUND
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     ERRORS,
@@ -21,7 +22,7 @@ from passhat.reporting.review.statements import (
     spread_of,
 )
 
-__all__ = ["Cue", "MarkedSentence", "Number", "count_changes", "kind_of"]
+__all__ = ["HOW_MANY", "Cue", "MarkedSentence", "Number", "count_changes", "kind_of", "plain_count"]
 
 _ATT, _TASK, _N = ATTEMPTS, TASKS, NUMBER
 _OF = r"(?: of)?(?: the| its| their| these| our| those)*"
@@ -109,7 +110,7 @@ _CUES: tuple[tuple[str, str], ...] = (
     (
         r"\b(?:success|pass|resolution|resolve|solve|completion|win|hit)[ -](?:rates?|"
         r"share|probability)\b|\baccurac\w+|\bscor(?:es?|ed|ing)\b|\bon average\b|"
-        rf"\baverag\w+|\bmean\b|\b(?:a |1 |one |the )?single (?:{_ATT})\b|\b(?:per|"
+        rf"\baverag\w+|\bmean\b|\b(?:a |1 |one |the )?single[ -](?:{_ATT})\b|\b(?:per|"
         rf"1|each|one) (?:{_ATT})\b|\b(?:on |at )?(?:the |its )?first (?:{_ATT}|go)"
         r"\b|\b(?:error|failure|fail)[ -]rates?\b|\bof (?:its |the |their |all )"
         rf"?(?:{_ATT})\b|\b1-?shot\b",
@@ -572,3 +573,19 @@ def _change(word: re.Match[str], count: re.Match[str]) -> str:
     kind = "better" if word["better"] else "worse" if word["worse"] else "tied"
     total = f" of the {count['m']}" if count["m"] else ""
     return f"{kind} on {count['n']}{total} tasks"
+
+
+HOW_MANY = re.compile(
+    rf"{BOUND}(?<![\w.⟦+])(?:(?P<i>\d) (?:in(?: every)?|(?:out )?of every) (?P<h>\d\d?)|"
+    r"(?P<n>\d+(?:\.\d+)?)(?P<unit>\s?%)?)"
+    rf"(?: (?:out )?of(?: the| its| our| all)* (?P<m>\d+))?(?:(?: of)?"
+    rf"(?: the| its| our| all| these)*(?: ⟦r\d+⟧)? (?P<noun>{_TASK}|{_ATT})\b)?(?![\w⟧%]|\.\d)",
+    re.IGNORECASE,
+)
+
+
+def plain_count(number: re.Match[str]) -> str:
+    """A count of ``HOW_MANY`` in plain words."""
+    parts = (number["i"] and f"{number['i']} in {number['h']}", number["n"], number["unit"])
+    total = number["m"] and f" of {number['m']}"
+    return "".join(filter(None, (*parts, total, number["noun"] and f" {number['noun']}")))

@@ -480,6 +480,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         lambda m: re.sub(NUMBER, lambda one: f"{one[0]}%", m[1]),
     ),
     (rf"({_NAME})\s?/\s?(?={_NAME})", r"\1, "),
+    (r"\bs\.\s?([de])\.(?:\s?m\.)?(?=,?\s?[=:]?\s?\d)", lambda m: f"S{m[1].upper()}"),
     (r"\bp-?values? (?:of|is|was)\s*(?=[<>=≤≥])", "p "),
     (r"\bp(?:-?value)? (?:of|is|was) (?=\d)", "p = "),
     (

@@ -152,7 +152,7 @@ DROPPED = (
 )
 
 
-__all__ = ["SETS", "TWO", "plain_comparison", "plain_number"]
+__all__ = ["NUMBER_WORDS", "SETS", "TWO", "plain_comparison", "plain_number", "spell"]
 
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TEENS = (
@@ -169,7 +169,7 @@ _UNITS = {
 }
 _WORD = "|".join(sorted(_UNITS, key=len, reverse=True))
 # "One" is a number only where it counts: one of 60, one task in five, one point, one more task.
-_NUMBER_WORDS = re.compile(
+NUMBER_WORDS = re.compile(
     rf"\b(?!one\b(?! (?:(?:{_WORD})\b|of (?:the |its |all )?(?:\d|(?:{_WORD})\b)|(?:in|out of) "
     rf"(?:every )?(?:\d|{_WORD})|(?:more |fewer )?(?:{TASKS}|{ATTEMPTS})\b|points?\b)))"
     rf"(?<!no )(?:a (?=(?:hundred|thousand|dozen)\b))?((?:{_WORD})(?:(?: and |[ -])(?:{_WORD}))*)"
@@ -179,7 +179,7 @@ _NUMBER_WORDS = re.compile(
 _FRACTIONS = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
 
 
-def _spell(match: re.Match[str]) -> str:
+def spell(match: re.Match[str]) -> str:
     total = 0
     for word in re.split(r" and |[ -]", match[1].lower()):
         value = _UNITS[word]
@@ -270,7 +270,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bexpected (?=(?:share|fraction|proportion|percentage|number|success|value)\b)", ""),
     (rf"\b({_WORD}|hundred)fold\b", r"\1 fold"),
     (r"\b(on|in) none\b(?! of)", r"\1 0 tasks"),
-    (_NUMBER_WORDS.pattern, _spell),
+    (NUMBER_WORDS.pattern, spell),
     (  # the best of our 5 runs of A
         r"\b(best|highest|top|worst|lowest|weakest)((?: of| out of)(?: the| our| its| all| these)* "
         rf"\d+)\s+(⟦\w+⟧)\s+(?={ATTEMPTS}\b)",

@@ -1,4 +1,4 @@
-"""The run and the metric that every number of a clause belongs to, and what is left of it."""
+"""The run and metric of every number of a clause, how often tasks pass, and what is left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,22 @@ from passhat.reporting.review.statements import (
     Unread,
 )
 
-__all__ = ["UNCLEAR", "Roles", "Token", "find_leftovers"]
+__all__ = [
+    "BOUND",
+    "EXACT_TIMES",
+    "FILLER",
+    "LEVELS",
+    "UNCLEAR",
+    "WHOLE",
+    "Roles",
+    "Token",
+    "find_leftovers",
+    "find_ranking",
+    "parse_levels",
+    "parse_times",
+    "passes_between",
+    "relation_of",
+]
 
 Token = tuple[str, str, int, int]
 """Kind, number, and the place in the clause."""
@@ -433,3 +448,153 @@ def _runs_of(statements: Iterable[Statement]) -> set[int | None]:
         elif isinstance(one, Place):
             runs.add(one.run)
     return runs
+
+
+# How often tasks pass, and clauses in a fixed form.
+_ATT, _TASK = words.ATTEMPTS, words.TASKS
+BOUND = (
+    r"(?:(?P<op>at least|no fewer than|no less than|at most|no more than|up to|more than|over|"
+    r"fewer than|less than|under|about|roughly|around|~|>=|<=) |"
+    r"(?:exactly|precisely|only|just|a mere) )*"
+)
+WHOLE = r"(?: of)?(?: the| its| their| our| all)*"
+_OFTEN = (
+    ("flawless", rf"\b(?:flawless|perfect)\w*(?: (?:over|in|on|across){WHOLE} (?P<m>\d+) "
+     rf"{_ATT}\b)?"),
+    ("some", rf"\b(?:in )?some(?:{WHOLE} {_ATT}\b)? but not (?:in )?(?:all|every|each)\b"
+     rf"(?:{WHOLE}(?: (?P<m>\d+))? {_ATT}\b)?"),
+    ("all", rf"(?<!of )\b(?:in |on |across |over |with )?(?:all|each|every)(?: single)?(?: one)?"
+     rf"{WHOLE}"
+     rf"(?: (?P<m>\d+))?{WHOLE} {_ATT}\b|\b(?:every|each)(?: single)? time\b|\balways\b"),
+    ("any", rf"\b(?:in |on |across |with )?(?:any|even 1|even a single)(?: single)?(?: one)?"
+     rf"{WHOLE}(?: (?P<m>\d+))?{WHOLE} {_ATT}\b|\bever\b|\bat all\b"),
+    ("none", rf"\b(?:in|on) (?:none|no){WHOLE}(?: (?P<m>\d+))? {_ATT}\b"),
+    ("", rf"\b(?:with|given|after|within|over|across|in){WHOLE} (?P<m>\d+) {_ATT}\b"),
+    ("count", rf"(?:\b(?:in|on|with) )?{BOUND}\b(?:(?P<w>once|twice)|(?P<j>\d+)(?P<more> or more)?"
+     rf"(?= (?:times\b|{_ATT}\b|(?:out )?of{WHOLE} \d+ {_ATT}\b))(?: {_ATT}\b)?)"
+     rf"(?: (?:out of|of|in|over|across|within){WHOLE} (?P<m>\d+)(?! {_TASK})(?: {_ATT}\b)?)?"),
+)  # fmt: skip
+EXACT_TIMES = re.compile(
+    r"\b(?:exactly|only|just|at least(?! once| 1\b)|at most|(?:no )?more than|"
+    rf"(?:no )?fewer than|less than) (?:once\b|twice\b|\d+ (?:times\b|{_ATT}\b|"
+    rf"(?:out )?of{WHOLE} \d+ {_ATT}\b))|"
+    rf"\b(?:(?:miss|fail|solv|pass)\w*|\d+(?: {_TASK})?) (?:once|twice)\b|\d {_TASK} \d+ times\b",
+    re.IGNORECASE,
+)
+_NOT = r"\b(?:never|not|unable to|failed to|fails to|fail to|failing to|cannot)\b"
+_DID = re.compile(
+    r"\b(?:(?P<fail>fail(?:s|ed|ing)?|miss(?:es|ed|ing)?|unsolved|unresolved)|"
+    r"(?:pass|solv|complet|resolv|crack|finish|succe|clear|handl)\w*)\b",
+    re.IGNORECASE,
+)
+FILLER = re.compile(
+    r"(?:\b(?:the|a|an|of|in|on|at|by|for|its?|their|them|they|this|these|that|those|was|were|is|"
+    r"are|be|been|has|have|had|did|do|does|could|can|out|there|which|but|and|so|even|while|with|"
+    r"managed?s?|manages|able|to|remain(?:s|ed)?|left|go|went|agents?|models?|suite|benchmark|here|"
+    r"logg?ed|log|recorded|racked|up|compared|versus|vs|against|whereas|runs?|produced|ha[ds]|"
+    rf"unfortunately|sadly|interestingly|notably|still|then|also|{_TASK})\b|⟦r[\d+*]+⟧|[\s,.()!'’])*",
+    re.IGNORECASE,
+)
+LEVELS = re.compile(
+    rf"\b(?:with|given|in|after) (?P<k>\d+) {_ATT},? ⟦r(?P<a>\d+)⟧ (?:only |just |merely )?"
+    r"(?:gets|comes|climbs|rises|is|lands|reaches|matches)(?: up| only| just| to| at)* "
+    r"(?:about |roughly |only |just |exactly )?(?:where|what) ⟦r(?P<b>\d+)⟧ (?:already )?"
+    r"(?:is|gets|stands|lands|was|reaches|has|does) (?:with|on|in|after) (?:only |just |a |its )?"
+    rf"(?:(?P<j>\d+)|one|single|first)(?: {_ATT})?[ ,(]*(?:(?:both|⟦r\*⟧) )?(?:at |are |is )?"
+    r"(?P<op>[~≈] ?|about |roughly )?(?P<v>\d+(?:\.\d+)?)\s?%",
+    re.IGNORECASE,
+)
+_BOUNDS = {
+    **dict.fromkeys(("at least", "no fewer than", "no less than", ">="), ">="),
+    **dict.fromkeys(("at most", "no more than", "up to", "<="), "<="),
+    **dict.fromkeys(("more than", "over"), ">"),
+    **dict.fromkeys(("fewer than", "less than", "under"), "<"),
+    **dict.fromkeys(("about", "roughly", "around", "~"), "~"),
+}
+
+
+def parse_times(
+    text: str, attempts: frozenset[int]
+) -> tuple[str, str, re.Match[str] | None, str] | None:
+    """The rest of a clause, how often, its words, and the verb; None where unclear."""
+    often: list[tuple[str, re.Match[str]]] = []
+    for kind, pattern in _OFTEN:
+        match = re.search(pattern, text, re.IGNORECASE)
+        if match:
+            often.append((kind, match))
+            text = text[: match.start()] + " " + text[match.end() :]
+    totals = {int(match["m"]) for _, match in often if match.groupdict().get("m")}
+    kinds = [(_kind(kind, match), match) for kind, match in often if kind]
+    denials = re.findall(_NOT, text, re.IGNORECASE)
+    text = re.sub(_NOT, " ", text, flags=re.IGNORECASE)
+    verbs = [match[0] if match["fail"] else "" for match in _DID.finditer(text)]
+    if len(kinds) > 1 or not totals <= attempts or len(denials) > 1 or len(verbs) > 1:
+        return None
+    kind, match = kinds[0] if kinds else ("", None)
+    if denials:
+        is_never = denials[0].lower() == "never" or kind == "any" or "to" in denials[0]
+        if kind not in ("", "any") or not is_never:
+            return None
+        kind = "none"
+    elif verbs and verbs[0].lower().startswith("un") and not kind:
+        kind = "all"
+    if kind == "flawless" and verbs:
+        return None
+    verb = verbs[0] if verbs else "" if kind == "flawless" else "?"
+    return re.sub(r"\s+", " ", _DID.sub(" ", text)), kind, match, verb
+
+
+def _kind(kind: str, match: re.Match[str]) -> str:
+    """The kind of a count: "at least once" is any."""
+    is_any = kind == "count" and match["op"] == "at least" and (match["w"] or match["j"]) in (
+        "once", "1")  # fmt: skip
+    return "any" if is_any else kind
+
+
+def passes_between(kind: str, often: re.Match[str] | None, n: int) -> tuple[int, int] | None:
+    """The fewest and the most times, of n; None where it is not said."""
+    ends = {"all": (n, n), "flawless": (n, n), "any": (1, n), "none": (0, 0), "some": (1, n - 1)}
+    if kind != "count" or often is None:
+        return ends.get(kind)
+    count = {"once": 1, "twice": 2}.get((often["w"] or "").lower()) or int(often["j"])
+    relation = relation_of(often) if not often["more"] else ">="
+    low = {">=": count, ">": count + 1, "=": count}.get(relation, 0)
+    high = {"<=": count, "<": count - 1, "=": count}.get(relation, n)
+    return (low, high) if relation != "~" and 0 <= low <= high <= n else None
+
+
+def relation_of(match: re.Match[str]) -> str:
+    return _BOUNDS.get((match["op"] or "").lower(), "=")
+
+
+def parse_levels(match: re.Match[str]) -> Iterator[Statement]:
+    """Two runs with as many attempts each as bring them to one share."""
+    share = float(match["v"]) / 100
+    for run, k in (("a", match["k"]), ("b", match["j"] or "1")):
+        yield Share(
+            f"{match['v']}%", share, share, 10.0 ** -len(match["v"].partition(".")[2]) / 100,
+            "~" if match["op"] else "=", (int(match[run]),), metric=f"pass@{k}",
+        )  # fmt: skip
+
+
+def find_ranking(text: str, subject: int, other: int, attempts: frozenset[int]) -> list[Statement]:
+    """A larger share of tasks in all runs than another run."""
+    size = re.search(
+        rf"\b(?:(?P<more>larger|higher|greater|bigger|more)|smaller|lower|fewer)\b"
+        rf"(?: (?:share|fraction|proportion|percentage|number) of)?(?: of)?"
+        rf"(?: the| its)? {_TASK}\b",
+        text,
+        re.IGNORECASE,
+    )
+    whole = parse_times(re.sub(r"\(\s*pass[@^]\d+\s*\)", " ", text), attempts)
+    if size is None or whole is None or subject < 0:
+        return []
+    rest, kind, often, verb = whole
+    k = (often and often.groupdict().get("m")) or "n"
+    families = {("all", ""): ("^", 1), ("any", ""): ("@", 1), ("none", ""): ("@", -1)}
+    families |= {("all", "?"): ("@", -1), ("any", "?"): ("^", -1), ("none", "?"): ("^", 1)}
+    family, sign = families.get((kind, "?" if verb.strip("?") else ""), ("", 0))
+    if not family or verb == "?" or not FILLER.fullmatch(rest.replace(size[0], " ")):
+        return []
+    sign *= 1 if size["more"] else -1
+    return [Difference(size[0], subject, other, sign, "ranked", f"tasks{family}{k}")]

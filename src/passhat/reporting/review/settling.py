@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from passhat.reporting.review.agreement import Check, Support
+from passhat.reporting.review.agreement import Check, FixedForms, Support
 from passhat.reporting.review.checking import Checker
 from passhat.reporting.review.claim_text import ITEM, Passage
 from passhat.reporting.review.clauses import parse_sentences
 from passhat.reporting.review.grammar import BOUND_WORDS, Reader
 from passhat.reporting.review.nearest import plain_sentences
 from passhat.reporting.review.rewrites import plain_number
-from passhat.reporting.review.second_reading import Found, SecondReading
+from passhat.reporting.review.second_reading import Found, SecondReading, digits_of, without_forms
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     OBJECT,
@@ -69,18 +69,23 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
     second = SecondReading(names, checker.check, checker.may_be, checker.sizes)
     second.read(_heading(passage))
     tasks = TaskReading(names, checker.tasks)
+    forms = FixedForms(names, checker.sizes.tasks, checker.sizes.attempts)
     text = plain_sentences(_with_tasks(passage, checker), names)
     for sentence, statements in parse_sentences(text, names):
         counts = tasks.read(sentence)
         if counts:
             checks |= dict.fromkeys(_check_all(counts, checker, names))
             continue
+        checks |= dict.fromkeys(_check_all(forms.read(sentence), checker, names))
         found = second.read(sentence)
+        if forms.is_whole:
+            continue
         first = _check_all(statements, checker, names, is_about_failures=is_about_failures)
         if not statements and found and all(one.support is Support.SUPPORTED for one in found):
             checks |= dict.fromkeys(one.check for one in found)
         elif statements and not _IS_QUESTION.search(sentence) and sentence.strip()[-1:] != "?":
-            checks |= dict.fromkeys(_settle(statements, first, found, second))
+            settled = _settle(statements, first, found, second)
+            checks |= dict.fromkeys(without_forms(settled, forms, sentence))
     return tuple(checks)
 
 
@@ -447,9 +452,9 @@ def _settle(
 def _weaken(statement: Statement, check: Check, wrong: Sequence[Found]) -> Check:
     """A number that only one reading finds wrong is not checkable."""
     is_number = not isinstance(statement, Unread)
-    digits = _digits(statement.text)
+    digits = digits_of(statement.text)
     is_confirmed = any(
-        _digits(one.text) & digits or not (_digits(one.text) or digits) for one in wrong
+        digits_of(one.text) & digits or not (digits_of(one.text) or digits) for one in wrong
     )
     if check.support is Support.CONTRADICTED and is_number and not is_confirmed:
         detail = f"{check.detail}; but it may be another number"
@@ -467,14 +472,14 @@ def _is_answered(
 ) -> bool:
     """Whether the second reading has an answer for what the first one took for a statement."""
     texts = [one.text for one in found if one.is_read]
-    answered = {"0", *itertools.chain.from_iterable(map(_digits, [*texts, *second.cue_texts]))}
-    digits = _digits(statement.text)
+    answered = {"0", *itertools.chain.from_iterable(map(digits_of, [*texts, *second.cue_texts]))}
+    digits = digits_of(statement.text)
     is_covered = digits <= answered
     if isinstance(statement, Unread):
         right = [one.check.statement for one in found if one.support is Support.SUPPORTED]
         is_covered |= "interval" not in statement.reason
-        is_covered |= digits <= {*itertools.chain.from_iterable(map(_digits, right))}
-        return is_covered and any(_digits(text) for text in texts)
+        is_covered |= digits <= {*itertools.chain.from_iterable(map(digits_of, right))}
+        return is_covered and any(digits_of(text) for text in texts)
     if not is_covered:
         return False
     is_open = not digits or (isinstance(statement, Difference) and not has_lift)
@@ -510,10 +515,6 @@ def _settle_relation(
         detail = f"by its numbers it is, by chance perhaps; {check.detail}"
         check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
     yield check
-
-
-def _digits(text: str) -> set[str]:
-    return set(re.findall(r"\d+(?:\.\d+)?", text.replace(",", "")))
 
 
 def _is_relation(statement: Statement) -> bool:

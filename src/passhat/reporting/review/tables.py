@@ -61,10 +61,12 @@ def without_marks(text: str) -> str:
 
 def text_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines of a text with their numbers; every row of a table as ``| cell | cell |``."""
-    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [(n, _plain_metrics(line.strip())) for n, line in enumerate(text.splitlines(), 1)]
     at = 0
     while at < len(lines):
-        for read_block in (_html_block, _latex_block, _open_block, _delimited_block):
+        for read_block in (
+            _html_block, _latex_block, _open_block, _delimited_block, _listed_block,
+        ):  # fmt: skip
             rows, used = read_block(lines[at:])
             if used:
                 yield from rows
@@ -136,7 +138,7 @@ def _open_block(lines: _Lines) -> tuple[_Lines, int]:
 
 def _delimited_block(lines: _Lines) -> tuple[_Lines, int]:
     """CSV or aligned columns: as many cells in every line, a header of words, numbers below it."""
-    for delimiter in (r"\t", r"\s*;\s*", r"\s*,\s*", r"\s{2,}"):
+    for delimiter in (r"\s*\|\s*", r"\t", r"\s*;\s*", r"\s*,\s*", r"\s{2,}"):
         rows: list[tuple[int, list[str]]] = []
         for number, line in lines:
             cells = re.split(delimiter, line)
@@ -159,6 +161,84 @@ def _delimited_block(lines: _Lines) -> tuple[_Lines, int]:
         if is_short and is_measured and not re.fullmatch(r"[\d.%\s]+", header[-1]):
             return [_row(number, cells) for number, cells in rows], len(rows)
     return [], 0
+
+
+def _plain_metrics(line: str) -> str:
+    """The line with every metric by its full name: p@1 and pass@{1,2} as pass@1, pass@2."""
+    line = re.sub(r"\b[pP]([@^])(?=\{?\d)", r"pass\1", line)
+    line = re.sub(
+        r"\b(pass[@^])\{(\d+(?:\s*,\s*\d+)+)\}",
+        lambda match: ", ".join(f"{match[1]}{k}" for k in re.findall(r"\d+", match[2])),
+        line,
+        flags=re.IGNORECASE,
+    )
+    return _LISTED.sub(_beside, line)
+
+
+_VALUE = r"(?<![\w.@^])\d*\.?\d+ ?\\?%?(?![\w@^])"
+_METRICS = rf"{_METRIC.pattern}\d+"
+_LISTED = re.compile(
+    rf"(?P<values>{_VALUE}(?:\s?(?:,|/|;|\band\b|,\s?and\b)\s?{_VALUE})+)\s*[(\[]\s*"
+    rf"(?P<metrics>{_METRICS}(?:\s?(?:,|/|;|\band\b|,\s?and\b)\s?{_METRICS})+)\s*[)\]]",
+    re.IGNORECASE,
+)
+
+
+def _beside(match: re.Match[str]) -> str:
+    """Numbers with the metrics listed behind them, each beside its own."""
+    values = re.findall(_VALUE, match["values"])
+    metrics = re.findall(_METRICS, match["metrics"], re.IGNORECASE)
+    if len(values) != len(metrics):
+        return match[0]
+    return ", ".join(f"{a} = {b.strip()}" for a, b in zip(metrics, values, strict=True))
+
+
+_ROW = re.compile(r"^(?P<row>[^&|]*[A-Za-z][^&|]*(?:[&|][^&|%#]*\d[^&|#]*?)+)\s*$")
+_NOTED_ROW = re.compile(r"^(?P<row>[^&|]*[&|].*?\d.*?)\s*(?:\\\\|\s)\s*(?:%|#|//)\s*(?P<note>.*)$")
+_NAMED = re.compile(rf"{_METRIC.pattern}\d+", re.IGNORECASE)
+_NOTE = re.compile(
+    rf"(?:{_NAMED.pattern}|\b(?:columns?|cols?|metrics?|order|model|agent|in|the|and|of|left|to|"
+    r"right|are|is)\b|[\s%#/,:;&|()\\.-])+",
+    re.IGNORECASE,
+)
+
+
+def _listed_block(lines: _Lines) -> tuple[_Lines, int]:
+    """Rows whose metrics are listed beside, above or below them: A & 67 & 95 % pass@1, pass@5."""
+    number, line = lines[0]
+    noted = _NOTED_ROW.match(line)
+    if noted and _is_list(noted["note"]):
+        return _listed_rows([(number, noted["row"])], noted["note"]), 1
+    at = next((at for at, (_, one) in enumerate(lines) if not _cells_of_row(one)), len(lines))
+    if at == 0 and _is_list(line):
+        rest = (at for at, (_, one) in enumerate(lines) if at and not _cells_of_row(one))
+        end = next(rest, len(lines))
+        return (_listed_rows(lines[1:end], line), end) if end > 1 else ([], 0)
+    if 0 < at < len(lines) and _is_list(lines[at][1]):
+        return _listed_rows(lines[:at], lines[at][1]), at + 1
+    return [], 0
+
+
+def _is_list(note: str) -> bool:
+    return len(_NAMED.findall(note)) > 1 and _NOTE.fullmatch(note) is not None
+
+
+def _cells_of_row(line: str) -> list[str]:
+    line = line.removesuffix("\\\\").rstrip()
+    is_row = _ROW.match(line) and not line.startswith("|") and not _METRIC.search(line)
+    return re.split(r"(?<!\\)[&|]", line) if is_row else []
+
+
+def _listed_rows(rows: _Lines, note: str) -> _Lines:
+    """Rows below a header of the listed metrics; where they do not fit, no column has a metric."""
+    metrics = _NAMED.findall(note)
+    found: _Lines = [(rows[0][0], "")]
+    for number, line in rows:
+        cells = re.split(r"(?<!\\)[&|]", line.removesuffix("\\\\"))
+        fits = len(cells) == len(metrics) + 1
+        header = ["", *(metrics if fits else "?" * (len(cells) - 1))]
+        found += [_row(number, header), _row(number, cells), (number, "")]
+    return found
 
 
 def cells_of(content: str) -> list[str]:
