@@ -477,8 +477,8 @@ _OFTEN = (
 EXACT_TIMES = re.compile(
     r"\b(?:exactly|only|just|at least(?! once| 1\b)|at most|(?:no )?more than|"
     rf"(?:no )?fewer than|less than) (?:once\b|twice\b|\d+ (?:times\b|{_ATT}\b|"
-    rf"(?:out )?of{WHOLE} \d+ {_ATT}\b))|"
-    rf"\b(?:(?:miss|fail|solv|pass)\w*|\d+(?: {_TASK})?) (?:once|twice)\b|\d {_TASK} \d+ times\b",
+    rf"(?:out )?of{WHOLE} \d+ {_ATT}\b))|\b(?:(?:miss|fail|solv|pass)\w*|\d+(?: {_TASK})?) "
+    rf"(?:once|twice)\b|(?<!the |all |its |our )\b\d+ {_TASK} \d+ times\b",
     re.IGNORECASE,
 )
 _NOT = r"\b(?:never|not|unable to|failed to|fails to|fail to|failing to|cannot)\b"
