@@ -42,6 +42,8 @@ TRUE = (
     "Osprey solves a larger share of the tasks in all four attempts than Plover does.",
     "Plover passes fewer tasks in every attempt than Osprey.",
     "The 95% interval on the gap between Osprey and Plover is 22 to 51 points.",
+    "Each agent was run 4 times on each of the 30 tasks, for a total of 120 attempts per agent.",
+    "Forty percent of the tasks stayed out of reach for Plover.",
     "Our suite comprises 30 tasks, and each of the 30 tasks was attempted four times.",
 )
 FALSE = (
@@ -58,6 +60,8 @@ FALSE = (
     "Half of all Osprey runs failed, 60 out of 120.",
     "Plover solves a larger share of the tasks in all four attempts than Osprey does.",
     "The 95% interval on the gap between Osprey and Plover is -6 to +9 points.",
+    "Osprey scores 70.8% ± 2.1 pass@1 (95% interval, over tasks).",
+    "Each agent was run 4 times on each of the 30 tasks, for a total of 400 attempts per agent.",
     "With four tries Plover gets to where Osprey is with two (both about 60%).",
     "Our suite comprises 45 tasks.",
     "On a 90-task benchmark Osprey passes 70.8% of attempts.",
@@ -87,3 +91,18 @@ def test_a_false_form_is_contradicted(text: str) -> None:
 @pytest.mark.parametrize("text", OPEN)
 def test_a_form_that_is_not_understood_is_left_open(text: str) -> None:
     assert _supports(text) <= {Support.NOT_CHECKABLE, Support.SUPPORTED}
+
+
+def test_the_other_end_of_single_runs_is_not_called_wrong() -> None:
+    verdicts = [[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1]]
+    runs = [Run("Osprey", "Osprey", Outcomes.from_matrix(verdicts))]
+    text = "Osprey's worst trial cleared 2 of the 4 tasks and its best cleared 3."
+    checks = [check for claim in review(text, runs).claims for check in claim.checks]
+    assert Support.CONTRADICTED not in {check.support for check in checks}
+
+
+def test_a_number_behind_a_sign_is_no_version() -> None:
+    counts = [0, 1, 2, 3, 4] * 6
+    runs = [Run("Osprey 2.1", "Osprey 2.1", Outcomes.from_counts(4, counts))]
+    (claim,) = review("Osprey 2.1 scores 50.0% ± 2.1 pass@1 (95% interval).", runs).claims
+    assert "not-in-data" in {finding.rule for finding in claim.findings}

@@ -115,8 +115,8 @@ BOUND_WORDS = {
 # The version 1.4 among numbers: better than 1.4, with 8 tries 1.4 gets to 85.5%.
 _VERSION_BEFORE = (
     r"(?:(?<=\bvs )|(?<=\bvs\. )|(?<=\bthan )|(?<=\bover )|(?<=\bagainst )|(?<=\bversion )|"
-    r"(?<=\bversus )|(?<=\brelease )|(?<=\bin )|(?=\S+ (?:gets?|got|reach|scor|pass|solve|fail|was|"
-    r"is|had|has|complete)))"
+    r"(?<=\bversus )|(?<=\brelease )|(?<=\bin )|(?=\S+ (?:gets?|got|reach|scor|pass(?![@^])|"
+    r"solve|fail|was|is|had|has|complete)))"
 )
 _VERSION_AFTER = r"(?!\s?(?:%|points?\b|pp\b|x\b|percent|±|to \d|of\b|and \d|[-–]\s?\d))"
 
@@ -491,6 +491,7 @@ class Reader:
         count, phrase = int(match[at]), match[0].removeprefix(bound).strip()
         before, after = match.string[: match.start()], match.string[match.end() :]
         per_task = bool(re.search(rf"\beach\b|\bper {_TASK}\b", phrase)) or "each of" in before
+        per_task = per_task and not re.search(r"\btotal(?: of)?\W*$", before)
         is_certain = "=" in phrase or per_task or bool(_TOTAL_BEFORE.search(before))
         is_certain = is_certain and not _PART_AFTER.match(after)
         is_part = _SOLVED_BEFORE.search(before) or _SOLVED_AFTER.match(after)

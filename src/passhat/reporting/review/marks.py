@@ -48,7 +48,7 @@ _CUES: tuple[tuple[str, str], ...] = (
     (
         rf"\b(?:in|on|with|for|after|of) (?:none|no (?:single )?(?:{_ATT})|not (?:a single |"
         rf"1 )(?:{_ATT})?)\b(?:{_OF}(?: (?P<k>\d+))? (?:{_ATT}|them))?|\bnot once\b|"
-        r"\bnever\b|\bnot at all\b|\b(?:0|no) times\b|\bcame up empty every time\b|"
+        r"\b(?:never|not at all|(?:0|no) times|came up empty every time|out of reach)\b|"
         rf"\b0 of{_OF} (?P<k2>\d+) (?:{_ATT})\b",
         "<0",
     ),

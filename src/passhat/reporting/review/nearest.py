@@ -564,7 +564,7 @@ def _name_spread(sentence: str) -> str:
         rf"(?:\(?(?:mean|average)\s*(?:{sign}|and\s*)|{sign})?(?:1 |one |the )?{pattern}(?!\w)"
     )
     rest = re.sub(pattern, "", sentence, flags=re.IGNORECASE)
-    return re.sub(rf"((?:±|\+/-)\s*{NUMBER})\s?(?:%|points?|pp)?", rf"\1 {word}", rest)
+    return re.sub(rf"((?:±|\+/-)\s*{NUMBER})(?:\s?(?:%|points?|pp))?", rf"\1 {word}", rest)
 
 
 def _plain_sentence(sentence: str, sides: str) -> str:

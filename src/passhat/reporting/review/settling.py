@@ -50,7 +50,8 @@ _SOLVES_SOME = (
     r"\b(?:solv|pass|resolv|complet|captur|process|handl|clos|answer)\w* (?:about |only |just |~)*"
     r"[\d.]+ ?% of (?:the |all |its |our )*(?:[a-z-]+ )??([a-z]{3,}s)\b"
 )
-_QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|never|always|none)\b", re.IGNORECASE)
+_QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|often|never|always|none)\b", re.I)
+_ENDS = ("worst", "best", "tasks:worst", "tasks:best")
 
 
 def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
@@ -554,12 +555,15 @@ def _check_all(
         if isinstance(statement, Unread) and statement.blocks and _is_part(statement, names)
     ]
     budgets = {re.sub(r"\D", "", getattr(statement, "metric", "")) for statement in statements}
+    ends = [one.metric for one in statements if isinstance(one, Share) and one.metric in _ENDS]
     for statement, check in zip(statements, answers, strict=True):
         reason = ""
         if unread and check.support is Support.SUPPORTED:
             reason = f"but {unread[0]!r} in the same sentence cannot be checked"
         elif check.support in (Support.CONTRADICTED, Support.NOT_SHOWN):
-            if unclear:
+            if len(set(ends)) < len(ends) and getattr(statement, "metric", "") in _ENDS:
+                reason = "but it may be the other end, or that of another run"
+            elif unclear:
                 reason = f"but {unclear[0]!r} in the same sentence was not understood"
             elif isinstance(statement, Size) and statement.attempts:
                 is_budget = not statement.tasks and str(statement.count) in budgets

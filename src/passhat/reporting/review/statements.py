@@ -555,6 +555,9 @@ ERRORS = re.compile(
 def spread_of(match: re.Match[str]) -> str:
     """Kind of the number behind "±", by the word beside it."""
     word = (match["se"] or ("SE" if match["error"] else ""))[:2].lower()
+    rest = match.string[match.end() : match.end() + 60]
+    if not word and re.match(r"[^.;,±]{0,30}\(?\b9\d% (?:confidence )?(?:CIs?|intervals?)\b", rest):
+        return "ci"
     return "se" if word == "s." else word
 
 
