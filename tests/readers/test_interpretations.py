@@ -468,7 +468,25 @@ def _hints(folder: Path, text: str) -> list[str]:
     path.write_text(text)
     with pytest.raises(PasshatError) as caught:
         read(path)
-    return [line.split("--map ")[1] for line in str(caught.value.hint).splitlines()[1:]]
+    lines = [line for line in str(caught.value.hint).splitlines() if "--map " in line]
+    return [line.split("--map ")[1] for line in lines]
+
+
+def test_a_text_that_two_tasks_share_gives_way_to_their_id(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{10 + i},same question,m,{k},{('yes', 'no', 'maybe')[(i + k) % 3]},{(i * k) % 2}\n"
+        for i in range(6)
+        for k in (1, 2)
+    )
+    hints = _hints(tmp_path, f"pmid,question,model,sample,answer,match\n{rows}")
+    assert hints[0] == "task=pmid,model=model,trial=sample,success=match"
+
+
+def test_scores_with_cells_without_one_have_thresholds(tmp_path: Path) -> None:
+    rows = "".join(f"n{i},{k},{(i * k) % 11},{(i + k) % 9}\n" for i in range(9) for k in (1, 2))
+    hints = _hints(tmp_path, f"note_id,generation,score,minutes\n{rows}n9,1,NA,3\nn9,2,7,NA\n")
+    assert hints[0] == "'task=note_id,trial=generation,success=score >= 10'"
+    assert not any("@minutes" in hint for hint in hints)
 
 
 @pytest.mark.parametrize("names", ["v1.4,v1.5", "v1,v2", "sys0,sys1", "baseline,tuned"])

@@ -439,6 +439,19 @@ def test_a_sheet_for_each_model(tmp_path: Path) -> None:
     assert run.outcomes.scored == 3
 
 
+def test_a_legend_below_the_table_of_a_sheet_is_no_task(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    rows: list[list[object]] = [["Case", "Run 1", "Run 2"], ["a", "P", "F"], ["b", "P", "P"]]
+    legend: list[list[object]] = [["P = passed, F = failed, n/a = machine was down"]]
+    _workbook(path, {"small": [*rows, *legend], "large": [*rows, ["c", "n/a", "P"], *legend]})
+    runs = read(path)
+    assert [(run.name, len(run.outcomes), run.outcomes.total_missing) for run in runs] == [
+        ("small", 2, 0),
+        ("large", 3, 1),
+    ]
+    assert any("left out as remarks" in line for line in runs[0].decisions)
+
+
 def test_a_title_above_the_header_of_a_sheet(tmp_path: Path) -> None:
     path = tmp_path / "book.xlsx"
     _workbook(path, {"s": [["Results"], ["task", "success"], ["a", 1], ["b", 0]]})

@@ -156,3 +156,36 @@ def test_ids_with_and_without_a_decimal_are_one_task(tmp_path: Path) -> None:
     assert any("are one task" in line for line in run.decisions)
     sections = _write(tmp_path, "task,passed\n1,1\n1.0,1\n1.1,0\n")
     assert _counts(sections) == {"mine": (3, 2, 1)}
+
+
+def _lines(rows: list[dict[str, object]]) -> str:
+    return "\n".join(map(json.dumps, rows))
+
+
+def test_a_number_of_retries_within_an_attempt_is_not_the_attempt(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = []
+    for task in ("a", "b"):
+        for attempt in (1, 2, 3):
+            lost = attempt - 1
+            for retry in range(lost + 1):
+                status = "infra_error" if retry < lost else ("passed", "failed")[attempt % 2]
+                rows.append({"task": task, "attempt": attempt, "retry": retry, "status": status})
+    (run,) = read(_write(tmp_path, _lines(rows), "log.jsonl"))
+    assert run.outcomes.n.tolist() == [3, 3]
+    assert (run.outcomes.passes, run.outcomes.total_missing) == (2, 0)
+    assert any("listed again" in line for line in run.decisions)
+
+
+def test_a_grader_of_each_draft_is_no_judge_of_the_same_attempt(tmp_path: Path) -> None:
+    graders = ("KL", "MP", "TR", "MP")
+    rows: list[dict[str, object]] = [
+        {"prompt_id": p, "draft": d, "grader": graders[(d + p) % 4], "passed": (d * p) % 3 == 1}
+        for p in range(4)
+        for d in range(1, 5)
+    ]
+    (run,) = read(_write(tmp_path, _lines(rows), "drafts.jsonl"))
+    assert run.outcomes.n.tolist() == [4, 4, 4, 4]
+    # Where each grader has judged each draft, one of them has to be chosen.
+    rows = [{**row, "grader": name} for row in rows for name in ("KL", "MP")]
+    with pytest.raises(PasshatError, match="2 judges of the same attempts"):
+        read(_write(tmp_path, _lines(rows), "twice.jsonl"))

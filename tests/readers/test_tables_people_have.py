@@ -944,9 +944,22 @@ def test_a_file_beside_its_earlier_part_counts_once(tmp_path: Path) -> None:
     (tmp_path / "log.partial.jsonl").write_text(lines[0])
     runs = read(tmp_path)
     assert _told(tmp_path) == [("x", 2, 2, 1, 0)]
-    assert any("earlier part" in line for line in runs[0].decisions)
+    assert any("the same attempts or fewer" in line for line in runs[0].decisions)
     # What the whole file does not hold stays.
     (tmp_path / "log.partial.jsonl").write_text(json.dumps({**rows[1], "passed": True}))
+    assert len(read(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["log (1).csv", "log copy.csv", "log - Copy.csv", "Copy of log.csv", "log(2).csv"]
+)
+def test_a_second_download_counts_once(tmp_path: Path, name: str) -> None:
+    text = "model,task,trial,passed\nx,a,1,1\nx,a,2,0\nx,b,1,1\nx,b,2,1\n"
+    (tmp_path / "log.csv").write_text(text)
+    (tmp_path / name).write_text(text)
+    assert _told(tmp_path) == [("x", 2, 4, 3, 0)]
+    assert any(f"{name} holds the same attempts" in line for line in read(tmp_path)[0].decisions)
+    (tmp_path / name).write_text(text.replace("x,a,2,0", "x,a,2,1"))
     assert len(read(tmp_path)) == 2
 
 

@@ -388,8 +388,11 @@ class Column:
 
     @cached_property
     def numbers(self) -> list[float]:
-        """The different numbers; empty where some cell is none."""
-        values = [parse_number(word) for word in self.words]
+        """The different numbers; empty where some cell is neither one nor a word such as NA."""
+        pairs = zip(self.words, self.rewards, strict=True)
+        values = [
+            parse_number(word) for word, reward in pairs if reward is None or reward == reward
+        ]
         return [] if None in values else [value for value in values if value is not None]
 
     @cached_property
@@ -444,6 +447,8 @@ class SampleTable:
     weight: float
     where: str = ""
     """The rows that count, where others are something else."""
+    verdict: str = ""
+    """The column whose words are verdicts in these rows alone."""
 
 
 def sample_tables(source: Source) -> Iterator[SampleTable]:

@@ -105,12 +105,14 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     return _without_partial(_attempts_once(unique_runs))
 
 
-_PARTIAL = re.compile(r"[\W_]+(partial|part|tmp|bak|backup|wip|incomplete)\b", re.IGNORECASE)
-"""An earlier state of the same file; old, prev and checkpoint may be other runs."""
+_PARTIAL = re.compile(
+    r"(?i)[\W_]+(partial|part|tmp|bak|backup|wip|incomplete|copy)\b|^copy of\s+|\s*\(\d+\)(?=\.)"
+)
+"""An earlier state or a second download of a file; old, prev and checkpoint may be other runs."""
 
 
 def _without_partial(runs: list[Run]) -> list[Run]:
-    """Without the earlier state of a file beside it, such as ``results.partial.jsonl``."""
+    """Without an earlier state or a copy beside a file: ``a.partial.jsonl``, ``a (1).csv``."""
     by_source: dict[str, list[Run]] = {}
     for run in runs:
         by_source.setdefault(run.source, []).append(run)
@@ -122,7 +124,7 @@ def _without_partial(runs: list[Run]) -> list[Run]:
         if others and _attempt_counts(own) <= _attempt_counts(others):
             whole_of[source] = whole
     return [
-        _decide(run, *(f"{s} is an earlier part: counted once" for s in parts))
+        _decide(run, *(f"{s} holds the same attempts or fewer: counted once" for s in parts))
         if (parts := [s for s, whole in whole_of.items() if whole == run.source])
         else run
         for run in runs
@@ -164,8 +166,6 @@ _REPEAT = re.compile(
     r"(?:^|[^a-z])(?:seed|run|trial|attempt|rep|repeat|sample|try|epoch|iter|rollout)[\s_#.-]*\d+",
     re.IGNORECASE,
 )
-
-
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T_]\d\d[\d.:Z-]*)?")
 
 
@@ -179,7 +179,7 @@ def say_numbered(runs: Sequence[Run], words: Sequence[str], flags: Sequence[str]
         is_said = any("if they are attempts" in line for line in run.decisions)
         if is_said or run.attempts is None:
             continue
-        if _REPEAT.search(run.source):
+        if _find_repeats(run.source):
             plain = [_DIGITS.sub("#", text) for text in (run.source, run.agent)]
             place = _REPEAT.sub("#", _DATE.sub("", run.source)) if run.agent_guessed else ""
             key = (place, plain[0] if place else "", plain[1], *run.outcomes.tasks)
@@ -210,7 +210,7 @@ def say_numbered(runs: Sequence[Run], words: Sequence[str], flags: Sequence[str]
 
 
 def _repeat_names(runs: Sequence[Run]) -> list[str]:
-    return [_last_repeat(run.source)[0].strip("/_-. ") for run in runs]
+    return [_find_repeats(run.source)[-1][0].strip("/_-. ") for run in runs]
 
 
 def _is_agent_folder(path: str) -> bool:
@@ -239,14 +239,15 @@ _REPEAT_AT_END = re.compile(
 )
 
 
-def _last_repeat(path: str) -> re.Match[str]:
-    *_, last = _REPEAT.finditer(path)
-    return last
+def _find_repeats(path: str) -> list[re.Match[str]]:
+    """The numbers of repeats in a path; without one, its dates."""
+    return [*_REPEAT.finditer(path)] or [*_DATE.finditer(path)]
 
 
 def _name_before(path: str) -> str:
     """A name for what is repeated: gpt for gpt_seed1.json and for gpt/seed_1/results.json."""
-    *folders, name = path[: _last_repeat(path).start() + 1].rstrip("/_-. ").split("/")
+    start = _find_repeats(path)[-1].start()
+    *folders, name = path[: start + (not path[start].isdigit())].rstrip("/_-. ").split("/")
     return name.removesuffix(".zip") or (folders or [""])[-1] or "agent"
 
 

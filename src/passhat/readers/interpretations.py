@@ -214,7 +214,8 @@ def _selections(table: SampleTable) -> Iterator[SampleTable]:
             kind.numbers or all(map(is_odd_ending, others))
         ):
             where = f"{kind.name} in {'|'.join(ends)}"
-            yield _select(table, [text in ends for text in kind.texts], where)
+            part = _select(table, [text in ends for text in kind.texts], where)
+            yield replace(part, verdict=kind.name)
     for verdict in verdicts:
         filled = np.array([text != "" for text in verdict.texts])
         for kind in kinds:
@@ -251,7 +252,11 @@ def _may_decide(column: Column) -> bool:
 
 def _weigh_rows(table: SampleTable) -> list[Interpretation]:
     """The readings of a table whose rows are all alike."""
-    outcomes = [outcome for outcome in find_outcomes(table) if outcome.weight > _LEAST]
+    outcomes = [
+        outcome
+        for outcome in find_outcomes(table)
+        if outcome.weight > _LEAST and table.verdict in ("", outcome.pairs.get("success"))
+    ]
     outcomes = sorted(outcomes, key=lambda outcome: -outcome.weight)[:_MOST_OUTCOMES]
     readings = [one for outcome in outcomes for one in _group_rows(table, outcome)]
     return sorted(readings, key=lambda one: -one.weight)[:_MOST_TRIED]

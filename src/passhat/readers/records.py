@@ -32,7 +32,7 @@ from passhat.readers.json_records import (
 from passhat.readers.parsing import container_end, find_container, number_or_none, parts
 from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
-from passhat.readers.zip_members import drop_index, is_zip, read_sheets
+from passhat.readers.zip_members import SHEET_COLUMN, drop_index, is_zip, read_sheets
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name
 from passhat.stats.outcomes.gathering import Chunk
 
@@ -505,10 +505,6 @@ def _name_in_singular(name: str) -> str:
     """``task_id`` for ``task_ids``: a list of a document is named after all of its cells."""
     one = name.removesuffix("s")
     return one if fold_name(one) in (*ALIASES["task"], *ALIASES["model"]) else name
-
-
-SHEET_COLUMN = "sheet"
-"""The column that names the sheet of a row, where several sheets are read."""
 
 
 def _rank_header(header: Sequence[str]) -> int:

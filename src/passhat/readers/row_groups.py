@@ -170,7 +170,8 @@ class RowGroups:
         scorers = [name for name in within if self._folds[name] in _SCORERS]
         named = attempts  # with everything that may name a part of a task or a run
         for name in within:
-            if self._is_task_part(name) or self._folds[name] in RUN_PARTS:
+            is_part = self._is_task_part(name) or self._folds[name] in RUN_PARTS
+            if is_part or self._numbers_rows(name, rows):
                 named = _combine(named, self._candidates[name].codes)
         scorers = [name for name in scorers if self._varies(name, named)]
         if scorers and scorer is None:
@@ -216,10 +217,12 @@ class RowGroups:
             labels = self._labels(name)
             if self._folds[name] in _ATTEMPT_LABELS or self._folds[name] in _SAMPLES:
                 return Regrouping({"trial": name}, (f"column {name!r} tells attempts apart",))
-            if all(label.isdigit() for label in labels):
-                numbers = sorted(map(int, labels))
-                if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-                    return Regrouping({"trial": name}, (f"column {name!r} numbers the attempts",))
+            # Beside a number of the attempt a second one counts within it, as retries do.
+            rows = self._codes(["task", *RUN_COLUMNS]) if "trial" in self._keys else attempts
+            if self._numbers_rows(name, rows):
+                return Regrouping({"trial": name}, (f"column {name!r} numbers the attempts",))
+            if "trial" in self._keys and _are_consecutive(labels):
+                continue
             if all(_is_number(label) for label in labels):
                 continue  # a measure that repeats
             task = self._meaning["task"]
@@ -239,6 +242,12 @@ class RowGroups:
             if is_named and _count_distinct(_combine(rows, column.codes)) == self._count:
                 return name
         return None
+
+    def _numbers_rows(self, name: str, groups: IntArray) -> bool:
+        """Whether a column counts 0, 1, 2 ... or 1, 2 ..., each number once in a group."""
+        codes = self._candidates[name].codes
+        is_unique = _count_distinct(_combine(groups, codes)) == self._count
+        return is_unique and _are_consecutive(self._labels(name))
 
     def _is_task_part(self, name: str) -> bool:
         fold = self._folds[name]
@@ -277,6 +286,13 @@ class RowGroups:
             if word in self._keys:
                 codes = _combine(codes, self._keys[word].codes)
         return codes
+
+
+def _are_consecutive(labels: Sequence[str]) -> bool:
+    if not labels or not all(label.isdigit() for label in labels):
+        return False
+    numbers = sorted(map(int, labels))
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from passhat._display import counted, some
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
-from passhat.readers.records import SHEET_COLUMN
 from passhat.readers.summary_labels import refuse_other_words, with_odd_endings
 from passhat.readers.wide_tables import (
     ANSWER_NAMES,
@@ -31,6 +30,7 @@ from passhat.readers.wide_tables import (
     unpivot_all,
     verdict_columns,
 )
+from passhat.readers.zip_members import SHEET_COLUMN
 from passhat.stats.outcomes.cells import is_empty, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,

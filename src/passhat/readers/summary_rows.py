@@ -17,6 +17,7 @@ from passhat.readers.rows import Losses, Rows
 from passhat.readers.sources import Source
 from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label, fold_labels
 from passhat.readers.wide_tables import FRACTION, Shape
+from passhat.readers.zip_members import SHEET_COLUMN
 from passhat.stats.outcomes import Tally
 from passhat.stats.outcomes.cells import CellCodes, RowError, parse_number
 from passhat.stats.outcomes.columns import JOIN_SIGN, ColumnMap
@@ -288,7 +289,9 @@ def is_note(data: Mapping[str, object], task: str) -> bool:
     """Whether a row is a remark on the table: a sentence, and no other cell."""
     text = str(data[task] or "").strip()
     return _NOTE.match(text) is not None and not any(
-        str(cell).strip() for name, cell in data.items() if name != task and cell is not None
+        str(cell).strip()
+        for name, cell in data.items()
+        if name not in (task, SHEET_COLUMN) and cell is not None
     )
 
 
@@ -361,7 +364,7 @@ class TableFilter:
 
     def _may_have_notes(self, chunk: Chunk) -> bool:
         """Whether the column of verdicts has an empty cell, as a remark on the table has."""
-        if self.verdict_column not in chunk:
+        if self.verdict_column not in chunk or self.verdict_column == SHEET_COLUMN:
             return True  # a wide table
         cells = chunk[self.verdict_column or ""]
         values = cells.values if isinstance(cells, CellCodes) else cells

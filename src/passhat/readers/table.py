@@ -97,15 +97,16 @@ class TableReader(Reader):
         """Add the likeliest readings of a file to its refusal, as commands about ``name``."""
         # A hint that names its options is surer than a search; a threshold is the user's to state.
         is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
-        is_threshold = isinstance(error.hint, Hint) and "pass_at" in error.hint.options
         has_options = not is_unknown and "--" in str(error.hint)
         if isinstance(error, NoRows | NotResults) or options.is_stated:
             return []
         readings = interpret(source, options, self._read)
-        if is_threshold:  # rows of counts have no threshold
+        is_vague = isinstance(error, _RowRefused) and "COLUMN" in str(error.hint)
+        if isinstance(error.hint, Hint) and "pass_at" in error.hint.options:  # counts have none
             readings = [one for one in readings if {"n", "c", "fails"} & one.columns.keys()]
-        elif has_options or isinstance(error, _RowRefused):  # the rows may be of two kinds
-            readings = [reading for reading in readings if "where" in reading.columns]
+        elif has_options or isinstance(error, _RowRefused):  # rows of two kinds, or a wrong task
+            words = {"where", "trial"} if is_vague else {"where"}
+            readings = [one for one in readings if words & one.columns.keys()]
         readings = [replace(r, columns={**stated, **r.columns}) for r in readings]
         if readings:
             commands = suggest_commands(name, readings)
@@ -319,8 +320,7 @@ def _read_rows(
     columns = table.columns
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     told_apart = differing_words(parts)
-    if "suite" in told_apart:
-        decisions = (*decisions, *suite_remarks(columns))
+    decisions = (*decisions, *(suite_remarks(columns) if "suite" in told_apart else ()))
     judge = options.scorer if scorer.column else None
     runs = [_as_run(part, source, options, reading, columns, told_apart, judge) for part in parts]
     return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]

@@ -205,6 +205,8 @@ def is_value(text: str) -> bool:
     return reward is not None and not reward > 1
 
 
+SHEET_COLUMN = "sheet"
+"""The column that names the sheet of a row, where several sheets are read."""
 NO_HEADER = "the table has no heading: its first line is a row"
 _KNOWN_HEADINGS = frozenset(
     alias
