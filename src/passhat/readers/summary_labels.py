@@ -96,9 +96,8 @@ def fold_label(cell: object) -> str:
 
 def fold_labels(cells: Iterable[object]) -> Iterator[str]:
     """The labels without those that end in a digit, as names of tasks do: no word does."""
-    for cell in cells:
-        if not str(cell)[-1:].isdigit() or "±" in str(cell):
-            yield fold_label(cell)
+    texts = map(str, cells)
+    return map(fold_label, [t for t in texts if not t[-1:].isdigit() or "±" in t])
 
 
 def is_average(label: str) -> bool:

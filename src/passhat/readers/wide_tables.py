@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -65,10 +66,9 @@ class Shape:
 def distinct_cells(cells: Sequence[object]) -> list[object]:
     """The different cells that are not empty."""
     values: Iterable[object] = cells.values if isinstance(cells, CellCodes) else cells
-    texts: dict[str, object] = {}
-    for value in values:
-        if value is not None and str(value).strip() != "":
-            texts.setdefault(str(value), value)
+    with suppress(TypeError):  # nearly always texts, without a call in Python for each
+        return list(dict.fromkeys(filter(str.strip, values)))  # type: ignore[arg-type]
+    texts = {str(value): value for value in values if value is not None and str(value).strip()}
     return list(texts.values())
 
 

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, count, islice
 from typing import Any, overload
 from zlib import crc32
 
@@ -121,8 +121,8 @@ class TextColumn:
         except TypeError:
             return np.array([self._codes[value] for value in values], np.int64)
         texts = self._codes.texts
-        for text in stripped:
-            texts.setdefault(text, len(texts))
+        new = [text for text in dict.fromkeys(stripped) if text not in texts]
+        texts.update(zip(new, count(len(texts)), strict=False))
         return np.fromiter(map(texts.__getitem__, stripped), np.int64, len(stripped))
 
     def truncate(self, rows: int) -> None:
