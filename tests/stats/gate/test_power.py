@@ -9,6 +9,7 @@ from scipy.stats import binom
 from passhat import Outcomes, gate
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.gate import GateOptions, judge, simulate_power
+from passhat.stats.gate.gate_result import GateVerdict
 from passhat.stats.gate.power import GatePower, _lower_rates, simulate_curve
 
 RNG = np.random.default_rng(3)
@@ -123,3 +124,25 @@ def test_missing_attempts_never_add_power() -> None:
     assert new is not None
     assert caught[0] >= 8
     assert max(caught[1], new.caught) <= 2
+
+
+@pytest.mark.parametrize("rows", [[[1] * 4] * 3, [[1]], [[1, 1, 0, 1]] * 3])
+def test_what_no_run_of_this_size_can_refute_is_not_said_to_be(rows: list[list[int]]) -> None:
+    worst = gate([[0] * len(row) for row in rows], "pass^1 >= 0.5")
+    assert worst.results[0].verdict is GateVerdict.NOT_SETTLED
+    powers = gate(rows, "pass^1 >= 0.5").rule_powers
+    assert all(power.caught == 0 for power in powers)
+
+
+@pytest.mark.parametrize(("tasks", "least", "most"), [(8, 0, 1), (20, 0, 5), (40, 6, 10)])
+def test_the_power_of_a_rule_is_how_often_the_gate_itself_refutes(
+    tasks: int, least: int, most: int
+) -> None:
+    run = Outcomes.from_counts(8, [6] * tasks)
+    (power,) = gate(run, "pass^1 >= 0.3").rule_powers
+    rng = np.random.default_rng(5)
+    redrawn = [Outcomes.from_counts(8, rng.binomial(8, 0.2, tasks)) for _ in range(20)]
+    judged = [judge(one, "pass^1 >= 0.3", None, GateOptions()) for one in redrawn]
+    verdicts = [result.results[0].verdict for result in judged]
+    assert least <= power.caught * 10 / power.runs <= most
+    assert least <= verdicts.count(GateVerdict.REFUTED) / 2 <= most

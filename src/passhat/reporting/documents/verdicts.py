@@ -130,6 +130,8 @@ def _lead(
     yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
     if comparison.results[0].evidence.unpaired is not None:
         yield Sentence(f"Different tasks, {comparison.notes[0]}.", level=Level.SHORT)
+    elif comparison.unshared_text:
+        yield Sentence(f"Left out: {comparison.unshared_text}.", level=Level.SHORT)
     yield Sentence(comparison.pairing_text, level=Level.FULL)
 
 

@@ -205,12 +205,16 @@ class Comparison(Screen):
         if sizes is not None:
             return f"{counted(sizes[0], 'task')} of A and {sizes[1]:,} of B, not paired"
         text = counted(self.paired, "paired task")
-        alone = [
+        return "; ".join([text, *([self.unshared_text] if self.unshared_text else [])])
+
+    @property
+    def unshared_text(self) -> str:
+        """How many tasks are in one run only, and which; empty for none."""
+        return "; ".join(
             f"{counted(len(tasks), 'task')} only in {name} ({some(tasks, 3)})"
             for name, tasks in ((self.a, self.only_a), (self.b, self.only_b))
             if tasks
-        ]
-        return "; ".join([text, *alone])
+        )
 
     @property
     def deployment_text(self) -> str:

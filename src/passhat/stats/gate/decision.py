@@ -7,13 +7,15 @@ Without a rule, a run is held against its baseline (:mod:`passhat.stats.gate.reg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 from passhat._display import counted
 from passhat.errors import Hint, InvalidValue
-from passhat.stats.compare.pairing import Pairing
+from passhat.stats.compare.pairing import Pairing, pair
 from passhat.stats.compare.prospects import Reach
 from passhat.stats.estimate import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
@@ -38,8 +40,8 @@ from passhat.stats.gate.gate_result import (
     RuleResult,
     RunSide,
 )
-from passhat.stats.gate.metric_rules import LiftRule, MetricRule, judge_corrected
-from passhat.stats.gate.power import PowerCurve, RulePower, simulate_curve, simulate_rule
+from passhat.stats.gate.metric_rules import LiftRule, MetricRule, judge_corrected, lift_bounds
+from passhat.stats.gate.power import Ends, PowerCurve, RulePower, simulate_curve, simulate_rule
 from passhat.stats.gate.regression import NoRegression
 from passhat.stats.gate.rules import parse_rule
 from passhat.stats.outcomes import (
@@ -286,10 +288,33 @@ def _simulate_rules(case: Case, results: Sequence[RuleResult]) -> tuple[RulePowe
             rule.limit,
             reach,
             population,
+            partial(_bound, rule, case.options, population),
             wants_more=rule.sign.wants_more,
         )
         powers += [] if power is None else [power]
     return tuple(powers)
+
+
+def _bound(
+    rule: MetricRule | LiftRule,
+    options: GateOptions,
+    population: Population,
+    sides: Sequence[Outcomes],
+) -> Ends:
+    """The bounds by which a rule judges these outcomes of the run, or of baseline and run."""
+    terms = replace(options.two_sided, cluster=None)
+    if len(sides) == 1:
+        estimate = options.tools.estimate(sides[0], rule.subject, terms)
+        return _or(estimate.low, -math.inf), _or(estimate.high, math.inf)
+    pairing = pair(sides[0], sides[1]).supporting(
+        [rule.subject], terms.missing, drop_short=terms.drop_short
+    )
+    ends = lift_bounds(pairing, rule.subject, terms, population, 1 - options.terms.level)
+    return ends.low, ends.high
+
+
+def _or(end: float | None, otherwise: float) -> float:
+    return otherwise if end is None else end
 
 
 def _as_run(source: Run | Outcomes, name: str) -> Run:

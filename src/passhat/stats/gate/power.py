@@ -6,7 +6,7 @@ made on both simulated runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,8 @@ from passhat.stats.gate.confirm import (
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import Population, Terms
 
+Ends = tuple[float, float]
+"""The lower and the upper bound of a value."""
 _LIKELY = 0.8
 _MOST_TASKS, _MOST_ATTEMPTS = 20_000, 2_000
 """Larger runs take seconds to simulate, and detect drops that are smaller than any of interest."""
@@ -267,35 +269,81 @@ def simulate_rule(
     limit: float,
     reach: Reach,
     population: Population,
-    clusters: Sequence[str] | None = None,
+    bound: Callable[[Sequence[Outcomes]], Ends] | None = None,
     drop: float = 0.1,
     *,
     wants_more: bool = True,
 ) -> RulePower | None:
     """Put the value that a rule bounds ``drop`` beyond its limit, and judge it again.
 
-    Values are drawn as they spread at this size around the fitted rates, and their bounds lie as
-    far away as those of the run. ``None`` where there is no such value, or too little to fit.
+    ``bound`` gives the rule's own bounds of simulated outcomes, so that few tasks or attempts are
+    not credited with what they cannot show. Without it values are drawn as they spread at this
+    size, with bounds as far away as those of the run. ``None`` where there is no such value, or
+    too little to fit.
     """
-    values = draw_estimates(sides, metric, population, clusters)
     goal = limit - drop if wants_more else limit + drop
     lowest, highest = (-1.0, 1.0) if len(sides) > 1 else (metric.lowest, metric.highest)
-    if values is None or not lowest <= goal <= highest:
+    if not lowest <= goal <= highest:
+        return None
+    side = "below" if wants_more else "above"
+    total = sum(len(outcomes) for outcomes in sides)
+    if bound is not None and isinstance(metric, CountMetric) and total <= _MOST_TASKS:
+        ends = [bound(drawn) for drawn in _draw_sides(sides, metric, goal, population)]
+        refuted = [high < limit if wants_more else low > limit for low, high in ends]
+        return RulePower(rule, drop, sum(refuted), len(ends), side=side) if ends else None
+    values = draw_estimates(sides, metric, population)
+    if values is None:
         return None
     moved = values - values.mean() + goal
     is_refuted = moved + reach.above < limit if wants_more else moved - reach.below > limit
-    side = "below" if wants_more else "above"
     return RulePower(rule, drop, int(is_refuted.sum()), len(values), side=side)
+
+
+def _draw_sides(
+    sides: Sequence[Outcomes],
+    metric: CountMetric,
+    goal: float,
+    population: Population,
+    runs: int = 10,
+    seed: int = 0,
+) -> Iterator[list[Outcomes]]:
+    """Outcomes of this size in which the metric of the last side, or its lift, has the goal.
+
+    About new tasks the tasks are drawn again, too. Nothing where no rates have the goal.
+    """
+    rng = np.random.default_rng(seed)
+    rates = [FittedRates.of(side).draw(rng, runs) for side in sides]
+    if population is Population.NEW_TASKS:
+        chosen = rng.integers(len(sides[0]), size=(runs, len(sides[0])))
+        rates = [np.take_along_axis(side, chosen, axis=1) for side in rates]
+    if len(rates) > 1:
+        goal += float(metric.value_at_rate(rates[0]).mean())
+    moved = _move_rates(rates[-1], metric, goal)
+    if moved is None:
+        return
+    for draw in range(runs):
+        drawn = [*(side[draw] for side in rates[:-1]), moved[draw]]
+        yield [
+            Outcomes.from_counts(side.n, rng.binomial(side.n, p), side.tasks, missing=side.missing)
+            for side, p in zip(sides, drawn, strict=True)
+        ]
 
 
 def _lower_rates(rates: FloatArray, metric: CountMetric, drop: float) -> FloatArray | None:
     """All rates times one factor, so that the metric's mean falls by ``drop``."""
-    goal = float(metric.value_at_rate(rates).mean()) - drop
-    if goal < 0:
+    return _move_rates(rates, metric, float(metric.value_at_rate(rates).mean()) - drop)
+
+
+def _move_rates(rates: FloatArray, metric: CountMetric, goal: float) -> FloatArray | None:
+    """The rates with the metric's mean at the goal: failures or passes times one factor."""
+    ends = (float(metric.value_at_rate(np.full(1, end)).mean()) for end in (0.0, 1.0))
+    if not next(ends) <= goal <= next(ends):
         return None
+    is_raised = float(metric.value_at_rate(rates).mean()) < goal
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        above = float(metric.value_at_rate(middle * rates).mean()) > goal
-        low, high = (low, middle) if above else (middle, high)
-    return low * rates
+        moved = 1 - middle * (1 - rates) if is_raised else middle * rates
+        is_above = float(metric.value_at_rate(moved).mean()) > goal
+        low, high = (low, middle) if is_above is not is_raised else (middle, high)
+    return 1 - low * (1 - rates) if is_raised else low * rates

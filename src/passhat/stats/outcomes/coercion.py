@@ -68,8 +68,9 @@ def as_runs(data: Any) -> list[Run]:
     """One or several runs: a list of them, or a dict with a name for each."""
     if isinstance(data, Mapping) and data and all(map(_is_table, data.values())):
         sides = [(str(name), as_run_or_outcomes(side)) for name, side in data.items()]
+        # The reports name a run by its agent: what the caller calls it is what is printed.
         return [
-            replace(side, name=name) if isinstance(side, Run) else Run(name, "not named", side)
+            replace(side, name=name, agent=name) if isinstance(side, Run) else Run(name, name, side)
             for name, side in sides
         ]
     several = isinstance(data, list | tuple) and len(data) > 0 and all(map(_is_table, data))
