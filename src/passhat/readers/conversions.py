@@ -34,7 +34,8 @@ from passhat.readers.formats.pages import HtmlTables, parse_latex, write_table
 from passhat.readers.formats.test_logs import convert_marks, convert_test_log
 from passhat.readers.json_records import read_object
 from passhat.readers.nested_records import find_verdict
-from passhat.readers.records import steps_of, value_at
+from passhat.readers.record_map import parse_rule
+from passhat.readers.records import Record, steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
@@ -156,6 +157,9 @@ def _content(file: Source, options: ReadOptions | None = None) -> object:
     if data is not None:
         stated = (options.columns if options is not None else {}).get("success")
         verdict = find_verdict(data)
+        if options is not None and options.passes:
+            rule = parse_rule(options.passes, options.scorer or "")
+            return rule.holds(Record(file.name, data), data)
         if stated is not None:
             return value_at(data, steps_of(stated))
         return _NO_VERDICT if verdict is None else verdict[1]

@@ -20,7 +20,6 @@ from passhat.errors import ReadError
 from passhat.readers.parsing import is_verdict_list, number_or_none
 from passhat.readers.record_map import map_option
 from passhat.readers.wide_tables import (
-    ANSWER_NAMES,
     distinct_cells,
     find_wide,
     is_judge_name,
@@ -32,6 +31,7 @@ from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.cells import CellCodes, TextColumn, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
+    ANSWER_NAMES,
     EVERY_PART,
     JOIN_SIGN,
     MEASURES,
@@ -223,12 +223,14 @@ class RowGroups:
             if all(_is_number(label) for label in labels):
                 continue  # a measure that repeats
             task = self._meaning["task"]
-            raise ReadError(
+            error = UnclearRole(
                 f"rows of the same task differ in {name!r} ({some(labels, _MOST_LABELS)}): they "
                 "may be attempts, runs, or different tasks.",
                 source=source,
                 hint=_role_hint(name, task, labels),
             )
+            error.column = name
+            raise error
         return None
 
     def suggest_trial(self) -> str | None:
@@ -277,6 +279,18 @@ class RowGroups:
             if word in self._keys:
                 codes = _combine(codes, self._keys[word].codes)
         return codes
+
+
+class UnclearRole(ReadError):
+    """A column tells rows of a task apart that may be attempts, runs or different tasks."""
+
+    column = ""
+
+    def is_answered(self, columns: Mapping[str, str]) -> bool:
+        """Whether options say what the column is."""
+        parts = columns.get("task", "").split(JOIN_SIGN)
+        is_part = len(parts) > 1 and self.column in parts
+        return is_part or self.column in (columns.get("model"), columns.get("trial"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from passhat.stats.outcomes.gathering import (
     CountGatherer,
     Gathered,
 )
-from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.rewards import RewardWords, is_odd_ending, verdicts_from_rewards
 
 Gatherer = AttemptGatherer | CountGatherer
 
@@ -552,7 +552,7 @@ class RivalVerdicts:
             return
         for name in (self.chosen, *self.rivals):
             try:
-                numbers = [self._words[cell] for cell in chunk[name]]
+                numbers = self._rewards_of(chunk[name])
             except (ValueError, TypeError, KeyError):
                 if name == self.chosen:
                     self.rivals = ()
@@ -560,6 +560,12 @@ class RivalVerdicts:
                 self.rivals = [rival for rival in self.rivals if rival != name]
                 continue
             self._rewards.setdefault(name, []).extend(numbers)
+
+    def _rewards_of(self, cells: Sequence[object]) -> list[float]:
+        try:
+            return [self._words[cell] for cell in cells]
+        except ValueError:  # error beside resolved and unresolved
+            return [np.nan if is_odd_ending(str(c)) else self._words[c] for c in cells]
 
     def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
         """Sentences about the rivals; two that give different numbers are refused with both."""
