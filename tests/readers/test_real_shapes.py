@@ -178,3 +178,35 @@ def test_a_hint_about_a_folder_names_the_file_of_its_numbers(
     assert main(["report", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert re.search(r"the numbers are those of \S+/[ab]\.json\)", error)
+
+
+def test_a_long_text_is_no_answer_to_compare(tmp_path: Path, capsys: _Capture) -> None:
+    """What the model wrote is called solution, and what it answered pred."""
+    rows = [
+        {"question": f"q{n}?", "correct": [key, 1], "solution": "so " * 99 + key, "pred": pred}
+        for n, (key, pred) in enumerate([("7", "7"), ("8", "5"), ("9", "9"), ("6", "4")])
+    ]
+    path = _write(tmp_path / "gpt.jsonl", "\n".join(map(json.dumps, rows)))
+    first, *others = _commands(path, capsys)
+    assert first.startswith("50% of 4 attempts at 4 tasks")
+    assert not [command for command in (first, *others) if "@solution" in command]
+
+
+def test_whole_passes_behind_an_unrounded_rate(tmp_path: Path, capsys: _Capture) -> None:
+    text = "model,rounds_played,turns_sum,success_rate\n"
+    text += "opus,78,756,0.8333333333333334\nkimi,78,801,0.7692307692307693\n"
+    first, *_ = _commands(_write(tmp_path / "t.csv", text), capsys)
+    assert first.startswith("80% of 156 attempts")
+    assert "n=rounds_played,success=success_rate" in first
+
+
+def test_a_pattern_for_a_folder_leaves_the_model_to_the_rows(
+    tmp_path: Path, capsys: _Capture
+) -> None:
+    for model in ("alpha", "beta"):
+        rows = [
+            {"name": f"t{n}", "model": model, "state": "good" if n else "poor"} for n in range(4)
+        ]
+        _write(tmp_path / f"eval_{model}.jsonl", "\n".join(map(json.dumps, rows)))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "of its own" not in capsys.readouterr().err

@@ -333,6 +333,7 @@ _MOST_PLACES = 10
 _MOST_COLUMNS = 40
 _NODES = 50
 _LONGEST_TEXT = 400
+_LONGEST_ANSWER = 200
 _DEEPEST = 4
 
 
@@ -412,6 +413,11 @@ class Column:
     @cached_property
     def is_time(self) -> bool:
         return bool(self.words) and all(map(_TIME.fullmatch, islice(self.words, 20)))
+
+    @cached_property
+    def is_prose(self) -> bool:
+        """Whether most texts are longer than an answer that is compared."""
+        return 2 * sum(len(text) > _LONGEST_ANSWER for text in self.texts) > len(self.texts)
 
     @cached_property
     def is_fraction(self) -> bool:

@@ -534,7 +534,10 @@ def suggest_tables(folder: Source) -> str | None:
         part, found = _name_part(column)
         parts.append(part)
         names += found
-    return "/".join(parts) if names and len(set(names)) == len(names) else None
+    own = [name for name in names if name in max(kinds, key=lambda kind: len(kinds[kind]))]
+    for name in own:  # the rows say it
+        parts = [part.replace(f"{{{name}}}", "*") for part in parts]
+    return "/".join(parts) if len(names) > len(own) and len(set(names)) == len(names) else None
 
 
 def _name_part(column: Sequence[str]) -> tuple[str, list[str]]:

@@ -308,7 +308,7 @@ def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
 
 def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
     """Answers beside the right ones: two columns with the same words that agree in some rows."""
-    texts = [c for c in columns if not c.is_measure and not c.is_time][:25]
+    texts = [c for c in columns if not (c.is_measure or c.is_time or c.is_prose)][:25]
     answers: dict[str, list[str]] = {}
     for first, second in combinations(texts, 2):
         if any(VERDICTS.fullmatch(c.fold) and c.is_verdict for c in (first, second)):
@@ -504,7 +504,7 @@ def _is_share(rate: Column, total: Column) -> bool:
         passes = number / scale * size
         decimals = re.search(r"(?<=\d[.,])\d+|$", share)
         step = 10.0 ** -len(decimals[0] if decimals else "") / (100 if "%" in share else scale)
-        if abs(passes - round(passes)) > (step * size / 2 if step * size < 1 else 1e-6):
+        if abs(passes - round(passes)) > max(1e-6, step * size / 2 * (step * size < 1)):
             return False
     return any(not number.is_integer() for number in rate.numbers) or scale == 100
 
