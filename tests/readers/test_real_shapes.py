@@ -210,3 +210,12 @@ def test_a_pattern_for_a_folder_leaves_the_model_to_the_rows(
         _write(tmp_path / f"eval_{model}.jsonl", "\n".join(map(json.dumps, rows)))
     assert main(["report", str(tmp_path)]) == 2
     assert "of its own" not in capsys.readouterr().err
+
+
+def test_rows_of_a_warm_up_are_said(tmp_path: Path, capsys: _Capture) -> None:
+    rows = [{"task": "a", "trial": n, "ok": n != 2, "warmup": n < 2} for n in range(5)]
+    path = _write(tmp_path / "r.jsonl", "\n".join(map(json.dumps, rows)))
+    (run,) = read(path)
+    assert any("rows with 'warmup' count (2)" in line for line in run.decisions)
+    assert main(["report", str(path), "--map", "where=warmup != true"]) == 0
+    assert "1 task x 3 attempts, 2 passed" in capsys.readouterr().out

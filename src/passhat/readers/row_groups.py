@@ -148,6 +148,7 @@ class RowGroups:
 
     def _forget_unknown(self) -> None:
         names = set(named_parts(self._candidates))
+        names |= {n for n in self._candidates if _WARM_UP.fullmatch(self._folds[n])}
         for name in [name for name in self._candidates if name not in names]:
             del self._candidates[name]
 
@@ -233,6 +234,18 @@ class RowGroups:
             raise error
         return None
 
+    def remarks(self) -> tuple[str, ...]:
+        """Rows that are counted, and may be none of the attempts: those of a warm-up."""
+        lines = []
+        for name in filter(lambda name: _WARM_UP.fullmatch(self._folds[name]), self._candidates):
+            column = self._candidates[name]
+            is_set = [value.lower() in ("true", "1", "yes") for value in column.values]
+            count = int(np.array(is_set)[column.codes].sum()) if is_set else 0
+            if 0 < count < len(column.codes):
+                option = map_option(f"where={name} != true")
+                lines.append(f"rows with {name!r} count ({count:,}); without them: {option}")
+        return tuple(lines)
+
     def suggest_trial(self) -> str | None:
         """A column of ids or times that tells attempts apart which have the same number."""
         rows = self._codes(["task", *RUN_COLUMNS])
@@ -307,6 +320,7 @@ def named_parts(names: Iterable[str]) -> list[str]:
     return [name for name in names if fold_name(name) in folds]
 
 
+_WARM_UP = re.compile(r"(is_)?(warm_?up|dry_?run|practice|calibration|smoke)(_(run|row|only))?")
 _OLD = re.compile(r"(is_|was_)?(superseded|obsolete|outdated|replaced|voided|discarded)")
 
 

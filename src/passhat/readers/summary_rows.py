@@ -192,7 +192,8 @@ class TableRows:
     def decisions(self, pass_at: float | None) -> tuple[str, ...]:
         """Decisions that change the numbers, beside the shape of the table."""
         rivals = self._rivals.decisions(pass_at, self._source.name)
-        return (*self._shape.remarks(), *self._shape.decisions, *self._notes, *rivals)
+        found = (*self._shape.remarks(), *self.groups.remarks())
+        return (*found, *self._shape.decisions, *self._notes, *rivals)
 
     def tally(self, skipped: Mapping[str, int]) -> Tally:
         """Counts of all rows; ``skipped`` were left out before."""
