@@ -219,3 +219,16 @@ def test_rows_of_a_warm_up_are_said(tmp_path: Path, capsys: _Capture) -> None:
     assert any("rows with 'warmup' count (2)" in line for line in run.decisions)
     assert main(["report", str(path), "--map", "where=warmup != true"]) == 0
     assert "1 task x 3 attempts, 2 passed" in capsys.readouterr().out
+
+
+def test_a_folder_of_documents_is_refused_with_a_pattern(tmp_path: Path, capsys: _Capture) -> None:
+    for task, state in {"x1": "found", "x2": "missed"}.items():
+        (tmp_path / task).mkdir()
+        for name in ("first", "second"):
+            _write(tmp_path / task / f"{name}.json", json.dumps({"level": 2, "state": state}))
+    assert main(["report", str(tmp_path)]) == 2
+    hint = "--map 'records={task}/{trial}.json,success=FIELD == WORD'"
+    assert hint in capsys.readouterr().err
+    option = hint.replace("FIELD == WORD", "state == found").removeprefix("--map ").strip("'")
+    assert main(["report", str(tmp_path), "--map", option]) == 0
+    assert "2 tasks x 2 attempts, 2 passed" in capsys.readouterr().out

@@ -333,7 +333,6 @@ _MOST_PLACES = 10
 _MOST_COLUMNS = 40
 _NODES = 50
 _LONGEST_TEXT = 400
-_LONGEST_ANSWER = 200
 _DEEPEST = 4
 
 
@@ -417,7 +416,7 @@ class Column:
     @cached_property
     def is_prose(self) -> bool:
         """Whether most texts are longer than an answer that is compared."""
-        return 2 * sum(len(text) > _LONGEST_ANSWER for text in self.texts) > len(self.texts)
+        return 2 * sum(len(text) > _LONGEST_TEXT / 2 for text in self.texts) > len(self.texts)
 
     @cached_property
     def is_fraction(self) -> bool:
@@ -568,6 +567,9 @@ def _fields_of(record: Record, *, is_table: bool) -> dict[str, object]:
     return fields
 
 
+_PARTS_OF_PATHS = {1: "{task}", 2: "{task}/{trial}", 3: "{model}/{task}/{trial}"}
+
+
 def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
     """The refusal of a folder that nothing could be read from."""
     pattern, common = suggest_pattern(folder), _common_hint(errors)
@@ -576,6 +578,11 @@ def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int
     if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
         hints.append(common)
     files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
+    paths = [f.path_below(folder) for f in folder.children("**/*") if f.path.suffix == ".json"]
+    depth = max((len(path.parts) for path in paths), default=0)
+    if not hints and depth in _PARTS_OF_PATHS:
+        option = f"--map 'records={_PARTS_OF_PATHS[depth]}.json,success=FIELD == WORD'"
+        hints.append(f"If each file is an attempt, say what passes: {option}")
     return ReadError(
         f"is a folder without any log or table that passhat can read{files}.",
         source=folder.name,
