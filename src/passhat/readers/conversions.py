@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +19,8 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from passhat._display import some
-from passhat.errors import MissingExtra, ReadError
+from passhat._display import counted, some
+from passhat.errors import MissingExtra, PasshatError, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
 from passhat.readers.formats.databases import (
@@ -34,7 +35,8 @@ from passhat.readers.formats.pages import HtmlTables, parse_latex, write_table
 from passhat.readers.formats.test_logs import convert_marks, convert_test_log
 from passhat.readers.json_records import read_object
 from passhat.readers.nested_records import find_verdict
-from passhat.readers.records import steps_of, value_at
+from passhat.readers.record_map import parse_rule
+from passhat.readers.records import Record, steps_of, value_at
 from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
@@ -156,6 +158,9 @@ def _content(file: Source, options: ReadOptions | None = None) -> object:
     if data is not None:
         stated = (options.columns if options is not None else {}).get("success")
         verdict = find_verdict(data)
+        if options is not None and options.passes:
+            rule = parse_rule(options.passes, options.scorer or "")
+            return rule.holds(Record(file.name, data), data)
         if stated is not None:
             return value_at(data, steps_of(stated))
         return _NO_VERDICT if verdict is None else verdict[1]
@@ -525,3 +530,38 @@ def _output_lines(output: Mapping[str, Any]) -> list[str]:
 
 
 # -- databases ------------------------------------------------------------------------------------
+
+
+# -- folders that nothing can be read from ------------------------------------------------------
+
+_PARTS_OF_PATHS = {1: "{task}", 2: "{task}/{trial}", 3: "{model}/{task}/{trial}"}
+
+
+def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
+    """The refusal of a folder that nothing could be read from."""
+    pattern, common = suggest_pattern(folder), _common_hint(errors)
+    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
+    hints = [f"If each file is an attempt: {command}"] if pattern else []
+    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
+        hints.append(common)
+    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
+    paths = [f.path_below(folder) for f in folder.children("**/*") if f.path.suffix == ".json"]
+    depth = max((len(path.parts) for path in paths), default=0)
+    if not hints and depth in _PARTS_OF_PATHS:
+        option = f"--map 'records={_PARTS_OF_PATHS[depth]}.json,success=FIELD == WORD'"
+        hints.append(f"If each file is an attempt, say what passes: {option}")
+    return ReadError(
+        f"is a folder without any log or table that passhat can read{files}.",
+        source=folder.name,
+        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
+    )
+
+
+def _common_hint(errors: Sequence[PasshatError]) -> str | None:
+    """The options that would read most of the tables that were passed over."""
+    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
+    if commands:
+        return commands[0]
+    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
+    hint, count = hints.most_common(1)[0] if hints else ("", 0)
+    return hint if count > 1 or len(hints) == 1 else None

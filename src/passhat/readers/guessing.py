@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from passhat._display import counted, some
-from passhat.errors import PasshatError, ReadError, UnknownFormat, shorten
+from passhat._display import some
+from passhat.errors import UnknownFormat, shorten
 from passhat.readers.base import ReadOptions
-from passhat.readers.conversions import suggest_pattern
 from passhat.readers.nested_records import ONE_SIDED
 from passhat.readers.parsing import as_fraction, is_verdict_list, outline
 from passhat.readers.record_map import RecordMap
@@ -417,6 +415,11 @@ class Column:
         return bool(self.words) and all(map(_TIME.fullmatch, islice(self.words, 20)))
 
     @cached_property
+    def is_prose(self) -> bool:
+        """Whether most texts are longer than an answer that is compared."""
+        return 2 * sum(len(text) > _LONGEST_TEXT / 2 for text in self.texts) > len(self.texts)
+
+    @cached_property
     def is_fraction(self) -> bool:
         words = self.words
         return bool(words) and all(FRACTION.fullmatch(word) or as_fraction(word) for word in words)
@@ -565,28 +568,3 @@ def _fields_of(record: Record, *, is_table: bool) -> dict[str, object]:
             if not isinstance(value, dict | list):
                 fields[f"{'^' * level}{_step(name)}"] = value
     return fields
-
-
-def refuse_folder(folder: Source, errors: Sequence[PasshatError], looked_at: int) -> ReadError:
-    """The refusal of a folder that nothing could be read from."""
-    pattern, common = suggest_pattern(folder), _common_hint(errors)
-    command = f"passhat report {shlex.quote(folder.name)} --map 'records={pattern}'"
-    hints = [f"If each file is an attempt: {command}"] if pattern else []
-    if common and (not pattern or ("passhat report" in common and "{success}" not in pattern)):
-        hints.append(common)
-    files = f" ({counted(looked_at, 'file')} looked at)" if looked_at else ""
-    return ReadError(
-        f"is a folder without any log or table that passhat can read{files}.",
-        source=folder.name,
-        hint="\n".join(hints) or f"Name the files: '{folder.name}/*.csv'",
-    )
-
-
-def _common_hint(errors: Sequence[PasshatError]) -> str | None:
-    """The options that would read most of the tables that were passed over."""
-    commands = [str(error.hint) for error in errors if "passhat report" in str(error.hint)]
-    if commands:
-        return commands[0]
-    hints = Counter(str(error.hint) for error in errors if "--" in str(error.hint or ""))
-    hint, count = hints.most_common(1)[0] if hints else ("", 0)
-    return hint if count > 1 or len(hints) == 1 else None

@@ -178,11 +178,15 @@ def interpret(
     return sorted(results, key=lambda one: not one.has_rate(stated))
 
 
-def suggest_commands(source: str, readings: Sequence[Interpretation]) -> str:
-    """The command lines for the likeliest readings, with the number that each gives."""
+def suggest_commands(source: str, readings: Sequence[Interpretation], example: str) -> str:
+    """The command lines for the likeliest readings, with the number that each gives.
+
+    ``example`` is the file that was read, where the commands are about its folder.
+    """
     is_likely = any(one.evidence >= _LIKELY for one in readings[:_SHOWN])
     lead = "Say how to read it, the likeliest first:"
     lead = lead if is_likely else "No field looks like a verdict. If one of these is what passed:"
+    lead = lead if example == source else f"{lead[:-1]} (the numbers are those of {example}):"
     lines = [f"{one.describe()}: {one.command(source)}" for one in readings[:_SHOWN]]
     return "\n  ".join((lead, *lines))
 
@@ -472,7 +476,10 @@ def gather_tables(folder: Source, pattern: str) -> Source:
     path_re = re.compile(text.replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*"))
     files = [(file, path_re.fullmatch(_below(file, folder))) for file in folder.children("**/*")]
     found = {file: match.groupdict() for file, match in files if match is not None}
-    names_of = {file: frozenset(next(_rows_of(file), ())) for file in found}
+    names_of = dict.fromkeys(found, frozenset[str]())
+    for file in found:
+        with suppress(PasshatError):  # a text beside the tables
+            names_of[file] = frozenset(next(_rows_of(file), ()))
     headers = Counter(filter(None, names_of.values()))
     if not headers:
         why = " with rows; for a file per attempt the pattern needs {task}" if found else ""
@@ -532,7 +539,10 @@ def suggest_tables(folder: Source) -> str | None:
         part, found = _name_part(column)
         parts.append(part)
         names += found
-    return "/".join(parts) if names and len(set(names)) == len(names) else None
+    own = [name for name in names if name in max(kinds, key=lambda kind: len(kinds[kind]))]
+    for name in own:  # the rows say it
+        parts = [part.replace(f"{{{name}}}", "*") for part in parts]
+    return "/".join(parts) if len(names) > len(own) and len(set(names)) == len(names) else None
 
 
 def _name_part(column: Sequence[str]) -> tuple[str, list[str]]:

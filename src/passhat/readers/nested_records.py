@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePosixPath
@@ -21,7 +21,7 @@ from passhat.readers.records import RecordFile, content_kind, is_frame, plain_lo
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.text_logs import read_attempt_log
 from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
-from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name, is_negative
+from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, ColumnMap, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords, is_failure_reason, is_odd_ending
 
 _NODES_LOOKED_AT = 30
@@ -60,7 +60,7 @@ _SUITES = frozenset({"suites", "categories", "groups", "domains", "datasets", "b
 _LABELS = ("name", "label", "title", "id", "key")
 _PARTS_OF_ROWS = ("task", "model", "trial")
 _MOST_COMPARED = 20_000
-_YES_NO = frozenset({"yes", "no", "true", "false", "y", "n", "0", "1"})
+_YES_NO = frozenset({"yes", "no", "true", "false", "y", "n", "0", "1", "0.0", "1.0"})
 _PARTS = re.compile(
     r"(criteri\w+|check|test|rubric|step|assertion)s?(_(results?|scores?|details?))?"
 )
@@ -378,7 +378,7 @@ def _find_label(level: _Level) -> str | None:
     return names[0] if names else None
 
 
-def _with_names_around(mapping: RecordMap, source: Source, place: _Place) -> RecordMap:
+def _with_names_around(mapping: RecordMap, source: Source, place: _Place) -> RecordMap | None:
     """The mapping with the names of runs around the records, where they tell attempts apart."""
     file = RecordFile(source, plain_log(source), mapping.records)
     records = list(islice(file.records(), _MOST_COMPARED))
@@ -411,7 +411,32 @@ def _with_names_around(mapping: RecordMap, source: Source, place: _Place) -> Rec
         word = "suite" if step in _SUITES else word
         if word not in fields or fields[word].startswith("/"):
             fields[word], rows = path, joined
-    return _as_mapping(place.path, fields)
+    return _tell_tasks_apart(fields, rows, place, texts_at)
+
+
+def _tell_tasks_apart(
+    fields: dict[str, str],
+    rows: Sequence[object],
+    place: _Place,
+    texts_at: Callable[[str], list[str]],
+) -> RecordMap | None:
+    """The mapping, with a name around the task where tasks of one id have other questions.
+
+    ``None`` where nothing names what is around them.
+    """
+    questions = [n for n in place.levels[-1].fields if _QUESTION.fullmatch(fold_name(n))]
+    if len(set(rows)) == len(rows) or JOIN_SIGN in fields["task"] or not questions:
+        return _as_mapping(place.path, fields)
+    if len({*zip(rows, texts_at(questions[0]), strict=True)}) < len(rows):
+        return _as_mapping(place.path, fields)
+    for up, (level, _) in [*enumerate(_named_levels(place))][1:]:
+        for path in ("^" * up + name for name in level.fields):
+            if len({*zip(rows, texts_at(path), strict=True)}) == len(rows):
+                return _as_mapping(place.path, fields | {"task": f"{path}+{fields['task']}"})
+    return None
+
+
+_QUESTION = re.compile(r"(.*_)?(question|prompt|input|query|problem|instruction|content)(_.*)?")
 
 
 def _add_keys(fields: dict[str, str], levels: Sequence[_Level]) -> None:

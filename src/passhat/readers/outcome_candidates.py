@@ -21,13 +21,23 @@ from passhat.readers.wide_tables import is_judge_name, is_model_name, reward_or_
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.cells import parse_number
 from passhat.stats.outcomes.columns import (
+    ANSWERS,
+    BAD_WORDS,
     EVERY_COLUMN,
     EVERY_PART,
+    GOOD_WORDS,
+    GRADES,
+    KEYS,
+    PARTS,
+    PASS_MARKS,
     PASS_TIMES,
     RATES,
+    REASONS,
     RUN_NUMBERS,
     SUMMARIES,
+    TOTALS,
     TRIAL_NAMES,
+    VERDICTS,
     cross_headings,
     fold_name,
     is_first_success,
@@ -39,44 +49,7 @@ from passhat.stats.outcomes.rewards import RewardWords, is_odd_ending
 MOST_WORDS = 8
 _MOST_CODES = 4
 _MOST_ATTEMPTS = 51
-_VERDICT = re.compile(
-    r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
-    r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match(es|ed)?|"
-    r"met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
-)
-_GRADED = re.compile(
-    r"note|(.*_)?(score|reward|acc|accuracy|rate|f1|similarity|rating|grade|points|percent|pct|share|"
-    r"fraction|mean|avg|average|quality|pass.*)(_.*)?"
-)
-_REASON = re.compile(
-    r"(.*_)?(errors?|exceptions?|failures?|fail|fails|failed|wrong|incorrect|unresolved|violations?|reason|bug|issue|traceback|stderr|problem|"
-    r"fehler|erreur|fallo|diff|mismatch)(_.*)?"
-)
-_PARTS = re.compile(
-    r"(.*_)?(tests?|checks?|steps?|asserts?|assertions|subtasks?|points?|criteria)(_.*)?"
-)
-_GOOD = re.compile(
-    r"(pass|correct|good|complet|success|succe|win|won|full|safe|solv|resolv|fixed|right|green|done|"
-    r"accept|approv|valid|match|yes|ok|not[_ -]?(fail|mis|hijack|leak)|c$|a$|p$|1$)",
-    re.IGNORECASE,
-)
-_BAD = re.compile(
-    r"(fail|wrong|incorrect|bad|partial|incomplet|error|lose|lost|loss|unsafe|unsolv|unresolv|red|"
-    r"timeout|timed|crash|abort|reject|invalid|no$|none|mis|i$|f$|0$|"
-    r"not(?![_ -]?(fail|mis|hijack|leak|error)))",
-    re.IGNORECASE,
-)
-_ANSWER = re.compile(
-    r"(.*_)?(pred(ict(ion|ed))?|guess|actual|got|answer|answered|output|response|completion|chosen|"
-    r"choice|generated|extracted|parsed)(_.*)?|model_(?!name|id|version)\w+"
-)
-_KEY = re.compile(
-    r"(.*_)?(gold|target|label|reference|ground_truth|expected|gt|correct|truth|y_true|solution|"
-    r"right|answer_key|true_\w+)(_.*)?|answer"
-)
-_PASS_MARK = re.compile(
-    r"(.*_)?(threshold|cutoff|cut_off|pass_mark|required|min_score|needed)(_.*)?"
-)
+_MOST_RUNS = 1_000_000  # a larger number is a time or an id
 _STEPS = re.compile(r"(.*_)?(turns?|steps?|history|trajectory|actions|messages|logs?)(_.*)?")
 """In the path of a list: an element is a step of an attempt."""
 _ATTACK = re.compile(r"attack|jailbr(eak|oken)|harmful|toxic|inject(ed|ion)|hijack(ed)?|leak(ed)?")
@@ -118,7 +91,9 @@ def find_outcomes(table: SampleTable) -> Iterator[Outcome]:
     yield from _equal_pairs([c for c in columns if not c.is_inner])
     yield from _counts([c for c in columns if c.numbers])
     yield from _pivots(columns)
-    yield from _unstated_totals([c for c in columns if c.numbers])
+    named = {word for word in ("model", "task") for c in columns if c.named(word)}
+    every = {"task" if named == {"model"} else "model": EVERY_COLUMN}
+    yield from _unstated_totals([c for c in columns if c.numbers], every)
 
 
 def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
@@ -175,8 +150,10 @@ def _absence_outcomes(column: Column) -> Iterator[Outcome]:
     used, is_bad = frozenset({column.name}), _counts_failures(column)
     if column.is_whole and "0" in column.words and (is_code(column.name) or is_bad):
         values = np.array([text == "0" for text in column.texts], np.int64)
-        yield Outcome({"success": f"{column.name} == 0"}, 3.5, used, values)
-    if not column.numbers and _REASON.fullmatch(column.fold):
+        yield Outcome(
+            {"success": f"{column.name} == 0"}, 1.0 + 2.5 * (values.min() < 1), used, values
+        )
+    if not column.numbers and REASONS.fullmatch(column.fold):
         for word in column.words:
             reward = reward_or_none(RewardWords(), word)
             if (reward is not None and reward != 0) or re.match(
@@ -190,7 +167,7 @@ def _counts_failures(column: Column) -> bool:
     return (
         is_negative(column.name)
         or column.named("fails", "missing")
-        or bool(_REASON.fullmatch(column.fold))
+        or bool(REASONS.fullmatch(column.fold))
     )
 
 
@@ -205,7 +182,7 @@ def _verdict_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     is_attack = any(map(_ATTACK.fullmatch, words))
     if is_flag or is_attack:
         rule = f"{name} == {0 if column.numbers else 'false'}"
-        weight = base + (2.0 if is_attack or _REASON.fullmatch(column.fold) else 0.5)
+        weight = base + (2.0 if is_attack or REASONS.fullmatch(column.fold) else 0.5)
         yield Outcome({"success": rule}, weight, used, column.codes)
     likeness = -2.5 if is_flag else likeness - is_attack
     yield Outcome({"success": name}, base + likeness, used, column.codes)
@@ -215,10 +192,10 @@ def _empty_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     """A reason of a failure that is empty where it passed, or the time of a pass."""
     name, used = column.name, frozenset({column.name})
     values = np.array([text == "" for text in column.texts], np.int64)
-    reason, dated = _REASON.fullmatch(column.fold), PASS_TIMES.fullmatch(column.fold)
+    reason, dated = REASONS.fullmatch(column.fold), PASS_TIMES.fullmatch(column.fold)
     if reason or not (column.numbers or column.is_verdict or likeness < -2):
         yield Outcome({"success": f'{name} == ""'}, 2.5 if reason else -1.0, used, values)
-    if dated or len(column.words) == 1:
+    if dated or (len(column.words) == 1 and not column.numbers):
         weight = 2.5 if dated else 0.5 + likeness
         yield Outcome({"success": f'{name} != ""'}, weight, used, values)
 
@@ -233,7 +210,7 @@ def verdict_likeness(column: Column) -> float:
         return -2.5
     if column.fold in TASK_PARTS or column.fold in RUN_PARTS:
         return -2.5
-    is_verdict = _VERDICT.fullmatch(column.fold) is not None
+    is_verdict = VERDICTS.fullmatch(column.fold) is not None
     if SUMMARIES.fullmatch(column.fold) and not column.fold.endswith(("_reward", "_score")):
         return 1.0 if is_verdict else -0.5
     if _is_key(column):
@@ -246,7 +223,7 @@ def verdict_likeness(column: Column) -> float:
 def _is_letter_grade(column: Column) -> bool:
     """Whether words are marks: A, B+ and C, of which no single one is a pass."""
     letters = {word[:1] for word in column.words if re.fullmatch(r"[A-F][+-]?", word)}
-    is_named = _GRADED.fullmatch(column.fold) is not None or column.fold in ("mark", "marks")
+    is_named = GRADES.fullmatch(column.fold) is not None or column.fold in ("mark", "marks")
     return is_named and "A" in letters and len(letters) > 2 and len(column.words) < 16
 
 
@@ -278,9 +255,9 @@ def _word_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     rewards = {word: reward_or_none(words, word) for word in column.words}
     if sum(r == 1 for r in rewards.values()) == 1 or any(r == 0 for r in rewards.values()):
         likeness += 1.0  # some of them are verdicts
-    likeness -= 2.0 if _REASON.fullmatch(column.fold) else 0.0
+    likeness -= 2.0 if REASONS.fullmatch(column.fold) else 0.0
     bad = {word for word in rewards if _is_bad(word)}
-    good = {word for word in rewards if _GOOD.match(word)} - bad
+    good = {word for word in rewards if GOOD_WORDS.match(word)} - bad
     if len(good) == 1 and len(good) + len(bad) == len(rewards) > 1:
         # Grades of success in words, whatever their column is called.
         likeness = max(likeness, 2.0 if len(rewards) > 2 else 0.5)
@@ -297,12 +274,17 @@ def _is_bad(word: str) -> bool:
     """Whether a word, or a later part of it that nothing negates, is one for a failure."""
     first, *others = re.split(r"[\W_]+", word.lower())
     later = [part for before, part in pairwise((first, *others)) if before not in _NEGATIONS]
-    return bool(_BAD.match(word)) or any(len(part) > 2 and _BAD.match(part) for part in later)
+    return bool(BAD_WORDS.match(word)) or any(
+        len(part) > 2 and BAD_WORDS.match(part) for part in later
+    )
 
 
 def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
     """Scores up to 1, 5, 10 or 100: passed from the top on, or from the middle on."""
+    if _counts_failures(column):
+        return
     scale = re.search(r"\d\s*(?:-|–|to|\.\.)\s*(5|7|10|100)\b", column.name)
+    scale = None if is_model_name(column.name) else scale  # claude-opus-4-5
     top = next((t for t in (1, 5, 10, 100) if max(column.numbers) <= t), None)
     top = int(scale[1]) if scale else top
     if top is None or min(column.numbers) < 0 or (column.is_whole and top == 1):
@@ -310,8 +292,8 @@ def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
     if TRIAL_NAMES.fullmatch(column.fold) and not scale:
         return
     likeness = max(likeness, 1.0) if scale else likeness
-    weight = likeness if _GRADED.fullmatch(column.fold) or likeness > 0 else -2.5
-    weight -= 1.5 if _PARTS.fullmatch(column.fold) else 0.0  # of a number of tests
+    weight = likeness if GRADES.fullmatch(column.fold) or likeness > 0 else -2.5
+    weight -= 1.5 if PARTS.fullmatch(column.fold) else 0.0  # of a number of tests
     numbers = np.array([parse_number(text) or 0.0 for text in column.texts])
     is_other = column.is_measure or is_model_name(column.name) or is_percent(column.name)
     if top == 1 and not is_other and not RATES.fullmatch(column.fold):  # kept as it is
@@ -326,10 +308,10 @@ def _graded(column: Column, likeness: float) -> Iterator[Outcome]:
 
 def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
     """Answers beside the right ones: two columns with the same words that agree in some rows."""
-    texts = [c for c in columns if not c.is_measure and not c.is_time][:25]
+    texts = [c for c in columns if not (c.is_measure or c.is_time or c.is_prose)][:25]
     answers: dict[str, list[str]] = {}
     for first, second in combinations(texts, 2):
-        if any(_VERDICT.fullmatch(c.fold) and c.is_verdict for c in (first, second)):
+        if any(VERDICTS.fullmatch(c.fold) and c.is_verdict for c in (first, second)):
             continue  # two verdicts: answer_correct and format_correct
         if any(set(c.words) == {"C", "I"} for c in (first, second)):
             continue  # correct and incorrect, beside answers A to D
@@ -375,30 +357,28 @@ def _ends_with(text: str, ending: str) -> bool:
 
 
 def _is_key(column: Column) -> bool:
-    return _KEY.fullmatch(column.fold) is not None
+    return KEYS.fullmatch(column.fold) is not None
 
 
 def _is_answer(column: Column) -> bool:
-    return _ANSWER.fullmatch(column.fold) is not None and column.fold != "answer"
+    return ANSWERS.fullmatch(column.fold) is not None and column.fold != "answer"
 
 
 def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
     """Numbers of attempts and passes, of passes and failures, or a share of a number."""
     whole = [c for c in columns if c.is_whole and not c.is_measure and not c.named("task", "trial")]
+    whole = [c for c in whole if max(c.numbers) < _MOST_RUNS]
     for n, c in permutations(whole[:10], 2):
         if any(is_percent(each.name) for each in (c, n)):
             continue
         if _is_below(c, n) and max(n.numbers) > 1 and not _counts_failures(c):
             yield from _parts_of(n, c)
-        yield from _passes_and_failures(c, n)
+        if not any(_is_sum_below(c, n, total) for total in columns):
+            yield from _passes_and_failures(c, n)
     for score, limit in permutations(columns[:12], 2):
-        if _PASS_MARK.fullmatch(limit.fold) and _GRADED.fullmatch(score.fold):
-            pairs = [(parse_number(a), parse_number(b)) for a, b in _text_pairs(score, limit)]
-            values = np.array([(a or 0) >= (b or 0) for a, b in pairs], np.int64)
-            rule = f"{score.name} >= @{limit.name}"
-            yield Outcome({"success": rule}, 4.0, frozenset({score.name, limit.name}), values)
-        if score in whole and _GRADED.fullmatch(limit.fold) and _is_share(limit, score):
-            weight = 2.0 * score.named("n") + 1.0 + limit.named("rate")
+        yield from _pass_marks(score, limit)
+        if score in whole and GRADES.fullmatch(limit.fold) and _is_share(limit, score):
+            weight = 2.0 * score.named("n") + 2.0 + limit.named("rate")
             used = frozenset({score.name, limit.name})
             yield Outcome({"n": score.name, "success": limit.name}, weight, used)
     for c in whole:
@@ -409,7 +389,7 @@ def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
             yield Outcome({"n": f"{max(c.numbers):g}", "c": c.name}, 0.5, frozenset({c.name}))
 
 
-def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
+def _unstated_totals(columns: Sequence[Column], every: Mapping[str, str]) -> Iterator[Outcome]:
     """Shares, or passes in several columns, of a number of attempts that the table does not state.
 
     It is at least the smallest number of which all shares are whole passes.
@@ -418,20 +398,17 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
     columns = [c for c in columns if not (c.is_measure or c.named(*named) or c.name[0] in "@^")]
     columns = [c for c in columns if not SUMMARIES.fullmatch(c.fold) and c.fold != "id"]
     texts = [text for c in columns for text in c.words]
-    top = max((number for c in columns for number in c.numbers), default=0)
-    if (
-        all(c.is_verdict for c in columns)
-        or top > 100
-        or min(number for c in columns for number in c.numbers) < 0
-    ):
+    numbers = [number for c in columns for number in c.numbers]
+    top = max(numbers, default=0)
+    if all(c.is_verdict for c in columns) or top > 100 or min(numbers) < 0:
         return
-    used, every = frozenset(c.name for c in columns), {"model": EVERY_COLUMN}
+    used = frozenset(c.name for c in columns)
     is_count = all(map(str.isdigit, texts))
     if is_count and top <= _MOST_ATTEMPTS:
         least = int(top) if len(columns) > 1 and top > 1 else 0
     else:
         scale = 100 if top > 1 else 1
-        shares = [number / scale for c in columns for number in c.numbers]
+        shares = [number / scale for number in numbers]
         decimals = max(
             len(re.split("[.,]", text.split("±")[0].strip(" %") + ".")[1]) for text in texts
         )
@@ -455,7 +432,7 @@ def _unstated_totals(columns: Sequence[Column]) -> Iterator[Outcome]:
         yield Outcome({**every, "success": ">= 8"}, weight - 0.2 + models, used)
     if least and len(columns) > 1:
         yield Outcome({**every, "n": str(least)}, 2.0 + models, used)
-    elif least and _GRADED.fullmatch(columns[0].fold):
+    elif least and GRADES.fullmatch(columns[0].fold):
         yield Outcome({"n": str(least), "success": columns[0].name}, 1.0, used)
 
 
@@ -465,7 +442,7 @@ def _parts_of(n: Column, c: Column) -> Iterator[Outcome]:
     weight += 1.5 if not c.named("c") and verdict_likeness(c) > 0 else 0.0
     weight += 1.0 if len(n.words) == 1 else 0.0
     weight -= 2.0 if not (n.named("n") or c.named("c")) else 0.0
-    parts = bool(_PARTS.fullmatch(n.fold) or _PARTS.fullmatch(c.fold))
+    parts = bool(PARTS.fullmatch(n.fold) or PARTS.fullmatch(c.fold))
     used = frozenset({n.name, c.name})
     yield Outcome({"n": n.name, "c": c.name}, weight - 1.5 * parts, used)
     passed = np.array([a == b for a, b in _text_pairs(n, c)], np.int64)
@@ -473,15 +450,33 @@ def _parts_of(n: Column, c: Column) -> Iterator[Outcome]:
     yield Outcome({"success": rule}, weight - 2.0 + 3.0 * parts, used, passed)
 
 
+def _pass_marks(score: Column, limit: Column) -> Iterator[Outcome]:
+    if PASS_MARKS.fullmatch(limit.fold) and GRADES.fullmatch(score.fold):
+        pairs = [(parse_number(a), parse_number(b)) for a, b in _text_pairs(score, limit)]
+        values = np.array([(a or 0) >= (b or 0) for a, b in pairs], np.int64)
+        rule = f"{score.name} >= @{limit.name}"
+        yield Outcome({"success": rule}, 4.0, frozenset({score.name, limit.name}), values)
+
+
+def _is_sum_below(first: Column, second: Column, total: Column) -> bool:
+    """Whether attempts of a stated total are in neither of two columns."""
+    if not (total.is_whole and TOTALS.fullmatch(total.fold)) or total in (first, second):
+        return False
+    rows = zip(first.texts, second.texts, total.texts, strict=True)
+    gaps = [n - a - b for a, b, n in ([parse_number(t) or 0 for t in row] for row in rows)]
+    return min(gaps) >= 0 and max(gaps) > 0
+
+
 def _passes_and_failures(c: Column, fails: Column) -> Iterator[Outcome]:
     """Two numbers by their names, or because their sum is the same in every row."""
-    names = int(c.named("c") or verdict_likeness(c) > 1) - 2 * _counts_failures(c)
-    names += _counts_failures(fails) or _BAD.match(fails.name) is not None
-    if names < 0:
-        return
+    is_score = re.search(r"score|reward|points|grade|rating", c.fold) is not None
+    names = int(c.named("c") or (verdict_likeness(c) > 1 and not is_score))
+    names -= 2 * _counts_failures(c)
+    names += _counts_failures(fails) or BAD_WORDS.match(fails.name) is not None
     pairs = [(parse_number(a), parse_number(b)) for a, b in _text_pairs(c, fails)]
     sums = {(a or 0) + (b or 0) for a, b in pairs}
-    if names == 2 or (len(sums) == 1 and max(sums) > 1):
+    is_same = len(sums) == 1 and max(sums) > 1 and len(c.words) > 1
+    if names == 2 or (names >= 0 and is_same):
         used = frozenset({c.name, fails.name})
         weight = 1.0 + 1.5 * names + (len(sums) == 1)
         yield Outcome({"c": c.name, "fails": fails.name}, weight, used)
@@ -507,7 +502,9 @@ def _is_share(rate: Column, total: Column) -> bool:
         if number is None or size is None or not size:
             continue
         passes = number / scale * size
-        if abs(passes - round(passes)) > 0.02 * size:
+        decimals = re.search(r"(?<=\d[.,])\d+|$", share)
+        step = 10.0 ** -len(decimals[0] if decimals else "") / (100 if "%" in share else scale)
+        if abs(passes - round(passes)) > max(1e-6, step * size / 2 * (step * size < 1)):
             return False
     return any(not number.is_integer() for number in rate.numbers) or scale == 100
 
@@ -522,7 +519,10 @@ def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
         and not SUMMARIES.fullmatch(c.fold)
         and not is_negative(c.name)
     ]
-    for kind in ([c for c in plain if c.is_mostly_verdict], [c for c in plain if c.is_fraction]):
+    verdicts = [c for c in plain if c.is_mostly_verdict]
+    if any(is_model_name(c.name) and max(c.numbers, default=0) > 1 for c in plain):
+        verdicts = []  # percentages of other models: 0 is one, too
+    for kind in (verdicts, [c for c in plain if c.is_fraction]):
         # A column of passes alone is like one of failures alone where a third has both.
         near = {first: [c for c in kind if _is_alike(c, first)] for first in kind}
         reach = {first: {c for other in near[first] for c in near[other]} for first in kind}
@@ -545,7 +545,7 @@ def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
         vocabulary = {word for c in family for word in c.words}
         if len(vocabulary) <= MOST_WORDS and not any(map(_is_key, family)):
             words = sorted(w for w in vocabulary if reward_or_none(RewardWords(), w) is None)
-            good = [w for w in words if _GOOD.match(w) and not _BAD.match(w)]
+            good = [w for w in words if GOOD_WORDS.match(w) and not BAD_WORDS.match(w)]
             for word in good or words or sorted(vocabulary):
                 yield from _pivot(family, {"success": word})
 

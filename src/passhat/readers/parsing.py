@@ -564,3 +564,11 @@ def _part_lists(chunk: Chunk, names: Sequence[str]) -> Rewrite | None:
         return columns, lines
 
     return rewrite
+
+
+def are_consecutive(labels: Sequence[str]) -> bool:
+    """Whether texts are whole numbers without a gap, in any order."""
+    if not labels or not all(label.isdigit() for label in labels):
+        return False
+    numbers = sorted(map(int, labels))
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))

@@ -16,9 +16,9 @@ from passhat.readers.conversions import (
     convert,
     is_path_pattern,
     read_paths,
+    refuse_folder,
 )
 from passhat.readers.formats.databases import is_dataset
-from passhat.readers.guessing import refuse_folder
 from passhat.readers.identity import (
     count_once,
     folder_agent,

@@ -321,7 +321,8 @@ def _content_kind(source: Source) -> str:
     if is_zip(head):
         return "Excel"
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
-    if text.startswith(b"<"):
+    # A README may begin with a heading in HTML.
+    if text.startswith(b"<") and not source.is_markdown:
         return "XML"
     if is_markdown(head):
         return "Markdown"

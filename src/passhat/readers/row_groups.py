@@ -17,10 +17,9 @@ import numpy as np
 
 from passhat._display import some
 from passhat.errors import ReadError
-from passhat.readers.parsing import is_verdict_list, number_or_none
+from passhat.readers.parsing import are_consecutive, is_verdict_list, number_or_none
 from passhat.readers.record_map import map_option
 from passhat.readers.wide_tables import (
-    ANSWER_NAMES,
     distinct_cells,
     find_wide,
     is_judge_name,
@@ -32,6 +31,7 @@ from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.cells import CellCodes, TextColumn, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
+    ANSWER_NAMES,
     EVERY_PART,
     JOIN_SIGN,
     MEASURES,
@@ -148,6 +148,7 @@ class RowGroups:
 
     def _forget_unknown(self) -> None:
         names = set(named_parts(self._candidates))
+        names |= {n for n in self._candidates if _WARM_UP.fullmatch(self._folds[n])}
         for name in [name for name in self._candidates if name not in names]:
             del self._candidates[name]
 
@@ -221,18 +222,32 @@ class RowGroups:
             rows = self._codes(["task", *RUN_COLUMNS]) if "trial" in self._keys else attempts
             if self._numbers_rows(name, rows):
                 return Regrouping({"trial": name}, (f"column {name!r} numbers the attempts",))
-            if "trial" in self._keys and _are_consecutive(labels):
+            if "trial" in self._keys and are_consecutive(labels):
                 continue
             if all(_is_number(label) for label in labels):
                 continue  # a measure that repeats
             task = self._meaning["task"]
-            raise ReadError(
+            error = UnclearRole(
                 f"rows of the same task differ in {name!r} ({some(labels, _MOST_LABELS)}): they "
                 "may be attempts, runs, or different tasks.",
                 source=source,
                 hint=_role_hint(name, task, labels),
             )
+            error.column = name
+            raise error
         return None
+
+    def remarks(self) -> tuple[str, ...]:
+        """Rows that are counted, and may be none of the attempts: those of a warm-up."""
+        lines = []
+        for name in filter(lambda name: _WARM_UP.fullmatch(self._folds[name]), self._candidates):
+            column = self._candidates[name]
+            is_set = [value.lower() in ("true", "1", "yes") for value in column.values]
+            count = int(np.array(is_set)[column.codes].sum()) if is_set else 0
+            if 0 < count < len(column.codes):
+                option = map_option(f"where={name} != true")
+                lines.append(f"rows with {name!r} count ({count:,}); without them: {option}")
+        return tuple(lines)
 
     def suggest_trial(self) -> str | None:
         """A column of ids or times that tells attempts apart which have the same number."""
@@ -247,7 +262,7 @@ class RowGroups:
         """Whether a column counts 0, 1, 2 ... or 1, 2 ..., each number once in a group."""
         codes = self._candidates[name].codes
         is_unique = _count_distinct(_combine(groups, codes)) == self._count
-        return is_unique and _are_consecutive(self._labels(name))
+        return is_unique and are_consecutive(self._labels(name))
 
     def _is_task_part(self, name: str) -> bool:
         fold = self._folds[name]
@@ -288,11 +303,16 @@ class RowGroups:
         return codes
 
 
-def _are_consecutive(labels: Sequence[str]) -> bool:
-    if not labels or not all(label.isdigit() for label in labels):
-        return False
-    numbers = sorted(map(int, labels))
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+class UnclearRole(ReadError):
+    """A column tells rows of a task apart that may be attempts, runs or different tasks."""
+
+    column = ""
+
+    def is_answered(self, columns: Mapping[str, str]) -> bool:
+        """Whether options say what the column is."""
+        parts = columns.get("task", "").split(JOIN_SIGN)
+        is_part = len(parts) > 1 and self.column in parts
+        return is_part or self.column in (columns.get("model"), columns.get("trial"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +329,7 @@ def named_parts(names: Iterable[str]) -> list[str]:
     return [name for name in names if fold_name(name) in folds]
 
 
+_WARM_UP = re.compile(r"(is_)?(warm_?up|dry_?run|practice|calibration|smoke)(_(run|row|only))?")
 _OLD = re.compile(r"(is_|was_)?(superseded|obsolete|outdated|replaced|voided|discarded)")
 
 

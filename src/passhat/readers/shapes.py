@@ -17,7 +17,6 @@ from passhat.readers.parsing import are_bits, is_verdict_list, split_list
 from passhat.readers.record_map import map_option
 from passhat.readers.summary_labels import refuse_other_words, with_odd_endings
 from passhat.readers.wide_tables import (
-    ANSWER_NAMES,
     FRACTION,
     N_CELL,
     PASSES_CELL,
@@ -34,6 +33,7 @@ from passhat.readers.zip_members import SHEET_COLUMN
 from passhat.stats.outcomes.cells import is_empty, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
+    ANSWER_NAMES,
     EVERY_COLUMN,
     EVERY_PART,
     JOIN_SIGN,
@@ -332,6 +332,7 @@ def _counts_with_fails(columns: ColumnMap, n: str, c: str, fails: str) -> Shape:
             scored.append(passed + failed)
             missing.append(max(rest, parse_number(missing_cell) or 0))
         cells_of = {name: part[name] for name in part}
+        cells_of[c] = [_whole_or_cell(cell) for cell in part[c]]
         return {**cells_of, N_CELL: scored, _MISSING_CELL: missing}, None
 
     def remarks() -> tuple[str, ...]:

@@ -129,6 +129,17 @@ class Source:
             path = Path(path.stem)
         return path.name
 
+    @property
+    def is_prose(self) -> bool:
+        """Whether the name is that of a file of any kind: a table only by certain headings."""
+        endings = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
+        return self.path.suffix.lower() in endings
+
+    @property
+    def is_markdown(self) -> bool:
+        """Whether the file is Markdown by its name."""
+        return self.path.suffix.lower() in (".md", ".markdown")
+
     @cached_property
     def is_folder(self) -> bool:
         """Whether this is a folder: some harnesses write one per run."""

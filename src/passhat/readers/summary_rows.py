@@ -28,7 +28,7 @@ from passhat.stats.outcomes.gathering import (
     CountGatherer,
     Gathered,
 )
-from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.rewards import RewardWords, is_odd_ending, verdicts_from_rewards
 
 Gatherer = AttemptGatherer | CountGatherer
 
@@ -193,7 +193,8 @@ class TableRows:
     def decisions(self, pass_at: float | None) -> tuple[str, ...]:
         """Decisions that change the numbers, beside the shape of the table."""
         rivals = self._rivals.decisions(pass_at, self._source.name)
-        return (*self._shape.remarks(), *self._shape.decisions, *self._notes, *rivals)
+        found = (*self._shape.remarks(), *self.groups.remarks())
+        return (*found, *self._shape.decisions, *self._notes, *rivals)
 
     def tally(self, skipped: Mapping[str, int]) -> Tally:
         """Counts of all rows; ``skipped`` were left out before."""
@@ -287,8 +288,7 @@ def is_total(task: object) -> bool:
 
 def is_note(data: Mapping[str, object], task: str) -> bool:
     """Whether a row is a remark on the table: a sentence, and no other cell."""
-    text = str(data[task] or "").strip()
-    return _NOTE.match(text) is not None and not any(
+    return _NOTE.match(str(data[task] or "").strip()) is not None and not any(
         str(cell).strip()
         for name, cell in data.items()
         if name not in (task, SHEET_COLUMN) and cell is not None
@@ -555,7 +555,7 @@ class RivalVerdicts:
             return
         for name in (self.chosen, *self.rivals):
             try:
-                numbers = [self._words[cell] for cell in chunk[name]]
+                numbers = self._rewards_of(chunk[name])
             except (ValueError, TypeError, KeyError):
                 if name == self.chosen:
                     self.rivals = ()
@@ -563,6 +563,12 @@ class RivalVerdicts:
                 self.rivals = [rival for rival in self.rivals if rival != name]
                 continue
             self._rewards.setdefault(name, []).extend(numbers)
+
+    def _rewards_of(self, cells: Sequence[object]) -> list[float]:
+        try:
+            return [self._words[cell] for cell in cells]
+        except ValueError:  # error beside resolved and unresolved
+            return [np.nan if is_odd_ending(str(c)) else self._words[c] for c in cells]
 
     def decisions(self, pass_at: float | None, source: str) -> tuple[str, ...]:
         """Sentences about the rivals; two that give different numbers are refused with both."""

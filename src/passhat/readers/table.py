@@ -31,6 +31,7 @@ from passhat.readers.row_groups import (
     Regrouping,
     ScorerChoice,
     ScorerFilter,
+    UnclearRole,
     join_columns,
     name_columns,
     named_parts,
@@ -62,8 +63,6 @@ from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGather
 from passhat.stats.outcomes.rewards import REWARD_NAMES
 
 _PARQUET_MAGIC = b"PAR1"
-_PROSE_ENDINGS = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
-"""Files that hold anything: in a folder one of them is a table by certain names only."""
 _MOST_REGROUPINGS = 3
 _MOST_SCORERS = 4
 
@@ -76,7 +75,8 @@ class TableReader(Reader):
 
     def recognizes(self, source: Source) -> bool:
         head = source.head
-        return head.startswith(_PARQUET_MAGIC) or is_excel(head) or is_text(head)
+        is_prose = source.is_markdown and content_kind(source) == "CSV"
+        return not is_prose and (head.startswith(_PARQUET_MAGIC) or is_excel(head) or is_text(head))
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         source = _expand(source, options, expand_events)
@@ -95,7 +95,6 @@ class TableReader(Reader):
         self, error: PasshatError, source: Source, options: ReadOptions, name: str, **stated: str
     ) -> list[Interpretation]:
         """Add the likeliest readings of a file to its refusal, as commands about ``name``."""
-        # A hint that names its options is surer than a search; a threshold is the user's to state.
         is_unknown = isinstance(error, _UnknownColumns | UnknownFormat | _RowRefused)
         has_options = not is_unknown and "--" in str(error.hint)
         if isinstance(error, NoRows | NotResults) or options.is_stated:
@@ -104,12 +103,14 @@ class TableReader(Reader):
         is_vague = isinstance(error, _RowRefused) and "COLUMN" in str(error.hint)
         if isinstance(error.hint, Hint) and "pass_at" in error.hint.options:  # counts have none
             readings = [one for one in readings if {"n", "c", "fails"} & one.columns.keys()]
+        elif isinstance(error, UnclearRole):
+            readings = [one for one in readings if error.is_answered(one.columns)]
         elif has_options or isinstance(error, _RowRefused):  # rows of two kinds, or a wrong task
             words = {"where", "trial"} if is_vague else {"where"}
             readings = [one for one in readings if words & one.columns.keys()]
         readings = [replace(r, columns={**stated, **r.columns}) for r in readings]
         if readings:
-            commands = suggest_commands(name, readings)
+            commands = suggest_commands(name, readings, name if stated else source.name)
             if isinstance(error.hint, Hint):
                 error.hint = error.hint.then(f"\n{commands}")
             else:
@@ -348,8 +349,7 @@ def _gather(
 ) -> TableRows:
     """The table with its first rows, by which its shape is found."""
     columns = ColumnMap.resolve(first, options.columns, options.labels)
-    is_prose = source.found and source.path.suffix.lower() in _PROSE_ENDINGS
-    columns, task_notes = name_columns(columns, first, is_prose=is_prose)
+    columns, task_notes = name_columns(columns, first, is_prose=source.found and source.is_prose)
     columns, task_notes = prefer_words(columns, first, task_notes)
     verdicts = [columns.meaning[word] for word in ("success", "n") if word in columns.meaning]
     verdicts += [name for name in reversed(list(first)) if name != columns.meaning.get("task")]

@@ -14,6 +14,7 @@ from passhat.errors import shorten
 from passhat.stats.outcomes.cells import CellCodes, is_empty, parse_number
 from passhat.stats.outcomes.columns import (
     ALIASES,
+    ANSWER_NAMES,
     DATES,
     MEASURES,
     SUMMARIES,
@@ -127,11 +128,8 @@ def find_wide(columns: ColumnMap, chunk: Chunk, *, numbered_only: bool = False) 
     """
     if "task" not in columns.meaning:
         return _task_columns(columns, chunk)
-    names = [
-        name
-        for name in list_unused(columns, chunk)
-        if len(name) <= _LONGEST_NAME and not is_negative(name)
-    ]
+    names = [name for name in list_unused(columns, chunk) if len(name) <= _LONGEST_NAME]
+    names = [name for name in names if not is_negative(name)]
     numbered = _numbered_columns(names, chunk)
     if _is_one_sided([column.name for column in numbered], chunk):
         return None
@@ -143,10 +141,19 @@ def find_wide(columns: ColumnMap, chunk: Chunk, *, numbered_only: bool = False) 
     dated = [name for name in names if DATES.fullmatch(name.strip())]
     if len(dated) > 1:
         return _unpivot(columns, [_WideColumn(n, (("trial", n.strip()),)) for n in dated], chunk)
+    if any(map(is_model_name, names)) and _are_percentages(columns, names, chunk):
+        return None
     models = _model_columns(columns, names, chunk)
     if not models or _is_one_sided([column.name for column in models], chunk):
         return None
     return _unpivot(columns, models, chunk)
+
+
+def _are_percentages(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> bool:
+    """Whether columns of other models hold numbers up to 100: 0 and 1 are percentages, too."""
+    others = [n for n in list_unused(columns, chunk) if n not in names and is_model_name(n)]
+    cells = [cell for name in _without_measures(others) for cell in distinct_cells(chunk[name])]
+    return any((parse_number(cell) or 0) > 1 for cell in cells)
 
 
 def _is_one_sided(names: Sequence[str], chunk: Chunk) -> bool:
@@ -430,13 +437,6 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     return models if len(models) > 1 or (len(models) == 1 and len(columns.meaning) == 1) else []
 
 
-ANSWER_NAMES = frozenset(
-    {
-        *("expected", "gold", "target", "answer", "response", "output", "pred", "prediction"),
-        *("predicted", "label", "reference", "ground_truth", "correct_answer", "actual"),
-    }
-)
-"""Columns whose words are answers: y among them is no yes."""
 _KNOWN_NAMES = frozenset(alias for aliases in ALIASES.values() for alias in aliases) | {
     *("cached", "human", "flag", "skipped", "valid", "used_tool", "timeout", "truncated"),
     *("refused", "verified", "public", "hard", "easy"),

@@ -43,6 +43,8 @@ _NUMBERED_NAME = re.compile(rf"\W*{_NUMBER}\W*|#?\d+", re.IGNORECASE)
 _EARLIER = ("flakyFailure", "flakyError", "rerunFailure", "rerunError", "rerun")
 _STATED = ("tests", "failures", "errors", "skipped", "disabled")
 _ENDS = {"failure": "wrong_answer", "error": "exception"}
+# pytest's words for an error outside the test itself.
+_FIXTURE_ERROR = re.compile(r"(?:failed on|test) (setup|teardown)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,16 @@ class JUnitReader(Reader):
         suites: dict[str, list[_Attempt]] = {}
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         number = reruns = 0
+        last_name = None
         for path, element in elements(source, log):
             if element.tag == "testcase":
                 number += 1
+                name_of_case = element.get("classname"), element.get("name")
+                is_same = last_name == name_of_case and attempts and attempts[-1].passed is False
+                last_name = name_of_case
+                if is_same and _fixture_error(element) == "teardown":
+                    element.clear()  # pytest writes it beside the failure of the same test
+                    continue
                 with log.row(f"test case {number}"):
                     attempts += _attempts_of(element, f"test case {number}")
                 reruns += sum(child.tag in _EARLIER for child in element)
@@ -184,11 +193,21 @@ def _attempts_of(case: ET.Element, where: str) -> Iterator[_Attempt]:
     tries = earlier if is_last or end is None else [end, *earlier]
     for number, child in enumerate(tries, 1):
         yield _Attempt(f"{where}, try {number}", *task, False, _why(child))
-    if skipped is not None:
+    if end is not None and end.tag == "error" and _fixture_error(case):
+        reason = (end.get("message") or "").splitlines()[0]
+        yield _Attempt(where, *task, None, f"infrastructure: {reason}")
+    elif skipped is not None:
         yield _Attempt(where, *task, None, f"not_recorded: {skipped.get('message') or 'skipped'}")
     elif is_last:
         why = "" if end is None else _why(end)
         yield _Attempt(where, *task, end is None, why, case.get("time"))
+
+
+def _fixture_error(case: ET.Element) -> str:
+    """``setup`` or ``teardown`` where the error of a test case is one outside the test."""
+    messages = [child.get("message") or "" for child in case if child.tag == "error"]
+    matches = [_FIXTURE_ERROR.match(message) for message in messages]
+    return next((match[1] for match in matches if match), "")
 
 
 def split_repeat(name: str) -> tuple[str, int | None]:

@@ -464,12 +464,18 @@ _SPREAD = re.compile(r"(?<=[\d%])\s*(?:±|\+/?-)\s*[\d.,]+\s*(?=%?$)")
 _COUNT_UNIT = re.compile(
     r"(?<=\d)\s*(?:runs?|attempts?|trials?|tries|samples?|x|×)$", re.IGNORECASE
 )
+# A share, or an interval, behind a number: 38 (72%), 60.0% [40.7%; 76.6%].
+_ASIDE = re.compile(
+    r"(?<=[\d%*])\s*(?:\(\s*[\d.,]+\s*%\s*\)|"
+    r"[\[(]\s*[\d.,]+\s*%?\s*(?:[;,–-]|to)\s*[\d.,]+\s*%?\s*[\])])$"
+)
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:[,' \u202f\u00a0]\d{3})+")
 
 
 def parse_number(cell: object) -> float | None:
-    """A number as tables write it: 66.7%, 1,000, 0,5 and 40.0 ± 5.5 included."""
+    """A number as tables write it: 66.7%, 1,000, 0,5, 38 (72%) and 40.0 ± 5.5 included."""
     text = _SPREAD.sub("", str(cell).strip())
+    text = _ASIDE.sub("", text).strip("*") if text.endswith((")", "]")) else text
     scale = 100 if text.endswith("%") else 1
     text = _COUNT_UNIT.sub("", text.removesuffix("%").strip())
     if _THOUSANDS.fullmatch(text):

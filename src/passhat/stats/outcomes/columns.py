@@ -112,6 +112,10 @@ _WEAK_VERDICTS = ALIASES["success"][ALIASES["success"].index("verdict") :]
 _RIVALS = ("tests_passed", "test_passed", "all_tests_passed", "all_passed", "checks_passed")
 """Names that hold verdicts, or numbers of tests: never taken, but compared with what is."""
 
+_AGREEMENTS = ("match", "is_match")
+_STATUS = re.compile(r".+_(status|verdict|outcome|result)")
+"""Names of verdicts of which ``match`` may say no more than that they agree."""
+
 _LONGEST_NAME = 200
 """No alias is as long; a header of megabytes is not searched for one."""
 
@@ -157,6 +161,73 @@ RATES = re.compile(
     r"(.*_)?(rate|share|percent|pct|fraction|accuracy|acc|probability|threshold|confidence|mean|avg)"
 )
 """Shares of several attempts, and numbers that are no result."""
+
+ANSWER_NAMES = frozenset(
+    {
+        *("expected", "gold", "target", "answer", "response", "output", "pred", "prediction"),
+        *("predicted", "label", "reference", "ground_truth", "correct_answer", "actual"),
+    }
+)
+"""Columns whose words are answers: y among them is no yes."""
+
+PARTS = re.compile(
+    r"(.*_)?(tests?|checks?|steps?|asserts?|assertions|subtasks?|points?|criteria)(_.*)?"
+)
+"""Names of what a single attempt consists of."""
+
+ANSWERS = re.compile(
+    r"(.*_)?(pred(ict(ion|ed))?|guess|actual|got|answer|answered|output|response|completion|chosen|"
+    r"choice|generated|extracted|parsed)(_.*)?|model_(?!name|id|version)\w+"
+)
+"""Names of what a model answered."""
+
+KEYS = re.compile(
+    r"(.*_)?(gold|target|label|reference|ground_truth|expected|gt|correct|truth|y_true|solution|"
+    r"right|answer_key|true_\w+)(_.*)?|answer"
+)
+"""Names of right answers."""
+
+PASS_MARKS = re.compile(
+    r"(.*_)?(threshold|cutoff|cut_off|pass_mark|required|min_score|needed)(_.*)?"
+)
+"""Names of the score from which an attempt passes."""
+
+TOTALS = re.compile(r"(.*_)?(total|n|num|count|all)(_.*)?")
+"""Names of a number of all attempts."""
+
+VERDICTS = re.compile(
+    r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
+    r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match(es|ed)?|"
+    r"met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
+)
+"""Names of what says whether an attempt passed."""
+
+GRADES = re.compile(
+    r"note|(.*_)?(score|reward|acc|accuracy|rate|f1|similarity|rating|grade|points|percent|pct|share|"
+    r"fraction|mean|avg|average|quality|pass.*)(_.*)?"
+)
+"""Names of scores and shares."""
+
+REASONS = re.compile(
+    r"(.*_)?(errors?|exceptions?|failures?|fail|fails|failed|wrong|incorrect|unresolved|violations?|reason|bug|issue|traceback|stderr|problem|"
+    r"fehler|erreur|fallo|diff|mismatch)(_.*)?"
+)
+"""Names of why an attempt failed."""
+
+GOOD_WORDS = re.compile(
+    r"(pass|correct|good|complet|success|succe|win|won|full|safe|solv|resolv|fixed|right|green|done|"
+    r"accept|approv|valid|match|yes|ok|not[_ -]?(fail|mis|hijack|leak)|c$|a$|p$|1$)",
+    re.IGNORECASE,
+)
+"""Beginnings of words for a pass."""
+
+BAD_WORDS = re.compile(
+    r"(fail|wrong|incorrect|bad|partial|incomplet|error|lose|lost|loss|unsafe|unsolv|unresolv|red|"
+    r"timeout|timed|crash|abort|reject|invalid|no$|none|mis|i$|f$|0$|"
+    r"not(?![_ -]?(fail|mis|hijack|leak|error)))",
+    re.IGNORECASE,
+)
+"""Beginnings of words for a failure."""
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _WEEKDAY = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?"
@@ -256,6 +327,8 @@ class ColumnMap:
                 and by_alias.get(alias) not in (None, *(mapped_names - {meaning.get("score")}))
             )
         )
+        if fold_name(meaning.get("success", "")) in _AGREEMENTS and "success" not in overrides:
+            rivals += tuple(n for n in names if _STATUS.fullmatch(fold_name(n)) and n not in rivals)
         slices = {
             name.strip()[len(SLICE_PREFIX) :]: name
             for name in names
