@@ -72,8 +72,8 @@ def command(
     from passhat.readers import Needs
     from passhat.reporting.document import Level
     from passhat.reporting.documents.history import history_document
+    from passhat.reporting.figures.agents import badge_svg, trend_figure
     from passhat.reporting.figures.base import figure_bytes
-    from passhat.reporting.figures.history import badge_svg, trend_figure
     from passhat.reporting.history import build_history
     from passhat.reporting.markdown import render_markdown
     from passhat.reporting.terminal import render_terminal

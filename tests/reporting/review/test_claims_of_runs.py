@@ -116,6 +116,7 @@ SOURCES: dict[str, tuple[int, int, int, dict[str, tuple[float, float, float]]]] 
             "Loris": (0.1, 0.22, -0.01),
         },
     ),
+    "once": (90, 1, 9201, {"Merlin": (0.2, 0.2, -0.1), "Merlin-X": (0.1, 0.35, 0.12)}),
     "gannet": (150, 3, 9105, {"Gannet 1.4": (0.18, 0.2, -0.02), "Gannet 1.5": (0.12, 0.26, 0.08)}),
 }
 

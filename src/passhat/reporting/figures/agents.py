@@ -1,10 +1,12 @@
-"""Figures that set agents side by side: the forest plot, and the change task by task."""
+"""Figures of agents: side by side, task by task, and over the runs of their history."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
 
-from passhat._display import counted, number
+from passhat._display import counted, number, percent_interval
 from passhat.reporting.figures.base import (
     COLORS,
     MOST_RUNS,
@@ -14,6 +16,7 @@ from passhat.reporting.figures.base import (
     estimate_tip,
     labels_of,
 )
+from passhat.reporting.figures.lines import Panel, Scale, panel
 from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layer, marks, stack
 from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import RunReport, populations_text
@@ -21,10 +24,17 @@ from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate
 from passhat.stats.estimate.metrics import PassAt, PassHat
 
+if TYPE_CHECKING:
+    from passhat.reporting.history import History
+
 _ROW_HEIGHT = 26
 _MOST_BARS = 160
 """Tasks drawn as bars; more become steps, so that the file stays small."""
 _MOST_ROWS = 40
+_BADGE = 20
+_CHARACTER = 6.6
+"""The width of a character of 11 pixels in the badge's fonts, about."""
+_PADDING = 10
 
 
 def headline_words(runs: Sequence[RunReport]) -> list[str]:
@@ -206,3 +216,79 @@ def _extremes(changes: Sequence[TaskChange]) -> list[TaskChange]:
         return list(changes)
     half = _MOST_ROWS // 2
     return [*changes[:half], *changes[-half:]]
+
+
+def trend_figure(history: History) -> Figure:
+    """The metrics of every run in the order of time, with a line where a change began."""
+    words = list(dict.fromkeys(str(one.metric) for run in history.runs for one in run.estimates))
+    rows: list[Row] = [
+        {
+            "x": run.place + 1,
+            "series": str(one.metric),
+            "value": one.value if run.has_verdicts else None,
+            "low": one.low,
+            "high": one.high,
+            "tip": f"{run.title}: {one}",
+        }
+        for run in history.runs
+        for one in run.estimates
+    ]
+    first, last = history.runs[0].place + 1, history.runs[-1].place + 1
+    title = f"{history.agent} at {history.suite}" if history.suite else history.agent
+    starts = [change.since.place + 1 for change in history.changes]
+    chart = panel(
+        Panel(
+            rows,
+            words,
+            Scale("run, the newest on the right", first - 0.5, last + 0.5, form="d"),
+            Scale("", 0.0, 1.0, form=".0%"),
+            marks_at={words[0]: starts[-1]} if starts and words else None,
+            width=2 * WIDTH,
+        )
+    )
+    sentence = "No change is shown."
+    if starts:
+        sentence = f"A change is shown since run {', '.join(map(str, starts))}."
+    return Figure(
+        "history",
+        title,
+        sentence,
+        f"{' and '.join(words)} of {len(history.runs)} runs with intervals. {sentence}",
+        chart,
+        ("run", "started", "metric", "value", "low", "high"),
+        tuple(
+            (str(run.place + 1), run.run.started, str(one.metric), one.value_text(),
+             number(one.low), number(one.high))
+            for run in history.runs
+            for one in run.estimates
+        ),
+    )  # fmt: skip
+
+
+def badge_svg(history: History) -> str:
+    """The newest value with its interval, as a badge of two parts."""
+    values = [(run, run.estimates[0]) for run in history.runs if run.estimates]
+    label, text, color, about = "pass^1", "no value", "#59636e", ""
+    if values:
+        run, newest = values[-1]
+        label, about = str(newest.metric), f"{history.agent} at {history.suite}, {run.title}, "
+        ends = dict.fromkeys(f"{100 * end:.0f}" for end in newest.value_ends)
+        interval = percent_interval(newest.low, newest.high)
+        text, color = "no verdict", "#59636e"
+        if run.has_verdicts:
+            text, color = f"{' to '.join(ends)}% ({interval})", "#0072B2"
+        if history.changes and history.changes[-1].change.direction != "rise":
+            text, color = f"{text}, {history.changes[-1].verdict}", "#D55E00"
+    left, right = (round(len(part) * _CHARACTER) + 2 * _PADDING for part in (label, text))
+    whole = left + right
+    title = escape(f"{about}{label}: {text}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{_BADGE}" role="img" '
+        f'aria-label="{title}"><title>{title}</title>'
+        f'<clipPath id="r"><rect width="{whole}" height="{_BADGE}" rx="3"/></clipPath>'
+        f'<g clip-path="url(#r)"><rect width="{left}" height="{_BADGE}" fill="#1b1f24"/>'
+        f'<rect x="{left}" width="{right}" height="{_BADGE}" fill="{color}"/></g>'
+        '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" '
+        f'font-size="11"><text x="{left / 2:g}" y="14">{escape(label)}</text>'
+        f'<text x="{left + right / 2:g}" y="14">{escape(text)}</text></g></svg>\n'
+    )

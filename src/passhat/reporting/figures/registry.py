@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import InvalidValue
-from passhat.reporting.figures import agents, article, over_k, scores, spread, temperatures
+from passhat.reporting.figures import agents, article, over_k, spread, temperatures
 from passhat.reporting.figures.base import Figure, labels_of
 from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import Report, RunReport
@@ -70,12 +70,12 @@ _DRAWN: dict[str, tuple[str, Drawn, str]] = {
     ),
     "scores": (
         "worst and best score of k attempts over k",
-        lambda given: scores.scores(given.runs),
+        lambda given: over_k.scores(given.runs),
         "scores, and at least two attempts at every task",
     ),
     "thresholds": (
         "pass^1 and pass^k over the score that passes",
-        lambda given: scores.thresholds(given.runs),
+        lambda given: over_k.thresholds(given.runs),
         "scores",
     ),
     "forecast": (

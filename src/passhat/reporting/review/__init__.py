@@ -204,23 +204,20 @@ def _word_rule(pattern: str, unless: str, message: str, fix: str) -> Callable[[P
 
 
 _probability_of_truth = _word_rule(
-    r"\d+(?:\.\d+)?\s?(?:%|percent)\s"
-    r"(?:probability|chance|likel(?:y|ihood)|certain(?:ty)?|of the time)\b"
-    r"[^.;]{0,60}\b(?:true|actual|real|lies|between|within)\b|"
-    r"\b(?:probability|chance) (?:of|is) \d+(?:\.\d+)?\s?(?:%|percent)[^.;]{0,60}"
-    r"\b(?:true|lies)\b|"
-    r"\b(?:true|actual) [^.;]{0,60}\bwith (?:a )?(?:probability|chance)",
+    r"\d+(?:\.\d+)?\s?(?:%|percent)\s(?:probability|chance|likel(?:y|ihood)|certain(?:ty)?|of the "
+    r"time)\b[^.;]{0,60}\b(?:true|actual|real|lies|between|within)\b|\b(?:probability|chance) "
+    r"(?:of|is) \d+(?:\.\d+)?\s?(?:%|percent)[^.;]{0,60}\b(?:true|lies)\b|\b(?:true|actual) "
+    r"[^.;]{0,60}\bwith (?:a )?(?:probability|chance)",
     r"\bposterior\b|\bcredible\b|\bBayes",
     "a confidence interval is read as a probability of the true value: the level says how "
     "often the method is right, not how likely this one interval is",
     "Write: 95% interval for new tasks, 0.31 to 0.52.",
 )
 _check_stopping = _word_rule(
-    r"\bstop(?:ped|ping)\b[^.;]{0,40}\b(?:when|once|as soon as|after|because)\b[^.;]{0,60}"
-    r"\b(?:significan\w+|good|better|ahead|positive|reach\w*|exceed\w*|above|passed|beat\w*|"
-    r"p ?<|lead\w*|won|confident)|"
-    r"\b(?:until|till)\b[^.;]{0,60}\b(?:significan\w+|better|ahead|reach\w*|exceed\w*|beat\w*|"
-    r"excluded zero|p ?<)",
+    r"\bstop(?:ped|ping)\b[^.;]{0,40}\b(?:when|once|as soon as|after|"
+    r"because)\b[^.;]{0,60}\b(?:significan\w+|good|better|ahead|positive|reach\w*|exceed\w*|above|"
+    r"passed|beat\w*|p ?<|lead\w*|won|confident)|\b(?:until|till)\b[^.;]{0,60}\b(?:significan\w+|"
+    r"better|ahead|reach\w*|exceed\w*|beat\w*|excluded zero|p ?<)",
     r"sequential|always[- ]valid|anytime|e-?process|e-?value|alpha[- ]spending|"
     r"planned in advance|pre-?registered|fixed in advance",
     "the run was stopped when the result looked good: looking again and again finds a lead by "
@@ -253,13 +250,12 @@ _cherry_picked = _word_rule(
 
 _SEVERAL = r"(?:runs|seeds|prompts|checkpoints|configurations|settings|variants|templates|trials)"
 _best_of = _word_rule(
-    r"\bbest (?:run|seed|checkpoint|prompt|configuration|setting|variant|result)\b|"
-    rf"\b(?:best|top|highest|max(?:imum)?|pick\w*|select\w*|cho(?:se|sen|osing))\b"
-    rf"[^.;]{{0,25}}\b(?:of|over|from|among|out of) (?:the |our |all )?(?:\w+ )?{_SEVERAL}\b|"
-    r"\b(?:tr(?:ied|ying)|test(?:ed|ing)|ran|compared|after) (?:\w+ )?"
-    r"(?:\d+|several|many|dozens of) "
-    rf"(?:\w+ )?{_SEVERAL}\b[^.;]{{0,60}}\b(?:best|highest|top|winner)\b|"
-    r"\bpeak\b|\bcherry|\bup to \d+(?:\.\d+)?\s?(?:%|percent)",
+    rf"\bbest (?:run|seed|checkpoint|prompt|configuration|setting|variant|result)\b|\b(?:best|top|"
+    rf"highest|max(?:imum)?|pick\w*|select\w*|cho(?:se|sen|osing))\b[^.;]{{0,25}}\b(?:of|over|"
+    rf"from|among|out of) (?:the |our |all )?(?:\w+ )?{_SEVERAL}\b|\b(?:tr(?:ied|ying)|test(?:ed|"
+    rf"ing)|ran|compared|after) (?:\w+ )?(?:\d+|several|many|dozens of) (?:\w+ "
+    rf")?{_SEVERAL}\b[^.;]{{0,60}}\b(?:best|highest|top|winner)\b|\bpeak\b|\bcherry|\bup to "
+    rf"\d+(?:\.\d+)?\s?(?:%|percent)",
     r"\bchosen before|\bheld-out|\bon a separate",
     "the best of several is reported: it looks good by chance alone",
     "Report all of them, or measure the chosen one again on tasks it was not chosen by.",

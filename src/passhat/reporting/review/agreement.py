@@ -1,11 +1,11 @@
-"""Scores of single runs, stated numbers against computed ones, and clauses in a fixed form."""
+"""Stated numbers against computed ones, and scores of single runs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -13,27 +13,10 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import PasshatError
-from passhat.reporting.review.claim_text import find_gap_interval, find_sizes
-from passhat.reporting.review.grammar import Reader
-from passhat.reporting.review.marks import HOW_MANY, plain_count
-from passhat.reporting.review.rewrites import NUMBER_WORDS, spell
-from passhat.reporting.review.roles import (
-    EXACT_TIMES,
-    FILLER,
-    LEVELS,
-    find_ranking,
-    parse_levels,
-    parse_times,
-    passes_between,
-    relation_of,
-)
 from passhat.reporting.review.statements import (
-    ATTEMPTS,
-    TASKS,
     Difference,
     Share,
     Size,
-    Statement,
     TaskCount,
 )
 from passhat.stats.arrays import FloatArray
@@ -44,95 +27,9 @@ from passhat.stats.estimate.grammar import metric as parse_metric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes, Run
 
-_KINDS: MappingProxyType[str, Callable[[FloatArray], float]] = MappingProxyType(
-    {
-        "best": lambda scores: float(scores.max()),
-        "worst": lambda scores: float(scores.min()),
-        "median": lambda scores: float(np.median(scores)),
-        "first": lambda scores: float(scores[0]),
-        "deviation": lambda scores: float(scores.std(ddof=min(1, len(scores) - 1))),
-        "spread": lambda scores: float(scores.max() - scores.min()),
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class RunScore:
-    """The score of one run among the runs of a benchmark, read as an estimate is read.
-
-    Where the order of attempts is not known, ``value_ends`` are the bounds of any order.
-    """
-
-    metric: str
-    value: float
-    value_ends: tuple[float, float]
-    is_known: bool = True
-    gap: str = "which attempts make a run is not known"
-    """Why it is not known."""
-    low: None = None
-    high: None = None
-    population: str = "this run"
-
-    def interval_text(self) -> str:
-        return "without an interval"
-
-
-def share_with_passes(outcomes: Outcomes, low: int, high: int) -> RunScore:
-    """The share of tasks that pass between two numbers of times; missing attempts are bounds."""
-    c, most = outcomes.c, outcomes.c + outcomes.missing
-    sure = float(((c >= low) & (most <= high)).mean())
-    may = float(((most >= low) & (c <= high)).mean())
-    times = f"{low}" if low == high else f"{low} to {high}"
-    return RunScore(f"passed {times} times", sure, (sure, may))
-
-
-def run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[RunScore]:
-    """The best, worst, median or first of the runs, their spread, or every one of them ("any").
-
-    ``runs`` is the number of runs that the text gives; another number than that of the data has no
-    answer.
-    """
-    n = outcomes.n
-    if not len(n) or n.min() < 1 or (runs or n.min()) != n.min():
-        return []
-    if kind in ("some", "majority"):
-        return [_share_of_tasks(outcomes, kind)]
-    if kind == "vote":  # a vote over answers may be won with fewer than half of them
-        most = _share_of_tasks(outcomes, "majority")
-        ends = most.value, float((outcomes.c + outcomes.missing > 0).mean())
-        gap = "a vote over answers may be won with fewer than half of them"
-        return [most, replace(most, value_ends=ends, is_known=False, gap=gap)]
-    name = f"{kind} run"
-    if outcomes.order is not None and n.min() == n.max() and not outcomes.missing.any():
-        matrix = outcomes.order.completed(Completion.AS_FAILED).matrix()
-        scores: FloatArray = matrix.mean(axis=0)
-        values = list(map(float, scores)) if kind == "any" else [_KINDS[kind](scores)]
-        return [RunScore(name, value, (value, value)) for value in values]
-    if kind == "first":  # that of single attempts is meant
-        return []
-    mean = float((outcomes.c / n).mean())
-    none, every = float((outcomes.c == n).mean()), float((outcomes.c > 0).mean())
-    low = {"best": mean, "spread": 0.0, "deviation": 0.0}.get(kind, none)
-    high = {"worst": mean, "spread": every - none, "deviation": 1.0}.get(kind, every)
-    return [RunScore(name, mean, (low, high), is_known=False)]
-
-
-def _share_of_tasks(outcomes: Outcomes, kind: str) -> RunScore:
-    """The share of tasks that pass in some attempts only, or in most; missing ones are bounds."""
-    n, c, missing = outcomes.n, outcomes.c, outcomes.missing
-    total = n + missing
-    if kind == "some":
-        name, first = "passed in some attempts", (c > 0) & (c < n)
-        last = (c + missing > 0) & (c < total) & (total > 1)
-    else:
-        name, first, last = "passed in most attempts", 2 * c > total, 2 * (c + missing) > total
-    low, high = float(first.mean()), float(last.mean())
-    return RunScore(name, low, (low, high))
-
-
 __all__ = [
     "Check",
-    "FixedForms",
+    "RunScore",
     "Support",
     "agrees",
     "agrees_any",
@@ -144,6 +41,7 @@ __all__ = [
     "is_error",
     "near",
     "paired_p_values",
+    "scores_of",
     "support",
     "support_of",
 ]
@@ -264,7 +162,7 @@ def fits_spread(outcomes: Outcomes, metric: str, stated: float, spread: str) -> 
     with suppress(PasshatError):
         samples.append(values_by_task(outcomes, parse_metric(metric)))
     single = metric in ("pass^1", "pass@1")
-    matrix = _matrix(outcomes, outcomes.tasks)
+    matrix = attempt_matrix(outcomes, outcomes.tasks)
     if single and matrix is not None:
         samples.append(matrix.mean(axis=0))
     sizes: list[float] = []
@@ -389,212 +287,141 @@ def _verdicts(outcomes: Outcomes, tasks: Sequence[str], test: str) -> list[Float
     rates: FloatArray = outcomes.c[at] / np.maximum(outcomes.n[at], 1)
     if test != "mcnemar":
         return [rates]
-    matrix = _matrix(outcomes, tasks)
+    matrix = attempt_matrix(outcomes, tasks)
     attempts = [np.zeros(0)] * 2 if matrix is None else [matrix[:, 0], matrix]
     return [1.0 * (rates > 0), 1.0 * (rates == 1), 1.0 * (rates > 0.5), *attempts]
 
 
-def _matrix(outcomes: Outcomes, tasks: Sequence[str]) -> FloatArray | None:
+# Scores of single runs of a benchmark: the best, the worst, the third, and their spread.
+_KINDS: MappingProxyType[str, Callable[[FloatArray], float]] = MappingProxyType(
+    {
+        "best": lambda scores: float(scores.max()),
+        "worst": lambda scores: float(scores.min()),
+        "median": lambda scores: float(np.median(scores)),
+        "first": lambda scores: float(scores[0]),
+        "deviation": lambda scores: float(scores.std(ddof=min(1, len(scores) - 1))),
+        "spread": lambda scores: float(scores.max() - scores.min()),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """The score of one run among the runs of a benchmark, read as an estimate is read.
+
+    Where the order of attempts is not known, ``value_ends`` are the bounds of any order.
+    """
+
+    metric: str
+    value: float
+    value_ends: tuple[float, float]
+    is_known: bool = True
+    gap: str = "which attempts make a run is not known"
+    """Why it is not known."""
+    low: None = None
+    high: None = None
+    population: str = "this run"
+
+    def interval_text(self) -> str:
+        return "without an interval"
+
+
+def scores_of(outcomes: Outcomes, word: str) -> list[RunScore]:
+    """The scores that a word means: "best", "best5", "trial3", "passes2to4"."""
+    if side := re.fullmatch(r"(above|below)([\d.]+)", word):
+        return _runs_beyond(outcomes, float(side[2]) / 100, is_above=side[1] == "above")
+    kind, first, last = re.fullmatch(r"([a-z]+)(\d*)(?:to(\d+))?", word).groups()  # type: ignore[union-attr]
+    if kind == "passes":
+        return [_share_with_passes(outcomes, int(first), int(last))]
+    if kind == "triallast":
+        return _trial_scores(outcomes, int(outcomes.n.max(initial=0)))
+    if kind == "trial":
+        return _trial_scores(outcomes, int(first))
+    return _run_scores(outcomes, kind, int(first) if first else None)
+
+
+def _runs_beyond(outcomes: Outcomes, limit: float, *, is_above: bool) -> list[RunScore]:
+    """The share of the runs that score above or below a limit; those at it may count or not."""
+    matrix = attempt_matrix(outcomes, outcomes.tasks)
+    if matrix is None:
+        return []
+    scores = matrix.mean(axis=0) * (1 if is_above else -1)
+    limit *= 1 if is_above else -1
+    low, high = float((scores > limit + 1e-9).mean()), float((scores >= limit - 1e-9).mean())
+    return [RunScore(f"share of runs beyond {abs(limit):.1%}", high, (low, high))]
+
+
+def _share_with_passes(outcomes: Outcomes, low: int, high: int) -> RunScore:
+    """The share of tasks that pass between two numbers of times; missing attempts are bounds."""
+    c, most = outcomes.c, outcomes.c + outcomes.missing
+    sure = float(((c >= low) & (most <= high)).mean())
+    may = float(((most >= low) & (c <= high)).mean())
+    times = f"{low}" if low == high else f"{low} to {high}"
+    return RunScore(f"passed {times} times", sure, (sure, may))
+
+
+def _run_scores(outcomes: Outcomes, kind: str, runs: int | None = None) -> list[RunScore]:
+    """The best, worst, median or first of the runs, their spread, or every one of them ("any").
+
+    ``runs`` is the number of runs that the text gives; another number than that of the data has no
+    answer.
+    """
+    n = outcomes.n
+    if not len(n) or n.min() < 1 or (runs or n.min()) != n.min():
+        return []
+    if kind in ("some", "majority"):
+        return [_share_of_tasks(outcomes, kind)]
+    if kind == "vote":  # a vote over answers may be won with fewer than half of them
+        most = _share_of_tasks(outcomes, "majority")
+        ends = most.value, float((outcomes.c + outcomes.missing > 0).mean())
+        gap = "a vote over answers may be won with fewer than half of them"
+        return [most, replace(most, value_ends=ends, is_known=False, gap=gap)]
+    name = f"{kind} run"
+    if outcomes.order is not None and n.min() == n.max() and not outcomes.missing.any():
+        matrix = outcomes.order.completed(Completion.AS_FAILED).matrix()
+        scores: FloatArray = matrix.mean(axis=0)
+        values = list(map(float, scores)) if kind == "any" else [_KINDS[kind](scores)]
+        return [RunScore(name, value, (value, value)) for value in values]
+    if kind == "first":  # that of single attempts is meant
+        return []
+    mean = float((outcomes.c / n).mean())
+    none, every = float((outcomes.c == n).mean()), float((outcomes.c > 0).mean())
+    low = {"best": mean, "spread": 0.0, "deviation": 0.0}.get(kind, none)
+    high = {"worst": mean, "spread": every - none, "deviation": 1.0}.get(kind, every)
+    return [RunScore(name, mean, (low, high), is_known=False)]
+
+
+def _trial_scores(outcomes: Outcomes, trial: int) -> list[RunScore]:
+    """The score of the run with a number, from 1; it may be meant from 0, except for the last."""
+    matrix = attempt_matrix(outcomes, outcomes.tasks)
+    scores = [] if matrix is None else list(map(float, matrix.mean(axis=0)))
+    places = [one for one in (max(trial - 1, 0), trial) if trial and one < len(scores)] or [0]
+    if trial > len(scores):
+        return []
+    gap = "runs may be counted from 0 or from 1"
+    return [
+        RunScore(f"run {trial}", scores[at], (scores[at], scores[at]), at == places[0], gap)
+        for at in places
+    ]
+
+
+def _share_of_tasks(outcomes: Outcomes, kind: str) -> RunScore:
+    """The share of tasks that pass in some attempts only, or in most; missing ones are bounds."""
+    n, c, missing = outcomes.n, outcomes.c, outcomes.missing
+    total = n + missing
+    if kind == "some":
+        name, first = "passed in some attempts", (c > 0) & (c < n)
+        last = (c + missing > 0) & (c < total) & (total > 1)
+    else:
+        name, first, last = "passed in most attempts", 2 * c > total, 2 * (c + missing) > total
+    low, high = float(first.mean()), float(last.mean())
+    return RunScore(name, low, (low, high))
+
+
+def attempt_matrix(outcomes: Outcomes, tasks: Sequence[str]) -> FloatArray | None:
     """Attempts in their order, a row for each of the tasks; None where that is not known."""
     if outcomes.order is None or outcomes.n.min() < outcomes.n.max() or outcomes.missing.any():
         return None
     at = [list(outcomes.tasks).index(task) for task in tasks]
     attempts: FloatArray = outcomes.order.completed(Completion.AS_FAILED).matrix().astype(float)
     return attempts[at]
-
-
-# Clauses in a fixed form: how many tasks pass how often, totals of attempts, sizes, intervals.
-_ATT, _TASK = ATTEMPTS, TASKS
-_CLAUSES = re.compile(
-    r"\s*[;:]\s+|,\s+(?:and|but|while|whereas|yet)\s+(?!not\b)|\s+[—–]\s+|,\s+(?=compared|versus|vs|"
-    r"against|\d+ (?:out )?of \d)|\s+and\s+(?=(?:exactly |only |just )?(?:once|twice|\d))|"
-    r"(?<!⟧)\s+and\s+(?=⟦r)|\s+(?=(?:compared (?:with|to)|versus|vs\.?|against) \d+ "
-    r"(?:for|by|from)\b)"
-)
-_SMALL_TOTAL = 10
-"""Of 4 of 5 the 5 is no number of tasks."""
-
-
-@dataclass(slots=True)
-class FixedForms:
-    """Reads clauses in a fixed form, and leaves all others to the readings of any form."""
-
-    names: Sequence[Sequence[str]]
-    tasks: frozenset[int]
-    attempts: frozenset[int]
-    """At a task."""
-    digits: set[str] = field(default_factory=set)
-    """The numbers of the clauses of the last sentence that were read."""
-    is_whole: bool = False
-    """Whether all of the last sentence was read."""
-    is_open: bool = False
-    """Whether it counts tasks by their passes in a form that was not understood."""
-    _runs: list[tuple[int, ...]] = field(default_factory=list)
-    _last: Share | None = None
-    _verb: str = "?"
-
-    def read(self, sentence: str) -> list[Statement]:
-        """The statements of the clauses that have a fixed form."""
-        text = self._plain(sentence)
-        self.digits, self.is_whole, self.is_open, self._last = set(), False, False, None
-        found: list[Statement] = list(find_sizes(text, self.tasks))
-        at_level = LEVELS.search(text)
-        if at_level:
-            self.digits, self.is_whole = set(re.findall(r"\d+\.?\d*", at_level[0])), True
-            return [*found, *parse_levels(at_level)]
-        clauses = [one for one in _CLAUSES.split(text) if re.search(r"\w", one)]
-        is_split = any(one.count("(") != one.count(")") for one in clauses)
-        clauses = [text] if is_split else clauses
-        rest: list[str] = []
-        pair = [run[0] for run in dict.fromkeys(self._named(text)) if len(run) == 1]
-        pair = pair or list(range(len(self.names)))
-        for clause in clauses:
-            statements = find_gap_interval(clause, pair, text) or self._clause(clause)
-            if statements:
-                found += statements
-            elif EXACT_TIMES.search(clause) and re.search(rf"\b{_TASK}\b", clause):
-                self.is_open = True
-            rest += [clause] * (not statements)
-            self._runs += self._named(clause)
-        numbers = r"\d+(?:\.\d+)?"
-        self.digits = set(re.findall(numbers, text)) - set(re.findall(numbers, " ".join(rest)))
-        self.is_whole = bool(found) and not rest
-        return found
-
-    def _plain(self, sentence: str) -> str:
-        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", sentence.replace("’", "'").strip())
-        text = re.sub(r"\b(?:can|could|did|does|do|was|were|is|are|had|have|has)n't\b", "not", text)
-        text = NUMBER_WORDS.sub(spell, Reader(self.names).mark_names(text))
-        none = rf"\b(?:none of(?= (?:the |its )*(?:\d+ )?{_TASK})|no(?= {_TASK}))"
-        text = re.sub(none, "0", text, flags=re.IGNORECASE)
-        half = r"\b(than |under |over |least |most |about )?half(?= (?:of )?(?:the|its|all|⟦))"
-        text = re.sub(half, lambda m: f"{m[1] or 'about '}50%", text, flags=re.IGNORECASE)
-        return re.sub(r"\s+", " ", text).rstrip(".")
-
-    def _named(self, text: str) -> list[tuple[int, ...]]:
-        codes = re.findall(r"⟦r(\d+(?:\+\d+)*|\*)⟧", text)
-        every = tuple(range(len(self.names)))
-        return [every if code == "*" else tuple(map(int, code.split("+"))) for code in codes]
-
-    def _clause(self, text: str) -> list[Statement]:
-        uneven = len(self.attempts) != 1 or len(self.tasks) != 1
-        if uneven or re.search(r"⟦r\?⟧", text):
-            return []
-        pair = re.search(
-            rf"\b(\d+) (?:vs\.?|versus|against) (\d+) (failed|solved|successful|passed) {_ATT}\b",
-            text,
-        )
-        runs = list(dict.fromkeys([*self._runs, *self._named(text)]))[-2:]
-        if pair:
-            is_pair = len(runs) == len(self.names) == 2 and all(len(run) == 1 for run in runs)
-            return [
-                self._total(int(count), run, failing=pair[3] == "failed", guessed=True)
-                for count, run in zip(pair.groups(), runs, strict=False)
-            ] if is_pair else []  # fmt: skip
-        than = re.search(r"\bthan ⟦r(\d+)⟧(?: (?:does|did|do))?", text)
-        if than:
-            rest = text.replace(than[0], " ")
-            subjects = {run for run in self._named(rest) or self._runs[-1:] if len(run) == 1}
-            subjects -= {(int(than[1]),)}
-            (subject,) = subjects.pop() if len(subjects) == 1 else (-1,)
-            return find_ranking(rest, subject, int(than[1]), self.attempts)
-        return self._counted(text)
-
-    def _counted(self, text: str) -> list[Statement]:
-        """How many tasks pass so often, or how many attempts pass."""
-        whole = parse_times(text, self.attempts)
-        if whole is None:
-            return []
-        rest, kind, often, verb = whole
-        numbers = list(HOW_MANY.finditer(rest))
-        if len(numbers) != 1:
-            return []
-        number = numbers[0]
-        rest = rest[: number.start()] + " " + rest[number.end() :]
-        runs = list(dict.fromkeys(self._named(text))) or self._runs[-1:]
-        runs = [(0,)] if len(self.names) == 1 else runs
-        noun = number["noun"] or ""
-        if len(runs) > 1 or not FILLER.fullmatch(rest):
-            return []
-        owners = runs[0] if runs else ()
-        is_attempts = re.fullmatch(_ATT, noun, re.IGNORECASE) is not None
-        if is_attempts or (
-            not noun and not kind and self._last and self._last.counted == "attempt"
-        ):
-            share = self._part_of_attempts(number, owners, verb) if not kind else None
-        else:
-            share = self._part_of_tasks(number, owners, kind, often, verb)
-        if share:
-            self._last, self._verb = share, verb if verb != "?" else self._verb
-        total = int(number["m"] or 0)
-        has_size = noun and not is_attempts and (total > _SMALL_TOTAL or total in self.tasks)
-        sizes = [Size(f"{total} tasks", total, True, False)] if has_size else []
-        return [share, *sizes] if share else []
-
-    def _part_of_attempts(
-        self, number: re.Match[str], owners: tuple[int, ...], verb: str
-    ) -> Share | None:
-        before = self._last if self._last and self._last.counted == "attempt" else None
-        total = max(self.tasks) * max(self.attempts)
-        if number["i"] or (verb == "?" and before is None):
-            return None
-        failing = before.failing if before and verb == "?" else bool(verb.strip("?"))
-        if number["unit"]:
-            share = self._total(0, owners, failing=failing)
-            low, step = float(number["n"]) / 100, _last_digit(number["n"]) / 100
-            return replace(share, text=plain_count(number), low=low, high=low, step=step,
-                           relation=relation_of(number))  # fmt: skip
-        count = float(number["n"])
-        is_whole = int(number["m"] or total) == total and count == int(count)
-        if not is_whole or not max(self.attempts) < count <= total:
-            return None
-        share = self._total(int(count), owners, failing=failing)
-        return replace(share, relation=relation_of(number))
-
-    def _total(
-        self, count: int, owners: tuple[int, ...], *, failing: bool, guessed: bool = False
-    ) -> Share:
-        total = max(self.tasks) * max(self.attempts)
-        part = count / total
-        return Share(
-            f"{count} attempts", part, part, 1 / total, "=", owners, guessed, "pass^1", failing,
-            counted="attempt",
-        )  # fmt: skip
-
-    def _part_of_tasks(
-        self,
-        number: re.Match[str],
-        owners: tuple[int, ...],
-        kind: str,
-        often: re.Match[str] | None,
-        verb: str,
-    ) -> Share | None:
-        ends = passes_between(kind, often, max(self.attempts))
-        verb = self._verb if verb == "?" and self._last else verb
-        metric = ""
-        if ends is not None and verb != "?":
-            low, high = ends
-            if verb:
-                low, high = max(self.attempts) - high, max(self.attempts) - low
-            metric = f"tasks:passes{low}to{high}"
-        is_part = number["noun"] or (self._last and not number["i"])
-        if not metric or not is_part:
-            return None
-        share = Share(plain_count(number), 0.0, 0.0, 1.0, relation_of(number), owners,
-                      metric=metric, counted="task")  # fmt: skip
-        if number["i"] or number["m"]:
-            above, below = float(number["i"] or number["n"]), int(number["h"] or number["m"])
-            is_ratio = below not in self.tasks and below <= _SMALL_TOTAL
-            if not above <= below or number["unit"] or not below:
-                return None
-            step = min(1 / below, 0.06) if is_ratio else 1 / below
-            return replace(share, low=above / below, high=above / below, step=step)
-        value = float(number["n"])
-        if number["unit"]:
-            step = _last_digit(number["n"]) / 100
-            return replace(share, low=value / 100, high=value / 100, step=step)
-        return replace(share, low=value, high=value, count=int(value)) if value % 1 == 0 else None
-
-
-def _last_digit(text: str) -> float:
-    return float(10.0 ** -len(text.partition(".")[2]))

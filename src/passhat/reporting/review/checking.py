@@ -27,8 +27,7 @@ from passhat.reporting.review.agreement import (
     is_error,
     near,
     paired_p_values,
-    run_scores,
-    share_with_passes,
+    scores_of,
     support,
     support_of,
 )
@@ -43,6 +42,7 @@ from passhat.reporting.review.statements import (
     Unread,
     is_known,
 )
+from passhat.reporting.review.task_reading import Overlap, check_overlap
 from passhat.stats.compare import Result, results_of
 from passhat.stats.estimate import Estimate, estimate
 from passhat.stats.estimate.grammar import metric as parse_metric
@@ -107,9 +107,23 @@ def _shown(metric: str) -> str:
         return f"passed {passes[1]} to {passes[2]} times"
     if metric in ("tasks:some", "tasks:majority"):
         return f"passed in {'some' if metric == 'tasks:some' else 'most'} attempts"
+    if metric.startswith("tasks:trial"):
+        return "in the last run" if metric.endswith("last") else f"in run {metric[11:]}"
+    if side := re.fullmatch(r"tasks:(above|below)(.+)", metric):
+        return f"runs {side[1]} {side[2]}%"
     if ":" in metric:
         return f"{metric.partition(':')[2]} run"
     return metric.replace("tasks", "pass").replace("<", "@")
+
+
+def _one_by_one(share: Share) -> Iterator[Share]:
+    """A share of each of runs 2, 3 and 5 to 8 as one of each; any other as it is."""
+    if not re.match(r"tasks:trial\d", share.metric):
+        yield share
+        return
+    for first, last in re.findall(r"(\d+)(?:(?: to | through |-|–)(\d+))?", share.metric):
+        for trial in range(int(first), int(last or first) + 1):
+            yield replace(share, metric=f"tasks:trial{trial}")
 
 
 class Checker:
@@ -171,11 +185,14 @@ class Checker:
             self._values[run, word] = value
         return self._values[run, word]
 
-    def check(self, statement: Statement) -> Check:
+    def check(self, statement: Statement | Overlap) -> Check:
         if isinstance(statement, Unread):
             return Check(statement.text, Support.NOT_CHECKABLE, statement.reason)
         if isinstance(statement, Share):
-            return self._check_share(statement)
+            checks = [self._check_share(one) for one in _one_by_one(statement)]
+            return next((one for one in checks if one.support is not Support.SUPPORTED), checks[0])
+        if isinstance(statement, Overlap):
+            return check_overlap(statement, self._runs)
         if isinstance(statement, Size):
             return check_size(statement, self._runs)
         if isinstance(statement, Place):
@@ -318,11 +335,8 @@ class Checker:
             with suppress(PasshatError):  # the run does not support that k or population
                 options = {"missing": self._missing, "level": self._level, "about": about}
                 estimates.append(estimate(outcomes, metric, **options))  # type: ignore[arg-type]
-        if passes := re.fullmatch(r"run:passes(\d+)to(\d+)", word):
-            estimates.append(share_with_passes(outcomes, int(passes[1]), int(passes[2])))
-        elif word.startswith("run:"):
-            kind, k = re.fullmatch(r"run:([a-z]+)(\d*)", word).groups()  # type: ignore[union-attr]
-            estimates += run_scores(outcomes, kind, int(k) if k else None)
+        if word.startswith("run:"):
+            estimates += scores_of(outcomes, word[4:])
         return estimates
 
     # Differences
@@ -377,11 +391,13 @@ class Checker:
         gap = 100 * abs(values[0] - values[1])
         if claim.points is not None:
             is_right = holds(gap, claim.points, 0.5001 * claim.step, claim.relation)
+            is_turned = (values[0] - values[1]) * claim.sign < 0
+            is_right = is_right and not (claim.kind == "ordered" and is_turned)
         elif claim.ratio is not None and min(values) > 0:
             ratio = values[0] / values[1]
             is_right = any(
                 holds(one, claim.ratio, 0.1 * claim.ratio, claim.relation)
-                for one in (ratio, 1 / ratio)
+                for one in (ratio, 1 / ratio)[: 1 if claim.kind == "ordered" else 2]
             )
         elif claim.kind == "equal":
             is_right = gap < _EQUAL_POINTS
@@ -418,7 +434,7 @@ class Checker:
         subject, other = of(claim.subject), of(claim.other)
         if claim.kind == "equal":
             return f"{subject} and {other} are equal"
-        if claim.kind in ("unsettled", "tasks"):
+        if claim.kind in ("unsettled", "tasks", "tested"):
             return f"{subject} against {other}: {claim.text}"
         if claim.kind == "ranked":
             return f"{subject} is {'above' if claim.sign > 0 else 'below'} {other}"

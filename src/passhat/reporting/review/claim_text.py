@@ -43,9 +43,8 @@ _VERSUS = r"\s*(?:vs\.?|versus|against|→|->|compared (?:to|with))\s*"
 _BARE_BEFORE = re.compile(
     r"(?:(?:pass|maj|cons|avg|mean|best|worst)\s?[@^]\s?(?:\d+|k)|scor(?:es?|ed|ing)|accuracy|"
     rf"{BENCHMARK}(?: \w+)*\s*[:=]|"
-    r"(?:success|pass|solve|resolve|resolution|completion) rate)\s*(?:\([^)]*\)\s*)?"
-    r"(?:(?:score )?(?:of|is|was|=|:|at|to|reaches|reached|hits|are)\s*)?"
-    r"(?:about |roughly |nearly )?$",
+    r"(?:success|pass|solve|resolve|resolution|completion) rate)\s*(?:\([^)]*\)\s*)?(?:(?:score "
+    r")?(?:of|is|was|=|:|at|to|reaches|reached|hits|are)\s*)?(?:about |roughly |nearly )?$",
     re.IGNORECASE,
 )
 _BARE_AFTER = re.compile(
@@ -57,28 +56,25 @@ _FAILURE_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _PERFECT = (
-    r"(?:never (?:once )?fail(?:s|ed)|(?:no|zero|0) failures?|"
-    r"without (?:a |a single |any )?failures?|"
-    r"always (?:pass(?:es|ed)|succeed(?:s|ed)|works?|worked))"
+    r"(?:never (?:once )?fail(?:s|ed)|(?:no|zero|0) failures?|without (?:a |a single |any "
+    r")?failures?|always (?:pass(?:es|ed)|succeed(?:s|ed)|works?|worked))"
 )
 _RUNS = (
     r"(?:tasks?|problems?|questions?|issues?|attempts?|runs?|tries|trials?|samples?|times|cases?|"
     r"episodes?)"
 )
 _NEVER = re.compile(
-    rf"\b(?:in|over|across|of|after) (?:all )?({_NUMBER}) (?:\w+ )?{_RUNS}\b"
-    rf"[^.;]{{0,40}}?{_PERFECT}"
-    rf"|{_PERFECT}[^.;\d]{{0,40}}?\b({_NUMBER}) (?:\w+ )?{_RUNS}\b"
-    rf"|\ball ({_NUMBER}) (?:\w+ )?{_RUNS} (?:\w+ )?(?:pass(?:ed)?|succeed(?:ed)?|were "
+    rf"\b(?:in|over|across|of|after) (?:all )?({_NUMBER}) (?:\w+ "
+    rf")?{_RUNS}\b[^.;]{{0,40}}?{_PERFECT}|{_PERFECT}[^.;\d]{{0,40}}?\b({_NUMBER}) (?:\w+ "
+    rf")?{_RUNS}\b|\ball ({_NUMBER}) (?:\w+ )?{_RUNS} (?:\w+ )?(?:pass(?:ed)?|succeed(?:ed)?|were "
     r"(?:solved|successful|correct|right))",
     re.IGNORECASE,
 )
 _POINTS = r"(?:percentage[ -]points?|%-points?|points?|pp|pts|p\.p\.)"
 _GAIN = re.compile(
-    rf"(?:\bby|\bof|\+|\bimprov\w+|\bgain\w*|\bdrop\w*|\blift:?|\blead\w*|\brose|\bfell)\s*"
-    rf"(?:about |nearly |over |roughly |some )?\+?(\d+(?:\.\d+)?)[\s-]*{_POINTS}"
-    rf"|(\d+(?:\.\d+)?)[\s-]*{_POINTS}\s*(?:better|higher|worse|lower|above|below|ahead|behind|"
-    rf"more|"
+    rf"(?:\bby|\bof|\+|\bimprov\w+|\bgain\w*|\bdrop\w*|\blift:?|\blead\w*|\brose|"
+    rf"\bfell)\s*(?:about |nearly |over |roughly |some )?\+?(\d+(?:\.\d+)?)[\s-]*{_POINTS}|"
+    rf"(\d+(?:\.\d+)?)[\s-]*{_POINTS}\s*(?:better|higher|worse|lower|above|below|ahead|behind|more|"
     r"gain|improvement|increase|drop|lift)",
     re.IGNORECASE,
 )
@@ -102,8 +98,7 @@ _COUNTED_BEFORE = re.compile(rf"\b(?:{_PASSED}|gets?|got|scor(?:es|ed))\s+(?:on 
 _RATED = re.compile(
     r"\b(solves?|solved|pass(?:es|ed)?|success(?:ful)?|succeeds?|accuracy|correct|tasks?|problems|"
     r"lift|scores?|gets?|got|scored|achiev(?:es?|ed)|reach(?:es|ed)?|attains?|resolv(?:es|ed)|"
-    r"hits?|"
-    r"agents?|runs?|attempts?|points?|pp|reliab\w+|fail(?:s|ed|ures?)?|complet(?:es|ed|ion)|"
+    r"hits?|agents?|runs?|attempts?|points?|pp|reliab\w+|fail(?:s|ed|ures?)?|complet(?:es|ed|ion)|"
     r"(?:solve|resolve|win|error) rate)\b",
     re.IGNORECASE,
 )
@@ -114,19 +109,16 @@ _NOT_A_RATE = re.compile(
     re.IGNORECASE,
 )
 _A_SETTING = re.compile(
-    r"(?:(?:level|temperatures?|\bT|top_p|\bp)\s*(?:=|of|<|>|≤|≥|<=|>=|is|in|at|:)?\s*[\[{(]?"
-    r"|margin of (?:±\s?)?)"
-    r"(?:\d*\.?\d+\s*(?:,|and|or|to|-|–)\s*)*$"
+    r"(?:(?:level|temperatures?|\bT|top_p|\bp)\s*(?:=|of|<|>|≤|≥|<=|>=|is|in|at|:)?\s*[\[{(]?|"
+    r"margin of (?:±\s?)?)(?:\d*\.?\d+\s*(?:,|and|or|to|-|–)\s*)*$"
 )
 _BETTER = re.compile(
     r"\b(better|worse|beats?|beaten|outperform\w*|outscor\w*|surpass\w*|improv(?:es?|ed|ing)|"
-    r"improvement|regress(?:es|ed|ion)?|superior|inferior|stronger|weaker|wins?|won|leads?|"
-    r"ahead of|(?:more|fewer) \w+ than|"
-    r"exceeds?|more (?:reliable|capable|accurate|consistent)|higher than|lower than|above that of|"
-    r"below that of|gains?|(?:up|down) from|"
-    r"(?<!report the )(?<!reports the )(?<!reported the )best"
-    r"(?! (?:run|seed|checkpoint|prompt|configuration|result|of|one))|"
-    r"state of the art|sota)\b",
+    r"improvement|regress(?:es|ed|ion)?|superior|inferior|stronger|weaker|wins?|won|leads?|ahead "
+    r"of|(?:more|fewer) \w+ than|exceeds?|more (?:reliable|capable|accurate|consistent)|higher "
+    r"than|lower than|above that of|below that of|gains?|(?:up|down) from|(?<!report the "
+    r")(?<!reports the )(?<!reported the )best(?! (?:run|seed|checkpoint|prompt|configuration|"
+    r"result|of|one))|state of the art|sota)\b",
     re.IGNORECASE,
 )
 _EQUAL = re.compile(
@@ -514,7 +506,7 @@ def _without_latex(line: str) -> str:
     """The line without the marks of LaTeX that stand in and around numbers and metrics."""
     if "\\" not in line and "$" not in line:
         return line
-    line = re.sub(r"\$([^$]*[\\^_][^$]*)\$", r"\1", line)
+    line = re.sub(r"\$([^$]*[\\^_][^$]*|[kKnN])\$", r"\1", line)
     line = re.sub(r"\$\s*([\d.,±\s%\\-]+)\$", r"\1", line)
     line = (
         re.sub(r"\\textasciicircum(?:\{\}|\\ )?\s*", "^", line)
@@ -569,12 +561,11 @@ def find_sizes(text: str, tasks: frozenset[int]) -> Iterator[Size]:
 
 
 _GAP_ENDS = re.compile(
-    r"\b(?:intervals?|CIs?|bounds?) (?:on|of|for|around|about) (?:the|this|that|their|its) "
-    r"(?:\w+ )??(?:gap|difference|lift|improvement|lead|change|advantage|margin)\b"
-    r"(?:(?: (?:between|of|in|over|to|and|from|is|was|goes|runs|spans|ranges|extends|stretches|"
-    r"covers)|⟦r\d+⟧|pass[@^]\d+|[\s=:,(\[])*?)"
-    r"[\[(]?(?P<a>[-+−]?\d+(?:\.\d+)?)\s?%?(?: points)?\s*(?:to|and|,|\.\.|–)\s*"
-    r"(?P<b>[-+−]?\d+(?:\.\d+)?)(?![\w.]*\d)",
+    r"\b(?:intervals?|CIs?|bounds?) (?:on|of|for|around|about) (?:the|this|that|their|its) (?:\w+ "
+    r")??(?:gap|difference|lift|improvement|lead|change|advantage|margin)\b(?:(?: (?:between|of|"
+    r"in|over|to|and|from|is|was|goes|runs|spans|ranges|extends|stretches|covers)|⟦r\d+⟧|"
+    r"pass[@^]\d+|[\s=:,(\[])*?)[\[(]?(?P<a>[-+−]?\d+(?:\.\d+)?)\s?%?(?: points)?\s*(?:to|and|,|"
+    r"\.\.|–)\s*(?P<b>[-+−]?\d+(?:\.\d+)?)(?![\w.]*\d)",
     re.IGNORECASE,
 )
 

@@ -77,7 +77,7 @@ def _parse(
         if None in sides and len(reader.names) == 2:
             sides = 1, 0
         if compared is None and None not in sides and shown[2] in ("", "sign", "mcnemar"):
-            statements.append(Difference("p", *sides, 0, kind="tested", p_value=shown))
+            statements.append(Difference("a test", *sides, 0, kind="tested", p_value=shown))
         elif compared is None:
             statements.append(Unread("the p-value", "what it compares was not understood", True))
         else:
@@ -366,9 +366,8 @@ class _Clause(Roles):
             return False
         beside = self.text[max(0, start - 40) : start]
         near = re.search(
-            r"(?:⟦m\d+⟧|\b(?:scor\w+|accura\w+|rate|success|state-of-the-art))\s*(?:score )?"
-            r"(?:of|is|was|=|:|at|to|reach\w*|hits|are|from)?\s*\(?\s*(?:⟦v\d+⟧\s*(?:to|vs|,|"
-            r"and)\s*)?$",
+            r"(?:⟦m\d+⟧|\b(?:scor\w+|accura\w+|rate|success|state-of-the-art))\s*(?:score )?(?:of|"
+            r"is|was|=|:|at|to|reach\w*|hits|are|from)?\s*\(?\s*(?:⟦v\d+⟧\s*(?:to|vs|,|and)\s*)?$",
             beside,
             re.IGNORECASE,
         )
@@ -463,17 +462,20 @@ class _Clause(Roles):
         """Both metrics where a run is compared with itself: the gap between pass@8 and pass^8."""
         named = {token[1] for token in self._names} or {"0"} & set("0" * (self._runs == 1))
         metrics = list(dict.fromkeys(self._word(one) for one in self._tokens if one[0] == "m"))
-        between = r"(?:⟦c\d+⟧|\b(?:than|over|vs|against|from|below|above|to|and|or)\b)"
+        between = r"(?:⟦c\d+⟧|\b(?:than|over|vs|against|from|below|above|to|and|or|exceed\w*)\b)"
         instead = r"\b(?:instead of|rather than|minus|against|its|their)\s*"
-        pairs = rf"⟦m\d+⟧[^⟦]*{between}[^⟦]*⟦m\d+⟧|⟦m\d+⟧(?:(?!⟦[mv]).)*?{instead}⟦m\d+⟧"
-        if re.search(pairs, self.text) is None:
+        pairs = rf"⟦m\d+⟧(?:[^⟦]|⟦d\d+⟧)*{between}[^⟦]*⟦m\d+⟧|⟦m\d+⟧(?:(?!⟦[mv]).)*?{instead}⟦m\d+⟧"
+        is_gap = len(metrics) == len(self._spots) == 2 and words.GAP_OF.search(self.text)
+        if not is_gap and re.search(pairs, self.text) is None:
             is_implied = re.search(r"\b(?:when|if|once|instead|rather)\b", self.text)
             if self._runs == 2 or not is_implied or metrics in ([], ["pass^1"], ["pass@1"]):
                 return {}
             metrics = [*metrics, "pass^1"]
         if len(metrics) != 2 or len(named) != 1 or not (run := named.pop()).isdigit():
             return {}
-        return {"subject": int(run), "metric": metrics[0], "against": metrics[1], "doubt": ""}
+        kind = "ordered" if words.METRICS_IN_ORDER.search(self.text) else "better"
+        sides = {"metric": metrics[0], "against": metrics[1]}
+        return {"subject": int(run), "kind": kind, "doubt": "", **sides}
 
     def _unsure_sides(self) -> str:
         """Why subject and object may be the other way round."""
@@ -555,7 +557,9 @@ class _Clause(Roles):
         # "Higher" beside the numbers of both sides describes them, and claims no more.
         is_trend = any(pattern.search(self.text) for pattern in words.FROM_TO)
         describes = len(self._spots) > 1 and all(
-            words.SCALAR.search(one[0]) or (is_trend and one[0].lower() in ("up", "down"))
+            "followed by" in self.text
+            or words.SCALAR.search(one[0])
+            or (is_trend and one[0].lower() in ("up", "down"))
             for one in found
         )
         kind = "denied" if denied else "ranked" if describes and not self._population else "better"

@@ -28,12 +28,14 @@ from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
     BOUNDS,
+    COMPARATIVE,
     ERRORS,
     INTEGER,
     INTERVALS,
     METRIC,
     NUMBER,
     OF_A_LIFT,
+    OF_RATES,
     PASSED,
     POLARITY,
     SCORES,
@@ -83,10 +85,9 @@ P_VALUE = re.compile(
 )
 _RATIO = re.compile(
     rf"(?P<op>>=|<=|~|more than |nearly )?\s?\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|"
-    rf"ing)\b|"
-    rf"(?P<adv>(?:twice|half) as \w+(?: as)?|twice(?=\s+(?:its|that|the|⟦)))|"
-    rf"(?P<x>{_N})\s?(?:x|times|-?fold)\b(?: (?:better|higher|as \w+|"
-    rf"more \w+|increase|improvement|gain)(?: as| than)?)?)",
+    rf"ing)\b|(?P<adv>(?:twice|half) as \w+(?: as)?|twice(?=\s+(?:its|that|the|⟦)))|"
+    rf"(?P<x>{_N})\s?(?:x|times|-?fold)\b(?: (?:better|higher|as \w+|more \w+|increase|"
+    rf"improvement|gain)(?: as| than)?)?)",
     re.IGNORECASE,
 )
 _RATIOS = {"doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5, "twice": 2.0, "half": 0.5}
@@ -218,13 +219,12 @@ class Reader:
                 ("(?:old|older|previous|prior|former)", "(?:new|newer|latest)")
             ):
                 text = re.sub(rf"\bthe {age} {_VERSION}\b(?:'s)?", f" ⟦r{run}⟧ ", text, flags=re.I)
-        number = "two|three|four|five|six|2|3|4|5|6"
         if len(re.findall(r"\d%|\d\.\d", text)) == 1:  # A and B reach 87.5%
             text = re.sub(rf"{TWO}(?=\s+{_REACH}\b)", r"⟦r\1+\2⟧", text)
         for pattern, new in SETS:
             text = re.sub(pattern, new, text, flags=re.I)
         agents = (
-            rf"(?: (?:of )?(?:the )?(?:(?:{number}) )?"
+            r"(?: (?:of )?(?:the )?(?:(?:two|three|four|five|six|[2-6]) )?"
             r"(?:agents?|models?|systems?|variants?|versions?))"
         )
         text = re.sub(
@@ -283,14 +283,14 @@ class Reader:
                 shown = ", ".join(f"{self._add_metric('tasks:any')} {one}%" for one in numbers)
                 return f"{text[: match.start()]} {shown} {text[match.end() :]}"
         for pattern, kinds in SPREADS:
-            found = re.search(pattern, text, re.IGNORECASE)
-            if found is not None:
-                shown = " and ".join(
-                    f"{self._add_metric(f'tasks:{kind}')} {relation}{number}%"
-                    for (kind, relation), number in zip(kinds, found.groups(), strict=True)
-                )
-                return f"{text[: found.start()]} {shown} {text[found.end() :]}"
+            if re.search(pattern, text, re.IGNORECASE):
+                return re.sub(pattern, partial(self._spread, kinds), text, flags=re.IGNORECASE)
         return text
+
+    def _spread(self, kinds: Sequence[tuple[str, str]], match: re.Match[str]) -> str:
+        ends = zip(kinds, match.groups(), strict=True)
+        names = (f"{self._add_metric(f'tasks:{one}')} {sign}{end}%" for (one, sign), end in ends)
+        return f" {' and '.join(names)} "
 
     def _mark_protocols(self, text: str, protocols: Sequence[tuple[str, str]]) -> str:
         for pattern, family in protocols:
@@ -364,13 +364,11 @@ class Reader:
             flags=re.IGNORECASE,
         )
         whole = (
-            rf"\b(?:all|each of|every(?: single)?)(?: of)?(?: the| its)?(?: ({_INT}))? "
-            rf"(?:[\w-]+ )??({_TASK})\b|"
-            rf"\b(?:zero|no|without any|without a single|0) (?:failures?|errors)\b|"
-            rf"\bnever (?:once )?fail(?:s|ed)?\b(?!⟦| (?:a|an|the|on|more)\b)|"
-            rf"\balways (?=pass|succe|solv|work|gets it right)(?![^,;.]*\d)|"
-            rf"\bperfect (?:scores?|record|accuracy)|\bfail\w* (?:on |in )?(?:none|no)(?: of the)?"
-            rf"(?: ({_INT}))? ({_TASK})"
+            rf"\b(?:all|each of|every(?: single)?)(?: of)?(?: the| its)?(?: ({_INT}))? (?:[\w-]+ "
+            rf")??({_TASK})\b|\b(?:zero|no|without any|without a single|0) (?:failures?|errors)\b|"
+            rf"\bnever (?:once )?fail(?:s|ed)?\b(?!⟦| (?:a|an|the|on|more)\b)|\balways (?=pass|"
+            rf"succe|solv|work|gets it right)(?![^,;.]*\d)|\bperfect (?:scores?|record|accuracy)|"
+            rf"\bfail\w* (?:on |in )?(?:none|no)(?: of the)?(?: ({_INT}))? ({_TASK})"
         )
         return re.sub(whole, self._whole, text, flags=re.IGNORECASE)
 
@@ -458,11 +456,9 @@ class Reader:
             (rf"\b[nNk]\s?=\s?({_INT})\s+(?:independent )?{_ATT}\b(?: each| per \w+)?", "a"),
             (rf"\b[nN]\s?=\s?({_INT})\b", "e"),
             (
-                rf"(?<![\w.=@^⟦])(?!\d+ times\s+(?:its|that|⟦))({_INT})(?![.\d%])"
-                r"[ -](?!more|fewer|other|extra)(?:[a-z-]+ "
-                rf")?{_ATT}\b"
-                rf"(?!\s+(?:better|higher|as|more|faster|less|{_TASK}))"
-                r"(?P<each> each| per \w+| on each| for each)?",
+                rf"(?<![\w.=@^⟦])(?!\d+ times\s+(?:its|that|the \w+ of|⟦))({_INT})(?![.\d%])[ "
+                rf"-](?!more|fewer|other|extra)(?:[a-z-]+ )?{_ATT}\b(?!\s+(?:better|higher|as|"
+                rf"more|faster|less|{_TASK}))(?P<each> each| per \w+| on each| for each)?",
                 "a",
             ),
             (
@@ -524,6 +520,10 @@ class Reader:
         return f" {'+' if match[2] == '+' else ''} ⟦d{len(self.gaps) - 1}⟧ "
 
     def _ratio(self, match: re.Match[str]) -> str:
+        after = match.string[match.end() :]
+        if COMPARATIVE.match(after) or re.search(rf" as (?!{OF_RATES})\w", match[0]):
+            self.unread.append(Unread(match[0].strip(), "it is a ratio of something else"))
+            return " "
         word = (match["verb"] or match["adv"] or "").lower().split(" ")[0]
         relation = {"more than ": ">=", "nearly ": "~"}.get(
             (match["op"] or "=").lower(), match["op"] or "="

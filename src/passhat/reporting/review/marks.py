@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from passhat.reporting.review.grammar import BOUND_WORDS, P_VALUE, Reader
-from passhat.reporting.review.rewrites import DROPPED, plain_number
+from passhat.reporting.review.rewrites import DROPPED, TRIAL, plain_number
 from passhat.reporting.review.roles import BOUND
 from passhat.reporting.review.statements import (
     ATTEMPTS,
@@ -22,7 +22,7 @@ from passhat.reporting.review.statements import (
     spread_of,
 )
 
-__all__ = ["HOW_MANY", "Cue", "MarkedSentence", "Number", "count_changes", "kind_of", "plain_count"]
+__all__ = ["HOW_MANY", "Cue", "MarkedSentence", "Number", "kind_of", "plain_count"]
 
 _ATT, _TASK, _N = ATTEMPTS, TASKS, NUMBER
 _OF = r"(?: of)?(?: the| its| their| these| our| those)*"
@@ -32,6 +32,7 @@ _EACH = (
 )
 # Words that say what a number counts: a phrase and the metric it means; K is the number in it.
 _CUES: tuple[tuple[str, str], ...] = (
+    (TRIAL, ":trial"),
     (
         rf"\b(?:in |on |at |with )?(?:some|several|a few|part|only some){_OF} (?:\d+ )?(?:{_ATT})"
         rf"?(?:,? (?:but not|and (?:fail|miss)\w*) (?:in |on |with )?(?:the )?(?:all|every|"
@@ -108,12 +109,11 @@ _CUES: tuple[tuple[str, str], ...] = (
     (rf"\bmedian(?: single| individual)? (?:{_ATT})\b", ":median"),
     (r"\b(?:standard deviation|SD|st\.? ?dev\w*|σ)\b", ":deviation"),
     (
-        r"\b(?:success|pass|resolution|resolve|solve|completion|win|hit)[ -](?:rates?|"
-        r"share|probability)\b|\baccurac\w+|\bscor(?:es?|ed|ing)\b|\bon average\b|"
-        rf"\baverag\w+|\bmean\b|\b(?:a |1 |one |the )?single[ -](?:{_ATT})\b|\b(?:per|"
-        rf"1|each|one) (?:{_ATT})\b|\b(?:on |at )?(?:the |its )?first (?:{_ATT}|go)"
-        r"\b|\b(?:error|failure|fail)[ -]rates?\b|\bof (?:its |the |their |all )"
-        rf"?(?:{_ATT})\b|\b1-?shot\b",
+        rf"\b(?:success|pass|resolution|resolve|solve|completion|win|hit)[ -](?:rates?|share|"
+        rf"probability)\b|\baccurac\w+|\bscor(?:es?|ed|ing)\b|\bon average\b|\baverag\w+|\bmean\b|"
+        rf"\b(?:a |1 |one |the )?single[ -](?:{_ATT})\b|\b(?:per|1|each|one) (?:{_ATT})\b|\b(?:on "
+        rf"|at )?(?:the |its )?first (?:{_ATT}|go)\b|\b(?:error|failure|fail)[ -]rates?\b|\bof "
+        rf"(?:its |the |their |all )?(?:{_ATT})\b|\b1-?shot\b",
         "1",
     ),
 )
@@ -121,9 +121,8 @@ _UNITS = (  # a number, by what stands around it
     ("points", rf"(?P<n>{_N})[ -]?points?\b|(?<=\+)(?P<plus>{_N})(?![\w%.]|\.\d)"),
     (
         "all",
-        r"\b(?P<w>(?:solv|pass|complet|resol|crack|finish|handl|clear|fail|miss)"
-        rf"\w* (?:on )?(?:all|every|each)(?: of)?(?: the)?(?: single)? (?:{_TASK})"
-        r")\b",
+        rf"\b(?P<w>(?:solv|pass|complet|resol|crack|finish|handl|clear|fail|miss)\w* (?:on "
+        rf")?(?:all|every|each)(?: of)?(?: the)?(?: single)? (?:{_TASK}))\b",
     ),
     (
         "x",
@@ -141,10 +140,9 @@ _UNITS = (  # a number, by what stands around it
     ),
     (
         "of",
-        rf"(?P<n>\d+)(?: (?:successful |failed |passing )?(?:{_TASK}|{_ATT}|times))? ?"
-        rf"(?:/|\b(?:out )?of\b|\bin\b)"
-        rf"(?: every)?{_OF}(?: all)?(?:\s*⟦\w⟧\s*)?(?: (?:possible|total))? ?(?P<m>\d+)"
-        rf"\b(?!\.\d|%)(?: (?:\w+ ){{0,2}}?(?P<noun>{_TASK}|{_ATT}))?",
+        rf"(?P<n>\d+)(?: (?:successful |failed |passing )?(?:{_TASK}|{_ATT}|times))? ?(?:/|"
+        rf"\b(?:out )?of\b|\bin\b)(?: every)?{_OF}(?: all)?(?:\s*⟦\w⟧\s*)?(?: (?:possible|"
+        rf"total))? ?(?P<m>\d+)\b(?!\.\d|%)(?: (?:\w+ ){{0,2}}?(?P<noun>{_TASK}|{_ATT}))?",
     ),
     ("%", rf"(?P<n>{_N})%"),
     ("tasks", rf"(?P<n>\d+) (?!more\b|fewer\b)(?:[a-z][\w-]* ){{0,2}}?(?:{_TASK})\b"),
@@ -155,9 +153,8 @@ _UNITS = (  # a number, by what stands around it
     ),
     (
         "results",
-        r"(?:(?<=succeeded )|(?<=succeeds )|(?<=failed )|(?<=fails )|(?<=passed ))"
-        r"(?P<times>\d+) times\b|"
-        r"(?P<n>\d+) (?!more\b|fewer\b)(?:failures|successes|errors|failed|successful|"
+        r"(?:(?<=succeeded )|(?<=succeeds )|(?<=failed )|(?<=fails )|(?<=passed ))(?P<times>\d+) "
+        r"times\b|(?P<n>\d+) (?!more\b|fewer\b)(?:failures|successes|errors|failed|successful|"
         r"passed|correct)\b",
     ),
     ("share", r"(?P<n>0?\.\d+|1\.0+|0\.0+)(?!\w|\.\d)"),
@@ -169,14 +166,12 @@ _WEIGHTS = (
     (r"\b(?:while|whereas|but|yet|although|though|however)\b|—| – ", 4), (r"\n", 4),
 )  # fmt: skip
 _CONFIG = re.compile(
-    rf"(?:\b(?P<t>\d+) (?:[\w-]+ )?(?:{_TASK})(?: ?[x×,] ?| with | and | at )"
-    rf"(?P<a>\d+) (?:[\w-]+ )?(?:{_ATT})\b)"
-    rf"|\b(?P<a2>\d+) (?:[\w-]+ )?(?:{_ATT})(?: were made)?,? (?:(?:at|on|of|"
-    rf"for|in|with) )?{_EACH}\b"
-    r"|\b(?:run|ran|repeated|sampled|attempted|attempts|evaluated|tested|tried)"
-    rf"\b[^.;,%]{{0,40}}?\b(?P<a3>\d+) times\b(?! out)"
-    r"|\bn ?= ?(?P<n>\d+)\b|\b(?:over|across|of|from) (?P<a4>\d+) (?:independent |"
-    r"separate )?(?:runs|seeds|trials|repetitions|repeats)\b(?: of)?",
+    rf"(?:\b(?P<t>\d+) (?:[\w-]+ )?(?:{_TASK})(?: ?[x×,] ?| with | and | at )(?P<a>\d+) (?:[\w-]+ "
+    rf")?(?:{_ATT})\b)|\b(?P<a2>\d+) (?:[\w-]+ )?(?:{_ATT})(?: were made)?,? (?:(?:at|on|of|for|"
+    rf"in|with) )?{_EACH}\b|\b(?:run|ran|repeated|sampled|attempted|attempts|evaluated|tested|"
+    rf"tried)\b[^.;,%]{{0,40}}?\b(?P<a3>\d+) times\b(?! out)|\bn ?= ?(?P<n>\d+)\b|\b(?:over|"
+    rf"across|of|from) (?P<a4>\d+) (?:independent |separate )?(?:runs|seeds|trials|repetitions|"
+    rf"repeats)\b(?: of)?",
     re.IGNORECASE,
 )
 _KS = re.compile(r"\bk ?= ?(?=\d)((?:\d+(?:, and |, | and | or |,)?)+)")
@@ -280,9 +275,8 @@ class MarkedSentence:
         for unit, pattern in _UNITS:
             self._take(
                 re.compile(
-                    r"(?P<op>>=|<=|~|[<>]|(?:fewer|less) than|more than|at least|at most)?\s?"
-                    r"(?<![\w.@^⟦$#-])"
-                    rf"(?:[-+](?=\d|\.\d))?(?:{pattern})",
+                    rf"(?P<op>>=|<=|~|[<>]|(?:fewer|less) than|more than|at least|at "
+                    rf"most)?\s?(?<![\w.@^⟦$#-])(?:[-+](?=\d|\.\d))?(?:{pattern})",
                     re.I,
                 ),
                 self._number(unit),
@@ -383,7 +377,7 @@ class MarkedSentence:
             elif metric == "~n":
                 word = "tasks:some"
             elif metric[0] == ":":
-                word = f"tasks{metric}"
+                word = f"tasks{metric}{k if metric == ':trial' else ''}"
             elif metric == "1":
                 word = "pass^1"
             elif metric == "^n":
@@ -472,107 +466,6 @@ def _letters(match: re.Match[str]) -> str:
 
 def kind_of(one: Number) -> str:
     return "share" if one.unit in ("%", "share", "", "of") else one.unit
-
-
-_BETTER = (
-    r"better|improv\w*|wins?|won|gain(?:s|ed)?|helps?|helped|higher|ahead|beats?|fix(?:es|ed)?|"
-    r"outperform\w*|outscor\w*|leads?|improvements?|gets? better|stronger"
-)
-_WORSE = (
-    r"worse\w*|los(?:es?|t)|loss(?:es)?|regress\w*|breaks?|broke|broken|hurts?|lower|behind|"
-    r"underperform\w*|declin\w*|degrad\w*|deteriorat\w*|trails?|weaker"
-)
-_TIED = (
-    r"unchanged|ties?|tied|draws?|drew|equal(?:ly)?(?: (?:well|often|good|strong))?|"
-    r"the same (?:number|result|score)|no (?:change|difference)|identical\w*|unaffected|"
-    r"(?:nothing|not) chang\w*|chang\w* nothing|(?:level|even)(?= on| in|,| for)|"
-    r"(?:stay|remain|are|is|were|perform|score)\w* (?:exactly )?the same"
-)
-_CHANGE = re.compile(
-    rf"\b(?:(?P<tied>{_TIED})|(?P<better>{_BETTER})|(?P<worse>{_WORSE}))\b|"
-    rf"(?<![\w.+@^-])(?P<n>\d+)(?![\d.]*[\d%]| points?|-\w| (?:[a-z]+ )?(?:{_ATT}|agents|models)\b)"
-    rf"(?: (?:more )?{_TASK}\b)?"
-    rf"(?: ?(?:/|(?:out )?of) ?(?:the |all |our )*(?P<m>\d+)(?: {_TASK}\b)?)?",
-    re.IGNORECASE,
-)
-_CHANGE_GAP = re.compile(
-    r"(?:[\s,(=]|⟦n\d+⟧|\b(?:on|in|at|for|the|only|just|other|remaining|exactly|another|than|from|"
-    r"over|against|to|tasks?|were|was|are|is|got|gets?|have|has|had|been|did|do|does|stay\w*|"
-    r"remain\w*|between|and|where|which|that|it|became|show\w*|rest|of|them|all|by|perform\w*|with)\b)*"
-)
-
-
-def count_changes(sentence: str) -> str:
-    """Counts of tasks that got better, worse or neither: better on 9 tasks, worse on 4 tasks."""
-    plain = plain_number(sentence)
-    if len(set(re.findall(r"⟦n\d+⟧", plain))) == 2:  # A leads on 8 tasks, B on 4
-        plain = re.sub(
-            rf"\b((?:{_BETTER})(?: on)? \d+(?: {_TASK})?),?\s*(?:and |while )?⟦n\d+⟧ (?:on )?"
-            r"(?=\d+\b(?! of|%|\.\d))",
-            r"\1, worse on ",
-            plain,
-            flags=re.IGNORECASE,
-        )
-    marks = list(_CHANGE.finditer(plain))
-    counts = [at for at, match in enumerate(marks) if match["n"]]
-    rest = _CHANGE.sub(" ", plain)
-    is_denied = marks and re.search(r"\b(?:not|no|never)\b[^,;]*$", plain[: marks[0].start()])
-    if (
-        not counts
-        or is_denied
-        or METRIC.search(plain)
-        or re.search(r"\d+(?:\.\d+)?%| points?\b", rest)
-    ):
-        return sentence
-    pairs: dict[int, int] = {}
-    for side in (-1, 1):
-        pairs = {at: at + side for at in counts if 0 <= at + side < len(marks)}
-        if all(not marks[at]["n"] for at in pairs.values()) and len(pairs) == len(counts):
-            break
-    else:
-        pairs = _pair(counts, marks)
-    gaps = [plain[marks[min(pair)].end() : marks[max(pair)].start()] for pair in pairs.items()]
-    if len(pairs) < len(counts) or not all(map(_CHANGE_GAP.fullmatch, gaps)):
-        return sentence
-    first = marks[min((*pairs, *pairs.values()))].start()
-    last = marks[max((*pairs, *pairs.values()))].end()
-    inner = _CHANGE.sub(" ", plain[first:last])
-    if re.search(r"(?<!⟦n)\d|\bnot\b|\bnever\b|\bno\b", inner):
-        return sentence
-    parts = [_change(marks[word], marks[at]) for at, word in sorted(pairs.items())]
-    head, tail = plain[:first].strip(" ,;:"), plain[last:].strip(" .,;:")
-    others = re.findall(r"⟦n\d+⟧", inner)
-    is_pair = len(others) == 2 and re.search(r"\bbetween\b", inner)
-    if len(others) > 2 or (len(others) == 2 and not is_pair):
-        return sentence
-    subject = re.search(
-        r"(?<!than )(?<!from )(?<!over )(?<!against )(?<!on )(?<!of )(⟦n\d+⟧)", inner
-    )
-    if subject and len(others) == 1:
-        head, others = f"{subject[1]} {head}", []
-    if others:
-        kind, _, rest = parts[0].partition(" ")
-        parts[0] = f"{kind} than {' and '.join(others)} {rest}"
-    head, tail = ("", f"{head} {tail}".strip()) if not re.search(r"\w{2}|⟦", head) else (head, tail)
-    return f"{head} {tail}: {', '.join(parts)}." if tail else f"{head} {', '.join(parts)}."
-
-
-def _pair(counts: Sequence[int], marks: Sequence[re.Match[str]]) -> dict[int, int]:
-    """The word of each count, before or behind it, where the order changes on the way."""
-    pairs: dict[int, int] = {}
-    for at in counts:
-        for word in (at - 1, at + 1):
-            is_free = 0 <= word < len(marks) and not marks[word]["n"]
-            if is_free and word not in pairs.values():
-                pairs[at] = word
-                break
-    return pairs
-
-
-def _change(word: re.Match[str], count: re.Match[str]) -> str:
-    kind = "better" if word["better"] else "worse" if word["worse"] else "tied"
-    total = f" of the {count['m']}" if count["m"] else ""
-    return f"{kind} on {count['n']}{total} tasks"
 
 
 HOW_MANY = re.compile(

@@ -1,38 +1,33 @@
 """The metric, the side and the runs that stand nearest to a number of a sentence.
 
 Every reading has a cost: words, commas and other numbers between a number and what it may belong
-to. The cheapest is the nearest one; those a little dearer are possible. Before that, phrases whose
-order of words says what belongs together are written in one way.
+to. The cheapest is the nearest one; those a little dearer are possible.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passhat.reporting.review import statements as words
-from passhat.reporting.review.grammar import P_VALUE, name_pattern
 from passhat.reporting.review.marks import (
     Cue,
     MarkedSentence,
     Number,
-    count_changes,
     kind_of,
 )
-from passhat.reporting.review.rewrites import plain_number
-from passhat.reporting.review.statements import ATTEMPTS, METRIC, NUMBER, POLARITY, TASKS
+from passhat.reporting.review.statements import POLARITY, TASKS
 
-__all__ = ["FAIL", "OBJECT", "PASS", "Nearest", "plain_sentences", "run_at"]
+__all__ = ["FAIL", "OBJECT", "PASS", "Nearest", "run_at"]
 
 _FAR = 99.0
 FAIL = (
     rf"{words.FAIL.pattern}|\b(?:fail\w*|empty|resist\w*|"
-    r"defeat\w*|elud\w*|stump\w*|baffl\w*|out of(?: the)?\s*(?:⟦[^⟧]*⟧)?\s*reach|"
-    r"unsuccessful\w*|beyond|never(?!\s+(?:\w+\s+){0,2}[<>])|"
-    r"not (?:be )?(?:solve|pass|complete|resolve|succeed|right)\w*|not at all|none|"
-    r"without success|impossible|crash\w*)\b"
+    r"defeat\w*|elud\w*|stump\w*|baffl\w*|out of(?: the)?\s*(?:⟦[^⟧]*⟧)?\s*reach|unsuccessful\w*|"
+    r"beyond|never(?!\s+(?:\w+\s+){0,2}[<>])|not (?:be )?(?:solve|pass|complete|resolve|succeed|"
+    r"right)\w*|not at all|none|without success|impossible|crash\w*)\b"
 )
 PASS = rf"{words.PASS.pattern}|\b(?:crack\w*|clears|handl\w+|answering|always|manages?)\b"
 _BESIDE = re.compile(
@@ -42,9 +37,8 @@ _BESIDE = re.compile(
     r"fails?)\b|\s)*"
 )
 _BEHIND = re.compile(
-    r"\s*(?:%|\)|tasks\b|attempts\b|of the\b|ahead\b|\s)*(?:\b(?:for|in|by|with|"
-    r"from|of|on|under|using)\b|\()"
-    r"\s*(?:the |our |its |agent |model |version |base |baseline )*"
+    r"\s*(?:%|\)|tasks\b|attempts\b|of the\b|ahead\b|\s)*(?:\b(?:for|in|by|with|from|of|on|under|"
+    r"using)\b|\()\s*(?:the |our |its |agent |model |version |base |baseline )*"
 )
 _OWN = re.compile(r"(?:'s)?\s*(?:[:(=]|is\b|at\b|has\b|with\b|only\b|gets\b)?\s*\(?[~<>]?=?\d")
 OBJECT = re.compile(
@@ -100,11 +94,17 @@ class Nearest:
             for side, more in ((failing, 0.0), (not failing, _FAR if is_fixed else 5.0)):
                 key = (cue.metric, side)
                 found[key] = min(found.get(key, _FAR), cost + more)
-        for metric in self._ends_of_runs(one, group, number):
+        trials = [key for key in found if key[0].startswith("tasks:trial")]
+        nearest = min(trials, key=lambda key: found[key], default=("", False))
+        for key in trials:  # every score has the number of its own run
+            if key[0] != nearest[0]:
+                del found[key]
+        ends = list(self._ends_of_runs(one, group, number))
+        for metric in ends:
             found[metric, False] = -9.0
         for metric in self._climbed_to(one, group, number):
             found[metric, False] = min(found[metric, False], 4.0)
-        if self._is_climbed_from(one, group, number) and found:
+        if not ends and found and self._is_climbed_from(one, group, number):
             found.setdefault(("pass^1", polarity), min(found.values()) + 1)
         if self.last_cue is not None and not found:
             failing = polarity if self.last_cue.failing is None else self.last_cue.failing
@@ -380,210 +380,3 @@ class Nearest:
             named = sorted({name for name, *_ in one.runs if name.isalpha()})
             return tuple(map(run_at, named)) if len(named) > 1 else tuple(range(len(self.names)))
         return tuple(run_at(part) for part in code.split("+") if part.isalpha())
-
-
-# Sentences in other words, before they are read.
-_TRIES = rf"(?:{ATTEMPTS})\b"
-_ONE = r"(\d+|an?(?: single)?|one)\b"
-_ALLOW = r"(?:(?:(?:by )?(?:allow|permit|grant|giv|tak|us|hav|requir|demand|add)\w*|with|for)\s+)?"
-_K_CHANGES = (
-    (rf"{_ALLOW}(\d+)(?: {_TRIES})? (?:instead of|rather than) {_ONE}(?: {_TRIES})?", "@"),
-    (
-        rf"{_ALLOW}(\d+) (?:successes|passes|successful {_TRIES})(?: in a row)? (?:instead of|"
-        rf"rather than) {_ONE}(?: one| success)?",
-        "^",
-    ),
-    (rf"(?:\w+ing )?from {_ONE}(?: {_TRIES})? to (\d+) {_TRIES}", "@"),
-    (rf"(?:\w+ing )?(?:k|the (?:number|budget) of {_TRIES}) from (\d+) to (\d+)", "@"),
-    (rf"(?<!all )(?<!the )(\d+) {_TRIES}(?= (?:get|take|bring|lift|raise|push)s?\b)", "@"),
-    (rf"{_ALLOW}(?:an?|one|1|up to) (?:(?:single )?retry|(?:second|2nd|extra|additional|2) "
-     rf"(?:{_TRIES}|chance))", "@"),
-)  # fmt: skip
-_LIFTS = (
-    r"(?:rais|lift|tak|bring|push|mov|boost|increas|improv|driv|carr|help|get|reduc|lower|cut)\w*"
-)
-_GOES = (
-    r"(?:go|ris|climb|improv|jump|mov|grow|gain|increas|rose|went|grew|fall|fell|drop|declin|"
-    r"sink|sank|get)\w*"
-)
-
-
-_FROM_TO = rf"\bfrom (~?{NUMBER})%? to (~?{NUMBER})%?"
-_K_SHAPES = (  # what changes, and two shares or the last one
-    (rf"\b{_LIFTS} ([^,;%]*?) {_FROM_TO}", "{first} = {1}% and {last} = {2}%"),
-    (rf"^\W*([^,;%]*?) (?:\w+ly )?{_GOES} {_FROM_TO}", "{first} = {1}% and {last} = {2}%"),
-    (
-        rf"\b{_LIFTS} ([^,;%]*?) to (~?{NUMBER})%,? up from (~?{NUMBER})%",
-        "{first} = {2}% and {last} = {1}%",
-    ),
-    (rf"\b{_LIFTS} ([^,;%]*?) to (~?{NUMBER})%", "{last} = {1}%"),
-)
-
-
-def _k_change(sentence: str) -> str:
-    """Two numbers of attempts and what they change, with the metrics in signs."""
-    plain = plain_number(sentence)
-    if METRIC.search(plain.replace("pass@k", "").replace("pass^k", "")):
-        return sentence
-    for pattern, family in _K_CHANGES:
-        found = re.search(rf"\b{pattern}\b,?", plain, re.IGNORECASE)
-        if found is None:
-            continue
-        ks = [int(k) if k.isdigit() else 1 for k in found.groups()] or [2]
-        ks += [1] * (len(ks) < 2)
-        first, last = (f"pass{family}{k}" for k in sorted(ks))
-        rest = plain[: found.start()] + plain[found.end() :]
-        rest = re.sub(r"\bpass[@^]k\b", "", rest)
-        for shape, values in _K_SHAPES:
-            shares = re.search(shape, rest, re.IGNORECASE)
-            left = re.sub(_NAME, "", rest.replace(shares[0], "")) if shares else "0"
-            named = list(dict.fromkeys(re.findall(_NAME, rest)))
-            if shares and len(named) < 2 and not re.search(r"\d", left):
-                who = named[0] if named else shares[1]
-                stated = values.format(*shares.groups(), first=first, last=last)
-                return f"{who} has {stated}."
-        if re.search(rf"{NUMBER} points?\b", rest) and "%" not in rest:
-            return f"{plain[: found.start()]} {last} instead of {first} {plain[found.end() :]}"
-    return sentence
-
-
-_TESTS = (
-    ("sign", r"sign[- ]test"),
-    ("mcnemar", r"McNemar(?:'s)?(?: exact)?(?: test)?"),
-    ("", r"(?:permutation|randomi[sz]ation|Wilcoxon(?: signed[- ]rank)?|bootstrap|t)?[- ]?test"),
-)
-_LIST = rf"{NUMBER}(?:(?:,? and|,) {NUMBER})+"
-_NAME = r"⟦n\d+⟧"
-
-
-def _percent_list(match: re.Match[str]) -> str:
-    """Numbers of as many names, in percent."""
-    numbers = match[0][match[0].rindex("⟧") :]
-    is_full = len(re.findall(NUMBER, numbers)) == len(re.findall(_NAME, match[0]))
-    scored = re.sub(NUMBER, lambda one: f"{one[0]}%", numbers)
-    return match[0].removesuffix(numbers) + scored if is_full else match[0]
-
-
-_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    # pass@1/3/5, 61/58/40%, 61/58/40; 61, 58 and 40 percent.
-    (
-        r"\b(pass[@^])(\d+)((?:\s?/\s?\d+)+)\b(?!\s?%)",
-        lambda m: ", ".join(f"{m[1]}{k}" for k in re.findall(r"\d+", m[2] + m[3])),
-    ),
-    (
-        rf"(?<![\w.^@/-]){NUMBER}(?:\s?/\s?{NUMBER})+\s?(?:%|percent\b)|"
-        rf"(?<![\w.^@/-]){NUMBER}%?(?:\s?/\s?{NUMBER}%?){{2,}}(?![\w/-])",
-        lambda m: ", ".join(f"{one}%" for one in re.findall(NUMBER, m[0])),
-    ),
-    (
-        rf"(?<!k = )(?<!k=)(?<![\w.^@/-])({_LIST})(?:\s?%| per ?cent\b)(?! points?)",
-        lambda m: re.sub(NUMBER, lambda one: f"{one[0]}%", m[1]),
-    ),
-    (rf"({_NAME})\s?/\s?(?={_NAME})", r"\1, "),
-    (r"\bs\.\s?([de])\.(?:\s?m\.)?(?=,?\s?[=:]?\s?\d)", lambda m: f"S{m[1].upper()}"),
-    (r"\bp-?values? (?:of|is|was)\s*(?=[<>=≤≥])", "p "),
-    (r"\bp(?:-?value)? (?:of|is|was) (?=\d)", "p = "),
-    (
-        rf"(?<![\w.^@/-])(?<!between )(?<!from )(\d+(?:(?:,? and|,) \d+)+)(?= (?:{TASKS})\b)",
-        lambda m: re.sub(r"\d+(?!\d*$)", lambda one: f"{one[0]} tasks", m[1]),
-    ),
-    (  # 7.5 -> 40.0 (A -> B)
-        rf"({NUMBER}%?)\s*(?:→|->|to)\s*({NUMBER}%?)\s*\(({_NAME})\s*(?:→|->|to)\s*({_NAME})\)",
-        r"\3 \1, \4 \2",
-    ),
-    (
-        rf"\bpass[@^]\d+[^.;\d]*?(?:{_NAME}(?:, |,? and )?){{2,}}\W*{_LIST}(?! ?[%\w]|\.\d)",
-        _percent_list,
-    ),
-    (rf"\bboth ({_NAME} and {_NAME})(?=[^.;]*\bby {NUMBER}[^.;]{{0,8}} and {NUMBER})", r"\1"),
-)
-
-
-def _of_all(match: re.Match[str]) -> str:
-    """Nothing for "of the three" where it is all runs; "of the agents" behind a quantifier."""
-    before = match[1] or ""
-    if re.fullmatch(r"(?:none|all|each|any|both|every) ", before, re.IGNORECASE):
-        return f"{before}of the agents"
-    is_part = re.fullmatch(
-        rf"(?:\d+|{'|'.join(_NUMBER_WORDS)}|some|most|many|half|only) ", before, re.IGNORECASE
-    )
-    return match[0] if is_part else before
-
-
-def plain_sentences(text: str, names: Sequence[Sequence[str]]) -> str:
-    """The text with lists, changes of k, counts of tasks and tests written in one way."""
-    found: list[str] = []
-
-    def mark(match: re.Match[str]) -> str:
-        found.append(match[0])
-        return f"⟦n{len(found) - 1}⟧"
-
-    masked = name_pattern(names).sub(mark, text.replace("⟦", "[").replace("⟧", "]"))
-    number = rf"(?:{len(names)}|{_NUMBER_WORDS[min(len(names), 8)]})"
-    kinds = r"(?: (?:agents?|models?|systems?|versions?|runs?))?"
-    of_all = (
-        rf"((?:\d|[\w^@]*\w) |^)(?:of|among|out of) (?:the |all |our |these )*{number}\b"
-        rf"(?!\.\d|[%-]| (?:[\w-]+ )?(?:{TASKS}|{ATTEMPTS})\b){kinds}"
-    )
-    for pattern, new in (*_REWRITES, (of_all, _of_all)):
-        masked = re.sub(pattern, new, masked, flags=re.IGNORECASE)
-    cuts = [0, *(match.end() for match in words.SENTENCE.finditer(masked)), len(masked)]
-    sides = ""
-    if len(names) == 2:
-        found += [names[1][0], names[0][0]]
-        sides = f"⟦n{len(found) - 2}⟧ against ⟦n{len(found) - 1}⟧: "
-    parts = [_plain_sentence(masked[a:b], sides) for a, b in itertools.pairwise(cuts)]
-    return re.sub(r"⟦n(\d+)⟧", lambda m: found[int(m[1])], "".join(parts))
-
-
-_NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
-
-
-_SPREADS = (
-    ("SE", r"(?:standard errors?|\bs\.?e\.?m\.?|\bs\.e\.|\bSE)"),
-    ("SD", r"(?:standard deviations?|\bs\.d\.|\bSD|\bstd\.?(?: ?dev\w*\.?)?|\bstdev)"),
-    (
-        "CI",
-        r"(?:\d+% )?(?:(?:bootstrap|paired|percentile|confidence) )*(?:half-widths?|intervals?|"
-        r"CIs?)(?!\W*\d)(?: half-widths?)?",
-    ),
-)
-
-
-def _name_spread(sentence: str) -> str:
-    """The sentence with the name of what is behind "±" at every one: 61.5 ± 3.0 SE."""
-    for word, pattern in _SPREADS[:2]:  # 61.5%, s.d. 3.0
-        beside = rf"({NUMBER}%?),? (?:with )?(?:an? )?{pattern}(?: of|\s?=|:)?\s*({NUMBER})"
-        sentence = re.sub(rf"{beside}(?:%| points?)?", rf"\1 ± \2 {word}", sentence, flags=re.I)
-    named = [pair for pair in _SPREADS if re.search(rf"{pair[1]}(?!\w)", sentence, re.I)]
-    if len(named) != 1 or not re.search(rf"(?:±|\+/-)\s*{NUMBER}", sentence):
-        return sentence
-    word, pattern = named[0]
-    sign = r"(?:±|\+/-)\s*"
-    pattern = (
-        rf"(?:\(?(?:mean|average)\s*(?:{sign}|and\s*)|{sign})?(?:1 |one |the )?{pattern}(?!\w)"
-    )
-    rest = re.sub(pattern, "", sentence, flags=re.IGNORECASE)
-    return re.sub(rf"((?:±|\+/-)\s*{NUMBER})(?:\s?(?:%|points?|pp))?", rf"\1 {word}", rest)
-
-
-def _plain_sentence(sentence: str, sides: str) -> str:
-    """A sentence in other words; ``sides`` names two runs where it names none."""
-    end = sentence[len(sentence.rstrip()) :]
-    for test, pattern in _TESTS:
-        named = r"(?:\b(?:in|by|with|using|according to|from) )?(?:\b(?:an?|the) )?(?:(?:exact|"
-        named += rf"paired|two-sided) )*(?<!-)\b{pattern}(?: (?:over|across|on) (?:the )?tasks)?"
-        if P_VALUE.search(sentence) and re.search(named, sentence, re.IGNORECASE):
-            sentence = re.sub(rf"{named},?", "", sentence, flags=re.IGNORECASE)
-            sentence = re.sub(r"\bp(?:-value)?\s?(?:of\s)?(?=[<>=≤≥\d])", f"p({test}) ", sentence)
-            break
-    if len(set(re.findall(r"\bk\s?=\s?(\d+)", sentence))) > 1 and not METRIC.search(sentence):
-        shares = [float(one) for one in re.findall(rf"({NUMBER})\s?%", sentence)]
-        if len(shares) > 1:
-            family = "pass^" if shares[-1] < shares[0] else "pass@"
-            sentence = re.sub(r"\bk\s?=\s?(?=\d)", family, sentence)
-    sentence = _k_change(_name_spread(sentence))
-    changes = count_changes(sentence)
-    if changes != sentence and not re.search(r"⟦n|\b(?:it|they|its)\b", changes):
-        changes = f"{sides}{changes}"
-    return f"{changes.rstrip()}{end}"

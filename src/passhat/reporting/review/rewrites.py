@@ -1,4 +1,4 @@
-"""Phrases that name attempts, and numbers, bounds and comparisons written in one way."""
+"""Phrases that name attempts, and numbers and bounds written in one way."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from passhat.reporting.review.statements import (
     INTEGER,
     METRIC,
     NUMBER,
+    NUMBER_WORDS,
     OBJECT,
     PASSED,
     POLARITY,
+    SPELT,
     TASKS,
+    UNITS,
     is_known,
+    spell,
 )
 
 _INT, _ATT, _TASK = INTEGER, ATTEMPTS, TASKS
@@ -52,6 +56,18 @@ _RUNS: tuple[tuple[str, str], ...] = (
         ":first",
     ),
 )
+# Runs of the benchmark by their numbers: in trial 3, in each of runs 2 to 5.
+_BEHIND = "".join(
+    rf"(?<=\b{word} )|" for word in ("in", "on", "of", "at", "to", "from", "than", "each", "and")
+)
+_NTH = rf"{_INT}(?!\.?\d|%)"
+TRIAL = (
+    rf"\b(?:in |on |at |of |for |during )?(?:(?:all|each) of |each |every |both )?(?:the "
+    rf")?(?:(?:trial|round|repetition|iteration)s?|(?:{_BEHIND}(?<=, )|(?<=\()|^)runs?) (?:no\.? ?|"
+    rf"number |#)?(?P<k>last\b|(?!\d+ (?:{_TASK}|{_ATT})\b){_NTH}(?:(?:, and |, | and | to | "
+    rf"through |-|–){_NTH})*)"
+)
+_RUNS = (*_RUNS, (TRIAL, ":trial"))
 # Any of K ("@"), within K ("<", which of failures is none of K), all of K ("^"); "n" for all that
 # were made; a colon for one run of the benchmark among all.
 _SUCCESSES = r"(?:success(?:es)?|passes|wins|solves|correct (?:answers|solutions))"
@@ -70,59 +86,52 @@ PROTOCOLS: tuple[tuple[str, str], ...] = (
         "@n",
     ),
     (
-        rf"\bpass(?:es|ed)? (?P<k8>{_INT})/(?P=k8)\b|"
-        rf"\b(?:in |on |over |for |demand |require |need )(?P<k>{_INT})(?: times)?"
-        rf" (?:out )?of (?P=k)\b(?! {_TASK})(?: {_ATT})?"
-        rf"|\ball (?P<k7>{_INT}) (?:out )?of (?P=k7)\b(?! {_TASK})"
-        rf"|\b(?:all )?(?P<k5>{_INT})(?: times)? (?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times "
-        rf"(?:out )?of (?P=k6)\b"
-        rf"|\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)"
-        rf"|\b(?P<k3>{_INT})(?: {_ATT}| {_SUCCESSES})?[ -]in[ -]a[ -]row\b"
-        rf"|\b(?P<k4>{_INT}) (?:consecutive|straight|successive) (?:{_ATT}|{_SUCCESSES})",
+        rf"\bpass(?:es|ed)? (?P<k8>{_INT})/(?P=k8)\b|\b(?:in |on |over |for |demand |require |"
+        rf"need )(?P<k>{_INT})(?: times)? (?:out )?of (?P=k)\b(?! {_TASK})(?: {_ATT})?|\ball "
+        rf"(?P<k7>{_INT}) (?:out )?of (?P=k7)\b(?! {_TASK})|\b(?:all )?(?P<k5>{_INT})(?: times)? "
+        rf"(?:out )?of (?P=k5) {_ATT}|\b(?P<k6>{_INT}) times (?:out )?of (?P=k6)\b|"
+        rf"\b(?P<k2>{_INT}) (?:independent |\w+ )?{_ATT} (?:all|both) (?=succeed|pass)|"
+        rf"\b(?P<k3>{_INT})(?: {_ATT}| {_SUCCESSES})?[ -]in[ -]a[ -]row\b|\b(?P<k4>{_INT}) "
+        rf"(?:consecutive|straight|successive) (?:{_ATT}|{_SUCCESSES})",
         "^",
     ),
     (
         rf"\b(?:in |on |when |if |over |across )?(?:all|each)(?: of)?(?: the| its| their)? "
-        rf"(?P<k>{_INT})"
-        rf"(?: (?:independent )?{_ATT}| must pass| pass\b| succeed)(?: (?:must )?(?:pass|"
-        rf"succeed))?",
+        rf"(?P<k>{_INT})(?: (?:independent )?{_ATT}| must pass| pass\b| succeed)(?: (?:must "
+        rf")?(?:pass|succeed))?",
         "^",
     ),
     (
         rf"\b(?:in |on )?both (?:times|of (?:its|the) )?(?:{_ATT}|2 {_ATT})\b|\b(?:twice|2 times) "
-        rf"in a row\b|"
-        rf"\b2 {_ATT}(?= (?:of [^,;]*? )?both (?:pass|succeed))",
+        rf"in a row\b|\b2 {_ATT}(?= (?:of [^,;]*? )?both (?:pass|succeed))",
         "^2",
     ),
     (
         rf"\b(?:given|with|within|in|after|using|allowed|has|gets?|(?:if you )?let it (?:try|"
-        rf"run))(?: an?)? "
-        rf"(?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) {_ATT}\b"
-        rf"(?! (?:each|per|for each|on|in total|of))"
-        rf"|\b(?:if|when) (?:it|they|⟦r\d+⟧) (?:may|can|is allowed to) try (?P<k2>{_INT}) times",
+        rf"run))(?: an?)? (?:budget of |up to |at most |any of )?(?:its |the )?(?P<k>{_INT}) "
+        rf"{_ATT}\b(?! (?:each|per|for each|on|in total|of))|\b(?:if|when) (?:it|they|⟦r\d+⟧) "
+        rf"(?:may|can|is allowed to) try (?P<k2>{_INT}) times",
         "<",
     ),
     (
-        rf"\b(?:given |giving |with |within |using |allow\w+ |in |it )?(?:⟦r\d+⟧\s+)?"
-        rf"(?:a budget of |up to |at most )+(?P<k>{_INT}) {_ATT}\b"
-        rf"(?: (?:each|per {_TASK}|for each {_TASK}))?",
+        rf"\b(?:given |giving |with |within |using |allow\w+ |in |it )?(?:⟦r\d+⟧\s+)?(?:a budget "
+        rf"of |up to |at most )+(?P<k>{_INT}) {_ATT}\b(?: (?:each|per {_TASK}|for each {_TASK}))?",
         "<",
     ),
     (r"\bwithout (?:a single|a|any|one) (?:failure|error|miss|mistake|slip)s?\b(?! in\b)", "^n"),
     (
         rf"\b(?:in |on )?every (?:single )?(?:time|{_ATT})\b|(?<!% of )\b(?:in |on )?all (?:of )?"
-        r"(?:its |the |their )?(?:attempts|runs|tries|trials|repetitions)\b|"
-        r"\bin each (?:attempt|run|try|trial)\b|"
-        r"\beach time\b|\balways\b|\bconsistently\b(?! (?:now )?(?:sits?|scor\w+|lands?|hover\w*|"
-        r"stays?|around|about|above|below|reach\w*|outperform\w*|beats?|leads?|ahead|better)\b)|"
-        r"\breliably\b|\bwithout fail\b",
+        r"(?:its |the |their )?(?:attempts|runs|tries|trials|repetitions)\b|\bin each (?:attempt|"
+        r"run|try|trial)\b|\beach time\b|\balways\b|\bconsistently\b(?! (?:now )?(?:sits?|scor\w+|"
+        r"lands?|hover\w*|stays?|around|about|above|below|reach\w*|outperform\w*|beats?|leads?|"
+        r"ahead|better)\b)|\breliably\b|\bwithout fail\b",
         "^n",
     ),
     (
-        rf"\b(?:in |on |of |with |by )?(?:a |one |the |its )?(?:single|individual)[ -]{_ATT}\b|"
-        rf"\b(?:in|with|on|of) (?:only |just )?(?:one|1) (?:{_ATT}|go)\b|"
-        r"\b(?:per|each)[ -](?:attempt|try|run|trial|sample)\b|\bone-try\b|\bon average\b|"
-        r"\bmean success\b",
+        rf"\b(?:(?:in |on |of |with |by )?(?:a |one |the |its )?(?:single|individual)[ -]{_ATT}|"
+        rf"(?:in|with|on|of) (?:only |just )?(?:a |a single |one |1 )(?:{_ATT}|go))\b"
+        rf"(?: (?:per|on each|for each) {_TASK})?|\b(?:per|each)[ -](?:attempt|try|run|trial|"
+        r"sample)\b|\bone-try\b|\bon average\b|\bmean success\b",
         "^1",
     ),
 )
@@ -143,52 +152,21 @@ DROPPED = (
     rf"\b{NUMBER}\s?[x×] (?:the|as many|as much) (?:tokens|costs?|price|latency|time|compute|"
     r"calls)\b",
     rf"\b{NUMBER}\s?(?:[A-Z]\w+ )?(?:GPUs?|TPUs?|GPU hours|nodes|cores|seconds?|minutes?|hours?|"
-    rf"days?|ms|s|bits?|steps?|turns?|tokens?|dollars?|tools?|GB|"
-    rf"MB|B|M|"
+    rf"days?|ms|s|bits?|steps?|turns?|tokens?|dollars?|tools?|GB|MB|B|M|"
     r"million|billion|weeks?|months?|years?|calls?)\b",
     r"(?<!of )\b\d+-bit\b",
     rf"\b(?:of |the |these |both )*{INTEGER} (?:[\w-]+ ){{0,2}}?(?:models?|agents?|systems?|"
-    r"assistants?|candidates?|contenders?|bots?)\b",
+    r"assistants?|candidates?|contenders?|bots?|sizes|versions|variants|checkpoints|setups)\b",
 )
 
 
-__all__ = ["NUMBER_WORDS", "SETS", "TWO", "plain_comparison", "plain_number", "spell"]
+__all__ = ["TRIAL", "plain_number"]
 
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_TEENS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-)
-_UNITS = {
-    **{word: number for number, word in enumerate(_TEENS.split(), 1)},
-    **{word: 10 * number for number, word in enumerate(_TENS.split(), 2)},
-    "zero": 0,
-    "dozen": 12,
-    "hundred": 100,
-    "thousand": 1000,
-}
-_WORD = "|".join(sorted(_UNITS, key=len, reverse=True))
-# "One" is a number only where it counts: one of 60, one task in five, one point, one more task.
-NUMBER_WORDS = re.compile(
-    rf"\b(?!one\b(?! (?:(?:{_WORD})\b|of (?:the |its |all )?(?:\d|(?:{_WORD})\b)|(?:in|out of) "
-    rf"(?:every )?(?:\d|{_WORD})|(?:more |fewer )?(?:{TASKS}|{ATTEMPTS})\b|points?\b)))"
-    rf"(?<!no )(?:a (?=(?:hundred|thousand|dozen)\b))?((?:{_WORD})(?:(?: and |[ -])(?:{_WORD}))*)"
-    r"\b(?! another|[\w-]*-sided)",
-    re.IGNORECASE,
-)
 _FRACTIONS = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
 
 
-def spell(match: re.Match[str]) -> str:
-    total = 0
-    for word in re.split(r" and |[ -]", match[1].lower()):
-        value = _UNITS[word]
-        total = max(total, 1) * value if word in ("dozen", "hundred", "thousand") else total + value
-    return str(total)
-
-
 def _fraction(match: re.Match[str]) -> str:
-    share = _UNITS.get((match[2] or "one").lower(), 1) * _FRACTIONS[match[3].lower()]
+    share = UNITS.get((match[2] or "one").lower(), 1) * _FRACTIONS[match[3].lower()]
     return f"{'' if match[1] else '~'}{share:.1f}%"
 
 
@@ -209,6 +187,12 @@ def _ranks(match: re.Match[str]) -> str:
     return " ; ".join(f"{name} ranks {place}{by}" for name, place in places)
 
 
+_ORDINALS = {
+    word: at
+    for at, word in enumerate(
+        ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"], 2
+    )
+}
 _ITEM = rf"(?:(?:the|its|his|all|their|these|those) )*(?:[\w-]+ )?(?:{TASKS}|{ATTEMPTS})\b"
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"[−‒]", "-"),
@@ -252,7 +236,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         lambda m: f"{m[1]} {_FRACTIONS[m[2].lower()]:.1f}%",
     ),
     (  # four out of five is a share; 4 of 5 may be counts
-        rf"\b((?!half\b)(?:{_WORD})) (?:out )?of (?:every )?({_WORD})(?= (?:[\w-]+ )?(?:{TASKS}|"
+        rf"\b((?!half\b)(?:{SPELT})) (?:out )?of (?:every )?({SPELT})(?= (?:[\w-]+ )?(?:{TASKS}|"
         rf"{ATTEMPTS})\b)",
         r"\1 in every \2",
     ),
@@ -268,7 +252,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\bapiece\b", "each"),
     (r"\bexpected (?=(?:share|fraction|proportion|percentage|number|success|value)\b)", ""),
-    (rf"\b({_WORD}|hundred)fold\b", r"\1 fold"),
+    (rf"\b({SPELT}|hundred)fold\b", r"\1 fold"),
     (r"\b(on|in) none\b(?! of)", r"\1 0 tasks"),
     (NUMBER_WORDS.pattern, spell),
     (  # the best of our 5 runs of A
@@ -378,6 +362,17 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "solves ",
     ),
     (r"\bwithout (?:an? )?errors?(?= (?:in )?(?:about |only |just |~)*[\d.]+ ?%)", "correctly"),
+    (  # in the last of the four runs, in the second run
+        rf"\b(in|on|of|at|from|to|than) (?:the|its) ({'|'.join(_ORDINALS)}|last|final)"
+        r"(?: (?:one )?of (?:the |its |all |our )*(?:\d+ )?(?:runs|trials|rounds)| "
+        r"(?:(?:nightly|single) )?(?:run|trial|round)s?\b)",
+        lambda m: f"{m[1]} trial {_ORDINALS.get(m[2].lower(), 'last')}",
+    ),
+    (
+        rf"(\btrial \w+\b[^;]*\b(?:in|on) )the ({'|'.join(_ORDINALS)}|last|final)(?: one)?\b",
+        lambda m: f"{m[1]}trial {_ORDINALS.get(m[2].lower(), 'last')}",
+    ),
+    (r"\b(?:nightly|daily|weekly) (?=(?:runs?|trials?|scores?)\b)", ""),
     (r"\bsets? a new (?:high|record|best|mark)\b", "reaches the result"),
     (r"\bpunch(?:es)? (?:well |far )?above (?:its|their) weight,?", ""),
     (
@@ -443,6 +438,14 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 )
 
 
+def plain_number(text: str) -> str:
+    """The text with numbers, units and bounds written in one way."""
+    for pattern, new in _REWRITES:
+        text = re.sub(pattern, new, text, flags=re.IGNORECASE)
+    return text
+
+
+# Comparisons of runs, which are tokens by now, written in one way.
 _NONE_ELSE = (
     r"\b(?:none|neither) (?:of the (?:others?|rest|other \w+)|else)\b|"
     r"\bno other (?:agent|model|system|version|one)\b"
@@ -458,9 +461,8 @@ _ONLY = (
 )
 _EXCEPT = r"(?:except|but|other than|apart from|besides)(?: for)?"
 _OTHER_RUN = (
-    r"\b(than|over|against|above|for|outperform\w*|beat\w*|surpass\w*|exceed\w*) "
-    r"(?:the|its|our|any) (?:(?:immediate |direct )?predecessor|(?:(?:second|next)[- ])?"
-    r"(?:best|strongest|closest|"
+    r"\b(than|over|against|above|for|outperform\w*|beat\w*|surpass\w*|exceed\w*) (?:the|its|our|"
+    r"any) (?:(?:immediate |direct )?predecessor|(?:(?:second|next)[- ])?(?:best|strongest|closest|"
     r"previous|prior|existing)(?: (?:previous|prior|existing|published|other|competing))* "
     r"(?:systems?|agents?|models?|methods?|baselines?|approach(?:es)?|competitors?))\b(?:'s)?"
 )
@@ -474,7 +476,7 @@ SETS = (
 
 
 _PLACE = r"\b(?:first|second|third|fourth|fifth|last|[1-5](?:st|nd|rd|th))\b"
-_COMPARISONS = (
+_COMPARISONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     # No run of it fell below 45%.
     (
         r"\b(?:no|not (?:a|one)(?: single)?) (?:single )?(?:run|seed|trial)s?\b(?: of)?"
@@ -525,6 +527,15 @@ _COMPARISONS = (
     ),
     (r"(⟦r\d+⟧)\s*[>≻]\s*(?=⟦r\d+⟧)", r"\1 is above "),
     (r"(⟦r\d+⟧)\s*[<≺]\s*(?=⟦r\d+⟧)", r"\1 is below "),
+    # A lift of 17 points (56% to 73%): no interval, which would hold the lift.
+    (
+        rf"({NUMBER})( points?)\s*\(({NUMBER})%?\s*(?:to|→|->)\s*({NUMBER})%?\)",
+        lambda m: (
+            m[0]
+            if float(m[3]) <= float(m[1]) <= float(m[4])
+            else f"{m[1]}{m[2]} from {m[3]}% to {m[4]}%"
+        ),
+    ),
     # Doubles (44% to 81%): no interval.
     (
         rf"(\b(?:doubl|tripl|quadrupl|halv)\w+\b[^()]*|{POLARITY.pattern}[^()⟦\d]*)"
@@ -580,13 +591,6 @@ def other_runs(text: str, runs: int) -> str:
         return f" ⟦r{'+'.join(str(run) for run in range(runs) if run != int(match[1]))}⟧ "
 
     return re.sub(rf"⟦r\*⟧\s+{_EXCEPT}\s+(?:the\s+)?⟦r(\d+)⟧", all_but, text, flags=re.IGNORECASE)
-
-
-def plain_number(text: str) -> str:
-    """The text with numbers, units and bounds written in one way."""
-    for pattern, new in _REWRITES:
-        text = re.sub(pattern, new, text, flags=re.IGNORECASE)
-    return text
 
 
 def plain_comparison(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -400,7 +401,8 @@ def find_leftovers(
         return
     text = _without_other_quantities(text, statements)
     for part in words.PARTS.split(text) if has_numbers or has_runs else ():
-        strange = words.unknown_words(part)
+        known = re.findall(r"[a-z]+", " ".join(itertools.chain(*names)).lower())
+        strange = [word for word in words.unknown_words(part) if word.lower() not in known]
         if strange:
             yield Unread(" ".join(strange), "it was not understood")
     yield from _quantities(text, statements, is_direction)
@@ -415,8 +417,7 @@ def _quantities(
     statements: Mapping[tuple[str, int], Statement],
     is_direction: Callable[[re.Match[str]], bool],
 ) -> Iterator[Unread]:
-    compares = any(isinstance(one, Difference | Place) for one in statements.values())
-    plain = text
+    compares, plain = any(isinstance(a, Difference | Place) for a in statements.values()), text
     for pattern in (words.HARMLESS, words.FAIL, words.NOT_REACHED, words.UNSETTLED):
         plain = pattern.sub(" ", plain)
     parts = [part for part in words.PARTS.split(plain) if "⟦" in part]
@@ -580,9 +581,8 @@ def parse_levels(match: re.Match[str]) -> Iterator[Statement]:
 def find_ranking(text: str, subject: int, other: int, attempts: frozenset[int]) -> list[Statement]:
     """A larger share of tasks in all runs than another run."""
     size = re.search(
-        rf"\b(?:(?P<more>larger|higher|greater|bigger|more)|smaller|lower|fewer)\b"
-        rf"(?: (?:share|fraction|proportion|percentage|number) of)?(?: of)?"
-        rf"(?: the| its)? {_TASK}\b",
+        rf"\b(?:(?P<more>larger|higher|greater|bigger|more)|smaller|lower|fewer)\b(?: (?:share|"
+        rf"fraction|proportion|percentage|number) of)?(?: of)?(?: the| its)? {_TASK}\b",
         text,
         re.IGNORECASE,
     )

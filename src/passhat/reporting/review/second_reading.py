@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from passhat.reporting.review.agreement import Check, FixedForms, Support, holds
-from passhat.reporting.review.grammar import name_pattern
+from passhat.reporting.review.agreement import Check, Support, holds
 from passhat.reporting.review.marks import MarkedSentence, Number
 from passhat.reporting.review.nearest import FAIL, OBJECT, PASS, Nearest, run_at
-from passhat.reporting.review.rewrites import plain_number
 from passhat.reporting.review.statements import (
     ATTEMPTS,
     BENCHMARK,
@@ -36,7 +34,7 @@ from passhat.reporting.review.statements import (
     unknown_words,
 )
 
-__all__ = ["Found", "SecondReading", "digits_of", "without_forms"]
+__all__ = ["Found", "SecondReading", "digits_of"]
 
 _ATT, _TASK = ATTEMPTS, TASKS
 _CATCH = re.compile(
@@ -534,32 +532,3 @@ class SecondReading:
 
 def digits_of(text: str) -> set[str]:
     return set(re.findall(r"\d+(?:\.\d+)?", text.replace(",", "")))
-
-
-_RUN_ON = re.compile(
-    r"%|pass[@^]|\d\.\d|\b(?:evaluat|test|measur|compar|ran\b|run\b|suite|benchmark)|"
-    rf"\b{ATTEMPTS} (?:each|per)\b",
-    re.IGNORECASE,
-)
-"""Words by which "on 20 tasks" says how many there are."""
-
-
-def without_forms(checks: Iterable[Check], forms: FixedForms, sentence: str) -> Iterator[Check]:
-    """The checks without those of numbers in a fixed form, which are answered already."""
-    plain, own_names = plain_number(sentence), name_pattern(forms.names)
-    for check in checks:
-        numbers = re.sub(r"pass[@^](?:\d+|n)", "", own_names.sub("", check.statement))
-        digits = digits_of(numbers)
-        if digits and digits <= forms.digits:
-            continue
-        reason = "how often these tasks pass was not understood" if forms.is_open else ""
-        if size := re.fullmatch(r"(\d+) tasks", check.statement):
-            on_part = rf"\bon (?:only |just |exactly )?{size[1]} (?:[a-z]+ )?{TASKS}\b"
-            is_part = int(size[1]) < min(forms.tasks, default=0) and re.search(on_part, plain)
-            reason = (
-                "it may be a part of the tasks" if is_part and not _RUN_ON.search(plain) else ""
-            )
-        if reason and check.support is Support.CONTRADICTED:
-            detail = f"{reason}; {check.detail}"
-            check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
-        yield check

@@ -5,32 +5,41 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from passhat.reporting.review.agreement import Check, FixedForms, Support
+from passhat.reporting.review.agreement import Check, Support
 from passhat.reporting.review.checking import Checker
-from passhat.reporting.review.claim_text import ITEM, Passage
+from passhat.reporting.review.claim_text import Passage, find_gap_interval, find_sizes
 from passhat.reporting.review.clauses import parse_sentences
-from passhat.reporting.review.grammar import BOUND_WORDS, Reader
-from passhat.reporting.review.nearest import plain_sentences
+from passhat.reporting.review.grammar import Reader, name_pattern
+from passhat.reporting.review.marks import HOW_MANY, plain_count
 from passhat.reporting.review.rewrites import plain_number
-from passhat.reporting.review.second_reading import Found, SecondReading, digits_of, without_forms
+from passhat.reporting.review.roles import (
+    EXACT_TIMES,
+    FILLER,
+    LEVELS,
+    find_ranking,
+    parse_levels,
+    parse_times,
+    passes_between,
+    relation_of,
+)
+from passhat.reporting.review.second_reading import Found, SecondReading, digits_of
 from passhat.reporting.review.statements import (
     ATTEMPTS,
-    OBJECT,
-    OTHER,
-    POLARITY,
+    NUMBER_WORDS,
     TASKS,
     Difference,
     Place,
     Share,
     Size,
     Statement,
-    TaskCount,
     Unread,
-    unknown_words,
+    spell,
 )
 from passhat.reporting.review.tables import parse_table
+from passhat.reporting.review.task_reading import TaskReading, read_overlaps
+from passhat.reporting.review.wordings import heading_above, plain_sentences, with_tasks
 
 __all__ = ["check_statements"]
 
@@ -38,17 +47,6 @@ _FAILING = r"\bfail|\bunsolved\b|\bmiss(?:es|ed)\b|\berrs?\b|\bwrong\b"
 _TREND = re.compile(r"rais|ris|ros|grow|grew|climb|increas|fall|fell|drop|declin")
 _IS_QUESTION = re.compile(
     r"^(?!.*(?:\d%|\d\.\d|\s\d)).*\b(?:which of|whether|depends)\b", re.IGNORECASE | re.DOTALL
-)
-_NO_TASKS = re.compile(
-    rf"{ATTEMPTS}|{TASKS}|{OTHER.pattern}|points?|percent|agent|model|system|version|hour|day|week|"
-    r"month|year|line|success|succes|successe|failure|error|win|los|losse|tie|it|thi|ha|doe|pas|passe|"
-    r"other|dollar|people|user|second|minute|score|result|desk",
-    re.IGNORECASE,
-)
-_DOMAINS = ("airline", "retail", "telecom")
-_SOLVES_SOME = (
-    r"\b(?:solv|pass|resolv|complet|captur|process|handl|clos|answer)\w* (?:about |only |just |~)*"
-    r"[\d.]+ ?% of (?:the |all |its |our )*(?:[a-z-]+ )??([a-z]{3,}s)\b"
 )
 _QUANTIFIER = re.compile(r"\d|\b(?:all|every|each|both|any|often|never|always|none)\b", re.I)
 _ENDS = ("worst", "best", "tasks:worst", "tasks:best")
@@ -68,11 +66,15 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
         return tuple(checks)
     is_about_failures = passage.says(_FAILING)
     second = SecondReading(names, checker.check, checker.may_be, checker.sizes)
-    second.read(_heading(passage))
+    second.read(heading_above(passage))
     tasks = TaskReading(names, checker.tasks)
     forms = FixedForms(names, checker.sizes.tasks, checker.sizes.attempts)
-    text = plain_sentences(_with_tasks(passage, checker), names)
+    text = plain_sentences(with_tasks(passage, checker), names)
     for sentence, statements in parse_sentences(text, names):
+        overlaps = read_overlaps(sentence, names)
+        if overlaps:
+            checks |= dict.fromkeys(checker.check(one) for one in overlaps)
+            continue
         counts = tasks.read(sentence)
         if counts:
             checks |= dict.fromkeys(_check_all(counts, checker, names))
@@ -86,325 +88,8 @@ def check_statements(passage: Passage, checker: Checker) -> tuple[Check, ...]:
             checks |= dict.fromkeys(one.check for one in found)
         elif statements and not _IS_QUESTION.search(sentence) and sentence.strip()[-1:] != "?":
             settled = _settle(statements, first, found, second)
-            checks |= dict.fromkeys(without_forms(settled, forms, sentence))
+            checks |= dict.fromkeys(_without_forms(settled, forms, sentence))
     return tuple(checks)
-
-
-# How often a task passed or failed, in words and in numbers.
-_ATT = ATTEMPTS
-_OF_ALL = rf"(?: (?:in|of|out of|over|across) (?:the |its |all |any of )*\d+(?: {_ATT}\b)?)?"
-_OFTEN = re.compile(
-    r"(?P<none>\bnever(?: once| ever| even)?\b|\bnot\s+(?:once|ever|a single time|"
-    r"(?:solve|pass|complete|crack|resolve)\w*)\b|\bnot at all\b|"
-    rf"\b(?:in |on )?(?:none|no(?: single)?|not 1)(?: of (?:the|its)(?: \d+)?)? {_ATT}\b|"
-    r"\bun(?:solved|resolved)\b|\b(?:0|no) times\b|"
-    rf"\bfail\w* to (?:ever )?(?:pass|solve|complete)\b|\b0% of {_ATT}\b){_OF_ALL}|"
-    rf"(?P<any>\bat least (?:once|(?:one|1) (?:time|{_ATT})\b|in (?:one|1) {_ATT}\b){_OF_ALL}|"
-    rf"\bever\b|\b(?:in )?any(?: of)?(?: the| its)?(?: \d+)? (?:single )?{_ATT}\b)|"
-    r"(?P<some>\b(?:sometimes|occasionally|flaky|intermittently|inconsistent\w*)\b|"
-    rf"\b(?:in )?some(?: of the| of its)?(?: {_ATT}\b)?,? but not (?:in )?(?:all|every|each)\b"
-    rf"(?: of)?(?: the| its)?(?: \d+)?(?: {_ATT}\b)?)|"
-    rf"(?P<all>\b(?:in |on |of )?(?:all|each|every(?: single)?)(?: of)?(?: the| its| their)?"
-    rf"(?: \d+)?(?: \w+)? {_ATT}\b|\ball (?P<m2>\d+)\b|"
-    r"\b(?:always|consistently|reliably|without fail|every (?:single )?time|each time)\b)|"
-    r"(?P<bound>~|>=|<=|(?:at least|at most|more than|fewer than) )?"
-    rf"(?<![\w.@^-])(?P<n>\d+(?:\.\d+)?|once|twice)(?P<unit>%)?(?: (?P<noun>times|{_ATT}|pass\w*|"
-    r"success\w*|failures)\b)?(?:\s?(?:/|(?:out )?of|in)\s?(?:the |its |all |every )*(?P<m>\d+))?"
-    rf"(?: {_ATT}\b)?(?!\.?\d)",
-    re.IGNORECASE,
-)
-_TASK_CUT = re.compile(
-    r"\s*;\s*|,?\s+(?:while|whereas|although|though|yet|but(?! (?:not|never)\b(?![^;]*⟦k)))\s+|"
-    r",?\s+which\s+|,\s+and\s+(?=⟦r)|\s+[—–]\s+",
-    re.IGNORECASE,
-)
-_AND = r"\s*(?:,\s*and|,|\band\b|&|/|\bor\b)\s*"
-_RUN_BEHIND = re.compile(
-    r"\s*(?:(?:tasks?|times|passes)\s+)?(?:(?:\w+ed|on|⟦k\d+⟧|right|,|and)\s+){0,4}?(?:\(|(?:for|by|with|from|of)\b)"
-    r"\s*(?:the )?⟦r([\d+*]+)⟧(?!'?s?\s*\(?\s*\d)",
-    re.IGNORECASE,
-)
-_TOKENS = re.compile(r"⟦([rkq])([\d+*?]+)⟧")
-_TASK_FAIL = re.compile(r"\b(?:fail\w*|miss(?:es|ed)|errors?|wrong)\b", re.IGNORECASE)
-_TASK_PASS = re.compile(
-    r"\b(?:pass\w*|solv\w*|succe\w*|right|complet\w*|crack\w*)\b", re.IGNORECASE
-)
-
-
-class TaskReading:
-    """Reads sentences that name single tasks: their own counts, and never those of all tasks."""
-
-    def __init__(self, names: Sequence[Sequence[str]], tasks: Iterable[str]) -> None:
-        self.names = names
-        self._tasks = {name.lower(): name for name in tasks}
-        plain = [name for name in self._tasks if not re.search(r"[a-z].*[\d_/:]|_", name)]
-        words, after = (
-            "|".join(map(re.escape, sorted(group, key=len, reverse=True))) or "(?!)"
-            for group in (self._tasks.keys() - plain, plain)
-        )
-        # Plain words and numbers name a task only behind "task".
-        self._pattern = re.compile(
-            rf"(?:\b{TASKS}\s+)?[`'\"“]?(?<![\w-])({words})(?![\w-])[`'\"”]?|"
-            rf"\b(?:task|problem|issue|question|case|ticket)\s+#?[`'\"“]?({after})(?![\w%/-]|\.\d)"
-            r"[`'\"”]?(?! of\b)",
-            re.IGNORECASE,
-        )
-        self._runs: tuple[int, ...] = tuple(range(len(names)))
-        self._named: list[str] = []
-
-    def read(self, sentence: str) -> list[Statement]:
-        """The statements of a sentence; none where it names no task."""
-        self._named = []
-        text = self._pattern.sub(self._mark, sentence)
-        if not self._named:
-            return []
-        text = re.sub(r"⟦k(\d+)⟧\s+(?:to|through|-|–)\s+⟦k(\d+)⟧", self._range, text)
-        text = re.sub(r"\b(?:were|was|are|is) both\b|\beven once\b", "", text)
-        text = re.sub(r"^\W*All (?:two|three|four|\d)\b(?! (?:of|\w*s)\b)", "all agents", text)
-        text = re.sub(r"\bk ?= ?\d+", "", plain_number(Reader(self.names).mark_names(text)))
-        found: list[Statement] = []
-        tasks: list[str] = []
-        if re.search(
-            r"\b(?:add\w*|total\w*|sum\w*|together|combined|altogether|average\w*)\b", text
-        ):
-            return [Unread(", ".join(self._named), "it is about several tasks together")]
-        for clause in _TASK_CUT.split(text):
-            tasks = [self._named[int(at)] for at in re.findall(r"⟦k(\d+)⟧", clause)] or tasks
-            found += self._clause(clause, tasks)
-        if any(isinstance(one, TaskCount) and one.kind == "none" for one in found):
-            found = [  # A solved t1, which B never did
-                replace(one, kind="any")
-                if isinstance(one, TaskCount) and one.kind == "solved"
-                else one
-                for one in found
-            ]
-        reason = "what is said of these tasks was not understood"
-        return found or [Unread(", ".join(self._named), reason)]
-
-    def _mark(self, match: re.Match[str]) -> str:
-        self._named.append(self._tasks[(match[1] or match[2]).lower()])
-        return f" ⟦k{len(self._named) - 1}⟧ "
-
-    def _range(self, match: re.Match[str]) -> str:
-        """The tasks from one to another, where their names differ in their numbers only."""
-        ends = [re.fullmatch(r"(.*?)(\d+)", self._named[int(at)]) for at in match.groups()]
-        if not (ends[0] and ends[1] and ends[0][1] == ends[1][1]):
-            return match[0]
-        for number in range(int(ends[0][2]) + 1, int(ends[1][2])):
-            name = f"{ends[0][1]}{number:0{len(ends[0][2])}}"
-            if name.lower() not in self._tasks:
-                return match[0]
-            self._named.append(name)
-        between = range(
-            len(self._named) - (int(ends[1][2]) - int(ends[0][2]) - 1), len(self._named)
-        )
-        marks = [match[1], *map(str, between), match[2]]
-        return ", ".join(f"⟦k{mark}⟧" for mark in marks)
-
-    def _clause(self, text: str, tasks: list[str]) -> Iterator[Statement]:
-        often: list[re.Match[str]] = []
-
-        def mark(match: re.Match[str]) -> str:
-            often.append(match)
-            return f" ⟦q{len(often) - 1}⟧ "
-
-        plain = _OFTEN.sub(mark, text)
-        runs = [match for match in _TOKENS.finditer(plain) if match[1] == "r"]
-        if any(match[2] == "?" for match in runs):
-            yield Unread(", ".join(tasks), "no source has a run of that name")
-            return
-        rest = re.sub(r"⟦[rkq][^⟧]*⟧", " ", plain)
-        strange = [*unknown_words(rest), *re.findall(r"\d+", rest)]
-        worded = [m for m in often if m["none"] or m["all"] or m["some"]]
-        groups = [
-            [int(at) for at in re.findall(r"q(\d+)", match[0])]
-            for match in re.finditer(
-                rf"⟦q\d+⟧(?:(?:{_AND}|\s*(?:vs|against|to|→|->)\s*)⟦q\d+⟧)*", plain
-            )
-        ]
-        if runs:
-            self._runs = self._codes(runs[0][2])
-        if not often:
-            yield from self._without_count(plain, tasks, runs)
-        for group in groups:
-            kept = [at for at in group if not self._is_total(often[at], worded)]
-            if kept:
-                found = list(self._group(plain, [often[at] for at in kept], kept, tasks, strange))
-                yield from found
-                yield from self._only(plain, found)
-
-    def _only(self, text: str, found: Sequence[Statement]) -> Iterator[Statement]:
-        """That no other run ever passes, where only one is said to."""
-        if re.search(r"\b[Oo]nly\s*⟦r\d+⟧", text) is None:
-            return
-        for one in found:
-            if isinstance(one, TaskCount) and one.kind != "none" and not one.failing:
-                rest = tuple(run for run in range(len(self.names)) if run not in one.runs)
-                yield TaskCount("never", rest, one.task, "none")
-
-    def _is_total(self, match: re.Match[str], worded: Sequence[re.Match[str]]) -> bool:
-        """Whether it is how many attempts were made, or adds nothing: not solved in any attempt."""
-        if not worded or match in worded:
-            return False
-        return bool(match["any"] or (match["n"] and not match["m"] and match["noun"] != "times"))
-
-    def _codes(self, code: str) -> tuple[int, ...]:
-        if code == "*":
-            return tuple(range(len(self.names)))
-        return tuple(int(part) for part in code.split("+"))
-
-    def _group(
-        self,
-        text: str,
-        often: Sequence[re.Match[str]],
-        places: Sequence[int],
-        tasks: Sequence[str],
-        strange: Sequence[str],
-    ) -> Iterator[Statement]:
-        """One or several counts that stand side by side, with their tasks and runs."""
-        start, end = text.find(f"⟦q{places[0]}⟧"), text.find(f"⟦q{places[-1]}⟧")
-        end += len(f"⟦q{places[-1]}⟧")
-        tokens = list(_TOKENS.finditer(text))
-        listed = self._nearest([token for token in tokens if token[1] == "k"], text, start, end)
-        own = [self._named[int(token[2])] for token in listed] or list(tasks)
-        behind = _RUN_BEHIND.match(text, end)
-        runs = [token for token in tokens if token[1] == "r"]
-        owners = [token[2] for token in self._nearest(runs, text, start, end)]
-        if behind:
-            owners = [behind[1]]
-        every = list(dict.fromkeys(token[2] for token in runs))
-        if not behind and len(every) == len(often) > 1 == len(own):
-            owners = every
-        codes = [self._codes(code) for code in owners] or [self._runs]
-        total = next((int(m["m"]) for m in reversed(often) if m["m"]), None)
-        sides = [self._one(match, text, start, total, strange) for match in often]
-        if len(often) == 1:
-            yield from (
-                replace(sides[0], runs=tuple(itertools.chain(*codes)), task=task) for task in own
-            )
-            return
-        if (
-            len(codes) == 1
-            and len(codes[0]) == 1
-            and len(often) == len(self.names) == 2 != len(own)
-        ):
-            other = (1 - codes[0][0],)
-            is_move = re.search(r"⟧\s*(?:to|→|->)\s*⟦q", text[start:end])
-            codes = [other, codes[0]] if is_move else [codes[0], other]
-        if len(own) == len(often):
-            pairs = [(tuple(itertools.chain(*codes)), task) for task in own]
-        elif len(codes) == len(often) and len(own) == 1:
-            pairs = [(code, own[0]) for code in codes]
-        else:
-            yield Unread(", ".join(own), "which count is of which task was not understood")
-            return
-        for side, (code, task) in zip(sides, pairs, strict=True):
-            yield replace(side, runs=code, task=task)
-
-    def _nearest(
-        self, tokens: Sequence[re.Match[str]], text: str, start: int, end: int
-    ) -> list[re.Match[str]]:
-        """The list of tokens that ends before a place, or else the first one after it."""
-        lists: list[list[re.Match[str]]] = []
-        for token in tokens:
-            gap = text[lists[-1][-1].end() : token.start()] if lists else "."
-            if re.fullmatch(_AND, gap):
-                lists[-1].append(token)
-            else:
-                lists.append([token])
-        before = [one for one in lists if one[-1].end() <= start]
-        after = [one for one in lists if one[0].start() >= end]
-        return before[-1] if before else after[0] if after else []
-
-    def _one(
-        self,
-        match: re.Match[str],
-        text: str,
-        start: int,
-        total: int | None,
-        strange: Sequence[str],
-    ) -> TaskCount:
-        words = [
-            (abs(found.start() - start), side)
-            for pattern, side in ((_TASK_FAIL, True), (_TASK_PASS, False))
-            for found in pattern.finditer(text)
-        ]
-        failing = min(words, default=(0, False))[1] or match["noun"] == "failures"
-        failing = failing and not (match["none"] or "").startswith("fail")
-        kind = next((k for k in ("none", "any", "some", "all") if match[k]), "count")
-        count, relation = 0.0, (match["bound"] or "=").strip()
-        if kind == "count":
-            count = {"once": 1.0, "twice": 2.0}.get(match["n"].lower()) or float(match["n"])
-            kind = "share" if match["unit"] else kind
-        if match["m2"]:
-            total = int(match["m2"])
-        return TaskCount(
-            match[0].strip(), (), "", kind, count, total, failing,
-            BOUND_WORDS.get(relation, relation), unsure=" ".join(strange),
-        )  # fmt: skip
-
-    def _without_count(
-        self, text: str, tasks: Sequence[str], runs: Sequence[re.Match[str]]
-    ) -> Iterator[Statement]:
-        """A task that is solved or not, without a word that says how often; or a better side."""
-        codes = [self._codes(match[2]) for match in runs]
-        found = POLARITY.search(text)
-        if unknown_words(re.sub(r"⟦[^⟧]*⟧", " ", text)) or re.search(r"\d(?![^⟦]*⟧)", text):
-            return
-        if found and len(codes) == 2 and all(len(code) == 1 for code in codes):
-            is_up = bool(found["up"] or found["rise"])
-            is_turned = OBJECT.search(text[: runs[0].start()]) is not None
-            kind = "ahead" if is_up is not is_turned else "behind"
-            yield from (TaskCount(found[0], (*codes[0], *codes[1]), task, kind) for task in tasks)
-        elif not found and len(codes) == 1 and _TASK_PASS.search(text) and "not" not in text:
-            kind = "any" if re.search(r"\b[Oo]nly\s*⟦r", text) else "solved"
-            solved = [TaskCount("solved", codes[0], task, kind) for task in tasks]
-            yield from solved
-            yield from self._only(text, solved)
-
-
-def _with_tasks(passage: Passage, checker: Checker) -> str:
-    """The text with the author's word for tasks as such: 100 repos, where there are 100 tasks."""
-    text = _without_domain(passage, checker)
-    patterns = [
-        rf"(?<![\w.,/]){count}(?:-(?=[a-z]{{3}})| (?:[a-z-]+ )??(?=[a-z]{{3,}}s\b))"
-        r"([a-z]+)(?![\w-])"
-        for count in checker.sizes.tasks
-    ]
-    for pattern in [*patterns, _SOLVES_SOME]:
-        for found in re.finditer(pattern, passage.whole):
-            noun = found[1].removesuffix("s")
-            noun = f"{noun[:-2]}y" if noun.endswith("ie") else noun
-            if not _NO_TASKS.fullmatch(noun):
-                forms = rf"(?<![\w-]){noun.removesuffix('y')}(ies|s|y)?(?![\w-])"
-                text = re.sub(forms, lambda m: "tasks" if m[0].endswith("s") else "task", text)
-    return text
-
-
-def _without_domain(passage: Passage, checker: Checker) -> str:
-    """The text without the domain of a benchmark, where it is the only one that is named."""
-    if any(
-        domain in name.lower() for name in itertools.chain(*checker.names) for domain in _DOMAINS
-    ):
-        return passage.text
-    known = " ".join((passage.whole, *checker.sizes.task_names)).lower()
-    domains = [domain for domain in _DOMAINS if domain in known]
-    if len(domains) != 1:
-        return passage.text
-    after = r"(?: (?:customer (?:service|support)|domain|set|split|suite))?"
-    of_it = rf"\b(?:(?:on|in|at|for) (?:the )?)?{domains[0]}{after}\b ?"
-    return re.sub(of_it, "", passage.text, flags=re.IGNORECASE)
-
-
-def _heading(passage: Passage) -> str:
-    """The heading above a passage or list, which may name the run that it is about."""
-    lines = [line.strip() for line in passage.whole.splitlines()[: passage.line]]
-    above = lines[-2::-1]
-    if lines and ITEM.match(lines[-1]):
-        above = list(itertools.dropwhile(lambda line: not line or ITEM.match(line), above))
-        if above and not re.search(r"\d%|[.!?]$", above[0]):
-            return above[0]
-    return next((line for line in above if line.startswith("#")), "")
 
 
 def _settle(
@@ -555,7 +240,12 @@ def _check_all(
         if isinstance(statement, Unread) and statement.blocks and _is_part(statement, names)
     ]
     budgets = {re.sub(r"\D", "", getattr(statement, "metric", "")) for statement in statements}
-    ends = [one.metric for one in statements if isinstance(one, Share) and one.metric in _ENDS]
+    shares = [one for one in statements if isinstance(one, Share) and one.metric in _ENDS]
+    ends = [one.metric for one in shares]
+    if {(one.metric, run) for one in shares for run in one.owners} == {
+        (metric, run) for metric in set(ends) for one in shares for run in one.owners
+    } and len({(one.metric, one.owners) for one in shares}) == len(shares):
+        ends = []  # both ends of each run
     for statement, check in zip(statements, answers, strict=True):
         reason = ""
         if unread and check.support is Support.SUPPORTED:
@@ -597,3 +287,293 @@ def _blocks(statement: Statement, check: Check) -> bool:
     ):
         return False
     return check.support is Support.NOT_CHECKABLE
+
+
+# Clauses in a fixed form: how many tasks pass how often, totals of attempts, sizes, intervals.
+_ATT, _TASK = ATTEMPTS, TASKS
+_CLAUSES = re.compile(
+    r"\s*[;:]\s+|,\s+(?:and|but|while|whereas|yet)\s+(?!not\b)|\s+[—–]\s+|,\s+(?=compared|versus|vs|"
+    r"against|\d+ (?:out )?of \d)|\s+and\s+(?=(?:exactly |only |just )?(?:once|twice|\d))|"
+    r",\s+(?=\d+ (?:passed|passes|solved|failed|were|are|always|never)\b)|(?<!⟧)\s+and\s+(?=⟦r)|"
+    r"\s+(?=(?:compared (?:with|to)|versus|vs\.?|against) \d+ (?:for|by|from)\b)"
+)
+_ERROR_OF = re.compile(
+    r"(?:the )?(?:(?:estimated|clustered) )?(?:standard error|SEM?|s\.e\.) (?:of|for|on) "
+    r"(?:the |(?:⟦r\d+⟧|(?P<m>pass[@^]\d+)|mean|average|success rate|pass rate|accuracy|score|"
+    r"estimate|of|for|on)[ ,]*)+"
+    rf"(?:(?:over|across|on) (?:the |all )*(?P<t>\d+) {_TASK} ?)?(?:is|was|equals|=|:) ?"
+    r"(?:about |only |just |roughly )*(?P<n>\d*\.?\d+)(?:%| (?:percentage )?points?)?",
+    re.IGNORECASE,
+)
+
+
+def _parse_error(match: re.Match[str], run: tuple[int, ...]) -> Iterator[Statement]:
+    """The standard error of a score that is not stated itself."""
+    value = float(match["n"]) * (1.0 if match["n"].startswith(("0.", ".")) else 0.01)
+    metric = match["m"] or "pass^1"
+    text = f"± {match['n']}"
+    yield Share(text, 0.0, 1.0, 0.0, "=", run, metric=metric, error=value, spread="se")
+    if match["t"]:
+        yield Size(f"{match['t']} tasks", int(match["t"]), True, False)
+
+
+_SOME_RUNS = re.compile(
+    r"\b(?:\d+|some|most|half|several|many) (?:out )?of (?:the |its |our |these |all )*(\d+) "
+    r"(?:[a-z]+ )?(?:runs|trials|rounds)\b",
+    re.IGNORECASE,
+)
+_RUNS_BEYOND = re.compile(
+    r"(?:in |on )?(?P<n>\d+) (?:out )?of (?:the |its |all )*(?P<m>\d+) (?:[a-z]+ )?"
+    r"(?:runs|trials|rounds)(?:,? (?:of |by )?⟦r\d+⟧)?,? (?:were|was|is|are|scor\w+|reach\w*|"
+    r"stay\w*|land\w*|ha[ds]|fell|got|end\w*|solv\w+|pass\w*)(?: (?:at|on|in|to|a|score|"
+    r"of|with|exactly))* ?(?P<op>at least|above|over|more than|no less than|below|under|"
+    r"less than|at most|no more than)? ?(?P<v>\d+(?:\.\d+)?) ?%"
+    r"(?: or (?P<end>more|higher|better|above|less|lower|worse|below))?(?: of (?:the|its) tasks)?",
+    re.IGNORECASE,
+)
+
+
+def _parse_beyond(
+    some: re.Match[str], match: re.Match[str] | None, run: tuple[int, ...]
+) -> Iterator[Statement]:
+    """How many of the runs score above or below a limit."""
+    words = f"{match['op'] or ''} {match['end'] or ''}".lower() if match else ""
+    words = words.replace("no more", "not").replace("no less", "least").strip()
+    total = int(some[1])
+    yield Size(f"{total} attempts", total, False, True, per_task=True)
+    if match is None or not words or int(match["n"]) > total:
+        yield Unread(some[0], "what is said of these runs was not understood")
+        return
+    side = "above" if re.search("least|above|over|more|higher|better", words) else "below"
+    part = int(match["n"]) / total
+    shown = f"{match['n']} of {total} runs"
+    yield Share(shown, part, part, 1 / total, "=", run, metric=f"tasks:{side}{match['v']}")
+
+
+_SMALL_TOTAL = 10
+"""Of 4 of 5 the 5 is no number of tasks."""
+
+
+@dataclass(slots=True)
+class FixedForms:
+    """Reads clauses in a fixed form, and leaves all others to the readings of any form."""
+
+    names: Sequence[Sequence[str]]
+    tasks: frozenset[int]
+    attempts: frozenset[int]
+    """At a task."""
+    digits: set[str] = field(default_factory=set)
+    """The numbers of the clauses of the last sentence that were read."""
+    is_whole: bool = False
+    """Whether all of the last sentence was read."""
+    is_open: bool = False
+    """Whether it counts tasks by their passes in a form that was not understood."""
+    _runs: list[tuple[int, ...]] = field(default_factory=list)
+    _last: Share | None = None
+    _verb: str = "?"
+
+    def read(self, sentence: str) -> list[Statement]:
+        """The statements of the clauses that have a fixed form."""
+        text = self._plain(sentence)
+        self.digits, self.is_whole, self.is_open, self._last = set(), False, False, None
+        found: list[Statement] = list(find_sizes(text, self.tasks))
+        error = _ERROR_OF.fullmatch(text)
+        runs = [run for run in self._named(error[0]) if len(run) == 1] if error else []
+        if error and (len(runs) == 1 or len(self.names) == 1):
+            self.is_whole = True
+            return [*found, *_parse_error(error, runs[0] if runs else (0,))]
+        some = _SOME_RUNS.search(text)
+        if some and int(some[1]) in self.attempts and re.search(r"\d\s?%", text):
+            self.is_whole = True
+            runs = [run for run in self._named(text) if len(run) == 1]
+            beyond = _RUNS_BEYOND.fullmatch(text) if len(runs) + (len(self.names) == 1) else None
+            return [*found, *_parse_beyond(some, beyond, runs[0] if runs else (0,))]
+        at_level = LEVELS.search(text)
+        if at_level:
+            self.digits, self.is_whole = set(re.findall(r"\d+\.?\d*", at_level[0])), True
+            return [*found, *parse_levels(at_level)]
+        clauses = [one for one in _CLAUSES.split(text) if re.search(r"\w", one)]
+        is_split = any(one.count("(") != one.count(")") for one in clauses)
+        clauses = [text] if is_split else clauses
+        rest: list[str] = []
+        pair = [run[0] for run in dict.fromkeys(self._named(text)) if len(run) == 1]
+        pair = pair or list(range(len(self.names)))
+        for clause in clauses:
+            statements = find_gap_interval(clause, pair, text) or self._clause(clause)
+            if statements:
+                found += statements
+            elif EXACT_TIMES.search(clause) and re.search(rf"\b{_TASK}\b", clause):
+                self.is_open = True
+            rest += [clause] * (not statements)
+            self._runs += self._named(clause)
+        numbers = r"\d+(?:\.\d+)?"
+        self.digits = set(re.findall(numbers, text)) - set(re.findall(numbers, " ".join(rest)))
+        self.is_whole = bool(found) and not rest
+        return found
+
+    def _plain(self, sentence: str) -> str:
+        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", sentence.replace("’", "'").strip())
+        text = re.sub(r"\b(?:can|could|did|does|do|was|were|is|are|had|have|has)n't\b", "not", text)
+        text = NUMBER_WORDS.sub(spell, Reader(self.names).mark_names(text))
+        none = rf"\b(?:none of(?= (?:the |its )*(?:\d+ )?{_TASK})|no(?= {_TASK}))"
+        text = re.sub(none, "0", text, flags=re.IGNORECASE)
+        half = r"\b(than |under |over |least |most |about )?half(?= (?:of )?(?:the|its|all|⟦))"
+        text = re.sub(half, lambda m: f"{m[1] or 'about '}50%", text, flags=re.IGNORECASE)
+        return re.sub(r"\s+", " ", text).rstrip(".")
+
+    def _named(self, text: str) -> list[tuple[int, ...]]:
+        codes = re.findall(r"⟦r(\d+(?:\+\d+)*|\*)⟧", text)
+        every = tuple(range(len(self.names)))
+        return [every if code == "*" else tuple(map(int, code.split("+"))) for code in codes]
+
+    def _clause(self, text: str) -> list[Statement]:
+        uneven = len(self.attempts) != 1 or len(self.tasks) != 1
+        if uneven or re.search(r"⟦r\?⟧", text):
+            return []
+        pair = re.search(
+            rf"\b(\d+) (?:vs\.?|versus|against) (\d+) (failed|solved|successful|passed) {_ATT}\b",
+            text,
+        )
+        runs = list(dict.fromkeys([*self._runs, *self._named(text)]))[-2:]
+        if pair:
+            is_pair = len(runs) == len(self.names) == 2 and all(len(run) == 1 for run in runs)
+            return [
+                self._total(int(count), run, failing=pair[3] == "failed", guessed=True)
+                for count, run in zip(pair.groups(), runs, strict=False)
+            ] if is_pair else []  # fmt: skip
+        than = re.search(r"\bthan ⟦r(\d+)⟧(?: (?:does|did|do))?", text)
+        if than:
+            rest = text.replace(than[0], " ")
+            subjects = {run for run in self._named(rest) or self._runs[-1:] if len(run) == 1}
+            subjects -= {(int(than[1]),)}
+            (subject,) = subjects.pop() if len(subjects) == 1 else (-1,)
+            return find_ranking(rest, subject, int(than[1]), self.attempts)
+        return self._counted(text)
+
+    def _counted(self, text: str) -> list[Statement]:
+        """How many tasks pass so often, or how many attempts pass."""
+        whole = parse_times(text, self.attempts)
+        if whole is None:
+            return []
+        rest, kind, often, verb = whole
+        numbers = list(HOW_MANY.finditer(rest))
+        if len(numbers) != 1:
+            return []
+        number = numbers[0]
+        rest = rest[: number.start()] + " " + rest[number.end() :]
+        runs = list(dict.fromkeys(self._named(text))) or self._runs[-1:]
+        runs = [(0,)] if len(self.names) == 1 else runs
+        noun = number["noun"] or ""
+        if len(runs) > 1 or not FILLER.fullmatch(rest):
+            return []
+        owners = runs[0] if runs else ()
+        is_attempts = re.fullmatch(_ATT, noun, re.IGNORECASE) is not None
+        if is_attempts or (
+            not noun and not kind and self._last and self._last.counted == "attempt"
+        ):
+            share = self._part_of_attempts(number, owners, verb) if not kind else None
+        else:
+            share = self._part_of_tasks(number, owners, kind, often, verb)
+        if share:
+            self._last, self._verb = share, verb if verb != "?" else self._verb
+        total = int(number["m"] or 0)
+        has_size = noun and not is_attempts and (total > _SMALL_TOTAL or total in self.tasks)
+        sizes = [Size(f"{total} tasks", total, True, False)] if has_size else []
+        return [share, *sizes] if share else []
+
+    def _part_of_attempts(
+        self, number: re.Match[str], owners: tuple[int, ...], verb: str
+    ) -> Share | None:
+        before = self._last if self._last and self._last.counted == "attempt" else None
+        total = max(self.tasks) * max(self.attempts)
+        if number["i"] or (verb == "?" and before is None):
+            return None
+        failing = before.failing if before and verb == "?" else bool(verb.strip("?"))
+        if number["unit"]:
+            share = self._total(0, owners, failing=failing)
+            low, step = float(number["n"]) / 100, _last_digit(number["n"]) / 100
+            return replace(share, text=plain_count(number), low=low, high=low, step=step,
+                           relation=relation_of(number))  # fmt: skip
+        count = float(number["n"])
+        is_whole = int(number["m"] or total) == total and count == int(count)
+        if not is_whole or not max(self.attempts) < count <= total:
+            return None
+        share = self._total(int(count), owners, failing=failing)
+        return replace(share, relation=relation_of(number))
+
+    def _total(
+        self, count: int, owners: tuple[int, ...], *, failing: bool, guessed: bool = False
+    ) -> Share:
+        total = max(self.tasks) * max(self.attempts)
+        part = count / total
+        return Share(
+            f"{count} attempts", part, part, 1 / total, "=", owners, guessed, "pass^1", failing,
+            counted="attempt",
+        )  # fmt: skip
+
+    def _part_of_tasks(
+        self,
+        number: re.Match[str],
+        owners: tuple[int, ...],
+        kind: str,
+        often: re.Match[str] | None,
+        verb: str,
+    ) -> Share | None:
+        ends = passes_between(kind, often, max(self.attempts))
+        verb = self._verb if verb == "?" and self._last else verb
+        metric = ""
+        if ends is not None and verb != "?":
+            low, high = ends
+            if verb:
+                low, high = max(self.attempts) - high, max(self.attempts) - low
+            metric = f"tasks:passes{low}to{high}"
+        is_part = number["noun"] or (self._last and not number["i"])
+        if not metric or not is_part:
+            return None
+        share = Share(plain_count(number), 0.0, 0.0, 1.0, relation_of(number), owners,
+                      metric=metric, counted="task")  # fmt: skip
+        if number["i"] or number["m"]:
+            above, below = float(number["i"] or number["n"]), int(number["h"] or number["m"])
+            is_ratio = below not in self.tasks and below <= _SMALL_TOTAL
+            if not above <= below or number["unit"] or not below:
+                return None
+            step = min(1 / below, 0.06) if is_ratio else 1 / below
+            return replace(share, low=above / below, high=above / below, step=step)
+        value = float(number["n"])
+        if number["unit"]:
+            step = _last_digit(number["n"]) / 100
+            return replace(share, low=value / 100, high=value / 100, step=step)
+        return replace(share, low=value, high=value, count=int(value)) if value % 1 == 0 else None
+
+
+def _last_digit(text: str) -> float:
+    return float(10.0 ** -len(text.partition(".")[2]))
+
+
+_RUN_ON = re.compile(
+    r"%|pass[@^]|\d\.\d|\b(?:evaluat|test|measur|compar|ran\b|run\b|suite|benchmark)|"
+    rf"\b{ATTEMPTS} (?:each|per)\b",
+    re.IGNORECASE,
+)
+"""Words by which "on 20 tasks" says how many there are."""
+
+
+def _without_forms(checks: Iterable[Check], forms: FixedForms, sentence: str) -> Iterator[Check]:
+    """The checks without those of numbers in a fixed form, which are answered already."""
+    plain, own_names = plain_number(sentence), name_pattern(forms.names)
+    for check in checks:
+        numbers = re.sub(r"pass[@^](?:\d+|n)", "", own_names.sub("", check.statement))
+        digits = digits_of(numbers)
+        if digits and digits <= forms.digits:
+            continue
+        reason = "how often these tasks pass was not understood" if forms.is_open else ""
+        if size := re.fullmatch(r"(\d+) tasks", check.statement):
+            on_part = rf"\bon (?:only |just |exactly )?{size[1]} (?:[a-z]+ )?{TASKS}\b"
+            is_part = int(size[1]) < min(forms.tasks, default=0) and re.search(on_part, plain)
+            reason = (
+                "it may be a part of the tasks" if is_part and not _RUN_ON.search(plain) else ""
+            )
+        if reason and check.support is Support.CONTRADICTED:
+            detail = f"{reason}; {check.detail}"
+            check = replace(check, support=Support.NOT_CHECKABLE, detail=detail)
+        yield check

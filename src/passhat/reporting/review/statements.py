@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 __all__ = [
     "ATTEMPTS",
@@ -12,8 +13,11 @@ __all__ = [
     "INTEGER",
     "METRIC",
     "NUMBER",
+    "NUMBER_WORDS",
     "PASSED",
+    "SPELT",
     "TASKS",
+    "UNITS",
     "Context",
     "Difference",
     "Place",
@@ -23,6 +27,7 @@ __all__ = [
     "TaskCount",
     "Unread",
     "is_known",
+    "spell",
     "unknown_words",
 ]
 
@@ -179,9 +184,8 @@ class Context:
 
 BENCHMARK = (
     r"(?:SWE-?bench|HumanEval|MBPP|GSM-?8K|MATH|AIME|GPQA|MMLU|HLE|SimpleQA|IFEval|AgentDojo|"
-    r"WebArena|OSWorld|"
-    r"GAIA|BFCL|Aider|BrowseComp|CRUXEval|DS-1000|APPS|Spider|BIRD|ARC-|[\wτ-]*-?[Bb]ench(?!\w)|"
-    r"[A-Z]\w*Eval)"
+    r"WebArena|OSWorld|GAIA|BFCL|Aider|BrowseComp|CRUXEval|DS-1000|APPS|Spider|BIRD|ARC-|"
+    r"[\wτ-]*-?[Bb]ench(?!\w)|[A-Z]\w*Eval)"
 )
 
 METRIC = re.compile(
@@ -193,20 +197,17 @@ Statement = Share | Difference | Place | Size | TaskCount | Unread
 
 _UP = (
     r"beat\w*|outperform\w*|outscor\w*|surpass\w*|exceed\w*|lead(?:s|ing)?|led|wins?|won|improv\w+|"
-    r"better|higher|greater|above|ahead|stronger|superior|advantage|best|strongest|edges?|"
-    r"top(?:s|ped)|"
-    r"more (?:reliable|capable|accurate|consistent|successful|often|(?:tasks|problems|questions|"
-    r"issues|"
-    r"attempts|tickets|cases)\b(?! fail))|ranks? (?:first|1st|top)|"
-    r"dominat\w+|crush\w*|eclips\w*|trounc\w*|overt(?:ak|ook)\w*|outclass\w*|outd[io]\w*|outpac\w*|"
-    r"outrank\w*|comes? out (?:on top|ahead)|on top|worth|"
-    r"most (?:reliable|capable|accurate|consistent|successful)"
+    r"better|higher|greater|above|ahead|stronger|superior|advantage|best|strongest|edges?|top(?:s|"
+    r"ped)|more (?:reliable|capable|accurate|consistent|successful|often|(?:tasks|problems|"
+    r"questions|issues|attempts|tickets|cases)\b(?! fail))|ranks? (?:first|1st|top)|dominat\w+|"
+    r"crush\w*|eclips\w*|trounc\w*|overt(?:ak|ook)\w*|outclass\w*|outd[io]\w*|outpac\w*|outrank\w*|"
+    r"comes? out (?:on top|ahead)|on top|worth|most (?:reliable|capable|accurate|consistent|"
+    r"successful)"
 )
 _DOWN = (
     r"trail\w*|los(?:es?|t|ing)|lag\w*|behind|worse|lower|below|fewer|weaker|inferior|"
-    r"underperform\w*|"
-    r"(?:less|least) (?:reliable|capable|accurate|consistent|successful|often)|regress\w*|deficit|"
-    r"weakest|worst|short of|ranks? (?:second|2nd|last)"
+    r"underperform\w*|(?:less|least) (?:reliable|capable|accurate|consistent|successful|often)|"
+    r"regress\w*|deficit|weakest|worst|short of|ranks? (?:second|2nd|last)"
 )
 _RISES = (
     r"rais\w+|rises?|rose|risen|rising|increas\w+|gain(?:s|ed|ing)?|climb\w*|lift(?:s|ed|ing)?|"
@@ -215,9 +216,8 @@ _RISES = (
 )
 _FALLS = (
     r"drop\w*|falls?|fell|fallen|decreas\w+|declin\w+|down\b|cuts?|slash\w*|trim\w*|reduc\w+|"
-    r"shr[iau]nk\w*|slip\w*|sinks?|sank|"
-    r"costs?|decay\w*|deteriorat\w*|worsen\w*|hurts?|harms?|suffer\w*|sheds?|lowers?|lowered|"
-    r"shav\w+|degrad\w+|went down"
+    r"shr[iau]nk\w*|slip\w*|sinks?|sank|costs?|decay\w*|deteriorat\w*|worsen\w*|hurts?|harms?|"
+    r"suffer\w*|sheds?|lowers?|lowered|shav\w+|degrad\w+|went down"
 )
 POLARITY = re.compile(
     rf"\b(?:(?P<up>{_UP})|(?P<down>{_DOWN})|(?P<rise>{_RISES})|(?P<fall>{_FALLS}))\b", re.IGNORECASE
@@ -230,11 +230,9 @@ UNSETTLED = re.compile(
     re.IGNORECASE,
 )
 EQUAL = re.compile(
-    r"\b(?:no (?:\w+ )?difference|(?:does|do) not differ|identical(?:ly)?|on par|"
-    r"equal(?:ly|s)?\b|equivalent|tied?\b|the same (?:as|number|accuracy|pass|success|share|"
-    r"reliab\w+)|"
-    r"as (?:good|well|reliable|capable|accurate|often) as|match(?:es|ed)\b|"
-    r"perform the same)",
+    r"\b(?:no (?:\w+ )?difference|(?:does|do) not differ|identical(?:ly)?|on par|equal(?:ly|s)?\b|"
+    r"equivalent|tied?\b|the same (?:as|number|accuracy|pass|success|share|reliab\w+)|as (?:good|"
+    r"well|reliable|capable|accurate|often) as|match(?:es|ed)\b|perform the same)",
     re.IGNORECASE,
 )
 DENIAL = re.compile(
@@ -266,28 +264,22 @@ SCORED = re.compile(
 )
 OTHER = re.compile(
     r"\b(?:latenc\w+|costs?|costing|pric\w+|cheaper|faster|slower|quicker|speed\w*|tokens?|"
-    r"(?:response |run|wall[- ]clock )time|"
-    r"seconds|minutes|"
-    r"budget|memory|(?:test|code|line|branch) coverage|utili[sz]ation|uptime|"
-    r"agreement|kappa|calls|steps|turns|length|usage|traffic|users|expensive|VRAM|"
-    r""
-    r"throughput|energy|spend\w*|need(?:s|ed)?|require\w*|involve\w*|"
+    r"(?:response |run|wall[- ]clock )time|seconds|minutes|budget|memory|(?:test|code|line|"
+    r"branch) coverage|utili[sz]ation|uptime|agreement|kappa|calls|steps|turns|length|usage|"
+    r"traffic|users|expensive|VRAM|throughput|energy|spend\w*|need(?:s|ed)?|require\w*|involve\w*|"
     r"contain\w*|questions? are)\b",
     re.IGNORECASE,
 )
 GOAL = re.compile(
     r"\b(?:goals?|targets?|aim(?:s|ed|ing)?|thresholds?|objectives?|expect\w*|hope\w*|plan(?:s|"
-    r"ned)?|bar\b|"
-    r"require(?:d|ment)|random|guess\w*|by chance|chance level|humans?|would|should|could|might|"
-    r"may|promis\w+|"
-    r"own (?:paper|report|blog)|forecast\w*|predict\w*|hypothe\w+|if)\b",
+    r"ned)?|bar\b|require(?:d|ment)|random|guess\w*|by chance|chance level|humans?|would|should|"
+    r"could|might|may|promis\w+|own (?:paper|report|blog)|forecast\w*|predict\w*|hypothe\w+|if)\b",
     re.IGNORECASE,
 )
 SUBSET = re.compile(
     r"\b(?:subset|slice|split|categor(?:y|ies)|portion|domain|when restricted to)\b|"
-    r"\b(?:hard(?:er|est)?|easy|easiest|medium|difficult|long|short|multi-\w+) (?:tasks|"
-    r"problems|questions|ones)\b|"
-    r"\b(?:in|on) (?:airline|retail|telecom)\b",
+    r"\b(?:hard(?:er|est)?|easy|easiest|medium|difficult|long|short|multi-\w+) (?:tasks|problems|"
+    r"questions|ones)\b|\b(?:in|on) (?:airline|retail|telecom)\b",
     re.IGNORECASE,
 )
 SINGLE_TASK = re.compile(
@@ -304,13 +296,10 @@ CLAUSE = re.compile(
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[.!?])\s+(?=[a-z][\w-]* )|\n")
 OBJECT = re.compile(
     r"(?:⟦c\d+⟧(?:\s+(?:⟦m\d+⟧|[\w-]+))*?\s+of|\b(?:than|over|vs|against|behind|ahead of|above|"
-    r"below|short of|on par with|as|"
-    r"(?:los\w+|lost|inferior|superior|second|close|identical|equal|equivalent) to|"
-    r"improv\w* (?:up)?on|from|"
-    r"(?:beat|outperform|outscor|surpass|exceed|top|lead|trail|lag|underperform|edge|match|"
-    r"dominat|led|tak|took|bring|brought|push)\w*"
-    r"(?: out| behind| with)?))"
-    r"\s+(?:both |that of |those of |the |agent |model |baseline )*$",
+    r"below|short of|on par with|as|(?:los\w+|lost|inferior|superior|second|close|identical|equal|"
+    r"equivalent) to|improv\w* (?:up)?on|from|(?:beat|outperform|outscor|surpass|exceed|top|lead|"
+    r"trail|lag|underperform|edge|match|dominat|led|tak|took|bring|brought|push)\w*(?: out| "
+    r"behind| with)?))\s+(?:both |that of |those of |the |agent |model |baseline )*$",
     re.IGNORECASE,
 )
 NAME = r"⟦r(\d+(?:\+\d+)*|\*|\?)⟧"
@@ -319,9 +308,8 @@ _KIND = (
     r"larger|bigger|stronger|weaker|sibling|sister|predecessor|variant|version|vanilla|release)\s+)*"
 )
 FOR = re.compile(
-    rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+"
-    rf"{_KIND}{NAME}"
-    rf"|\s*(?:of|in|from|\()\s*{_KIND}{NAME}"
+    rf"(?:[^⟦,;(]|⟦[mis]\d+⟧)*?\b(?:for|by|with|using|under)\s+{_KIND}{NAME}|\s*(?:of|in|from|"
+    rf"\()\s*{_KIND}{NAME}"
 )
 OWN_VALUE = re.compile(
     r"\s*(?:\(|:|,)?\s*(?:at|is|has|only|with)?\s*⟦v\d+⟧(?!\s*(?:for|with|by)\s)"
@@ -334,17 +322,15 @@ ATTEMPTS_AFTER = re.compile(
     r"samples)"
 )
 RATE = re.compile(
-    r"\b(?:accura\w+|(?:success|pass|solve|resolve|resolution|completion|failure|fail|error|"
-    r"win)[ -]rates?|"
-    r"success share|average)\b",
+    r"\b(?:accura\w+|(?:success|pass|solve|resolve|resolution|completion|failure|fail|error|win)[ "
+    r"-]rates?|success share|average)\b",
     re.IGNORECASE,
 )
 PLACES = (
     (
         1,
-        r"(?<!second[- ])(?:best|strongest|highest)|"
-        r"most (?:reliable|capable|accurate|consistent|successful)|top|"
-        r"on top|first(?: place)?|1st|leads?|leading|wins?|winner|#1|tops",
+        r"(?<!second[- ])(?:best|strongest|highest)|most (?:reliable|capable|accurate|consistent|"
+        r"successful)|top|on top|first(?: place)?|1st|leads?|leading|wins?|winner|#1|tops",
     ),
     (2, r"2nd|second(?:[- ]best)?|runner-up|#2"),
     (3, r"3rd|third(?:[- ]best)?|#3"),
@@ -363,13 +349,16 @@ CHANGE_BEFORE = re.compile(
 )
 CHANGE_AFTER = re.compile(
     r"\s*(?:relative|better|higher|lower|worse|more|fewer|less|improvement|increase|reduction|"
-    r"drop|gain|decrease|"
-    r"decline|uplift)\b",
+    r"drop|gain|decrease|decline|uplift)\b",
     re.IGNORECASE,
 )
 COMPARATIVE = re.compile(
     r"\s*(?!(?:high|low|great|bett|ov|und|aft|oth|wheth|p|nev|howev|rath|ev|answ|numb|tick|ord|"
     r"hard)er\b)\w+er\b"
+)
+OF_RATES = (
+    r"(?:good|well|high|likely|many|much|often|frequent|reliabl|capabl|accura|success|consist|"
+    r"strong|big|large|great|effective)"
 )
 SCALAR = re.compile(
     r"higher|greater|lower|fewer|more \w+s\b|above|below|more often|less often|exceed|surpass|top",
@@ -380,6 +369,14 @@ AHEAD_ON = re.compile(
     r"(?:only |just |as many as )?(?=⟦v|$)",
     re.IGNORECASE,
 )
+GAP_OF = re.compile(
+    r"\b(?:gap|difference|drop|distance|spread|gain|rise|fall|loss|jump) of \w* ?⟦d", re.IGNORECASE
+)
+METRICS_IN_ORDER = re.compile(
+    r"⟦m\d+⟧(?:[^⟦]|⟦d\d+⟧)*\b(?:above|over|below|under|than|behind|ahead of)\s+(?:its |the )?⟦m|"
+    r"⟦m\d+⟧(?:(?!lower|less|below|smaller)[^⟦])*⟦c\d+⟧(?:(?!lower|less|below|smaller)[^⟦])*⟦m"
+)
+"""One metric that is called more or less than the next."""
 GAP_NOUN = re.compile(r"\b(?:gap|difference|change|spread|margin|apart|differ)\b", re.IGNORECASE)
 FROM_TO = (
     re.compile(r"\bfrom\s+⟦v(?P<a>\d+)⟧(?:(?!⟦v)[^;])*?\bto\s+(?:only |just )?⟦v(?P<b>\d+)⟧"),
@@ -392,54 +389,7 @@ FROM_TO = (
 
 # Words of claims that are neither a direction nor a quantity. A word that is in none of the lists
 # here may turn a sentence round: what is beside it is not checkable.
-_VOCABULARY = """
-perform a an the this that these those it its itself they their them our ours we us you your i my
-is am are was were be been being has have had having do does did done doing can of in on at by for
-with from to into onto as under over across within per through throughout during between among
-against and or but also too so then thus hence therefore here there now still just even again
-already yet out about since because when where which who whose what how while whereas although
-though however moreover overall respectively vs after before using via plus both versus agent
-model system assistant variant version release build setup set-up method approach baseline base
-policy planner bot solver prompt candidate checkpoint arm side one ones other another suite
-benchmark dataset set evaluation eval test tested testing experiment result score rate share
-percentage fraction proportion number count metric value estimate accuracy performance reliability
-consistency success probability chance odds likelihood average mean total level confidence
-interval ci percent standard error deviation point points gap difference lift spread margin gain
-change improvement run attempt try sample trial single individual independent first table figure
-row column section report paper post data evidence finding numbers summary protocol temperature
-seed decoding greedy coverage reach achieve attain obtain get got hit manage sit stand stood land
-record come came deliver show shown yield give gave given follow end lie lay see saw observe
-measure find found evaluate ran make made take took bring brought go went gone going move switch
-replace swap upgrade downgrade use remain stay keep kept hold held put turn need work compare
-equal correspond amount include list state note tried say calculate compute succeed roughly
-exactly precisely approximately together new old current previous latest respective same repeated
-different own whole full big small large larger smaller bigger respect term way case time times
-fact contrast comparison relative absolute interesting notable surprising actual indeed finally
-quick slack please fwiw only task problem question issue instance example item ticket puzzle
-exercise scenario challenge tool coding code web math support helpdesk style real world hard-coded
-statistical significant paired unpaired lower upper bound bounds ends unseen future yes right up
-down off back worth clear aware leave left without if let well alone conclude suggest indicate
-confirm think know known check look claim call handle tie draw quite fairly simply merely such
-like instead rather ask tbh imo imho introduce present propose sibling variance considerable
-negligible completely entirely scale scaling scaled pay serve customer close hour day week month
-year median training train trained finetune fine-tune rl distill real-world agentic user people
-team open source closed frontier flagship small-scale large-scale family series generation final
-plain original default public internal production offline online local short fully art pack field
-pool retry reinforcement learning runner-up runner demand summarize summary sum limitation highlight
-update hot take headline caveat takeaway announcement announce excited happy glad proud pleased
-surprise surprised impressive remarkable decent solid strong great good poor weak disappointing
-promising robust dependable inconsistent exhibit display demonstrate illustrate reveal provide
-offer produce register log boast earn secure clock emerge start begin retain maintain predecessor
-successor competitor rival counterpart contender alternative configuration pipeline framework
-step forward leap milestone stride advance happen analysis study research leaderboard harness
-word caution thanks competitive modest respectable healthy meagre meager stuck stick pull hand notch
-muster rack chalk tip settle hover hefty reasonable fair mediocre comfortable sizable excellent
-outstanding convincing encouraging tidy humble honest sound newer older exact minus order place
-place go allow permit grant require rank follow belong loss position middle
-another serve top-line headline-grabbing paltry whopping mere dismal stunning amazing abysmal
-behavior behaviour behave permutation wilcoxon bootstrap signed-rank mcnemar please squeeze hold
-"""
-_WORDS = frozenset(_VOCABULARY.split())
+_WORDS = frozenset(files(__package__).joinpath("vocabulary.txt").read_text("utf-8").split())
 _SUFFIX = re.compile(r"(?:'s|s'|'|es|s|ed|d|ing|ly)$")
 QUANTITY = re.compile(
     r"\b(?:most(?:ly)?|many|much|several|few|majority|minority|dozens|hundreds|thousands|some|any|"
@@ -505,50 +455,45 @@ def unknown_words(text: str) -> list[str]:
 # Ends of the parts of a clause, each of which is understood or not by itself.
 PARTS = re.compile(r"[,;:()]|\s[–—-]+\s|\b(?:and|but|which|who|so|because|since)\b", re.IGNORECASE)
 NOT_REACHED = re.compile(
-    r"(?:\bnot|\bnever|\bfail\w* to)\s+(?:(?:even|quite|yet|ever)\s+)*(?:(?<=even )\w+|"
-    r"(?:reach|exceed|surpass|top|hit|break|manage|attain|achieve|get(?= (?:to|above|over|"
-    r"beyond)))\w*)\s+"
-    r"(?:to |above |over |even |beyond )*",
+    r"(?:\bnot|\bnever|\bfail\w* to)\s+(?:(?:even|quite|yet|ever)\s+)*(?:(?<=even )\w+|(?:reach|"
+    r"exceed|surpass|top|hit|break|manage|attain|achieve|get(?= (?:to|above|over|"
+    r"beyond)))\w*)\s+(?:to |above |over |even |beyond )*",
     re.IGNORECASE,
 )
 NOT_BOUND = re.compile(r"\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*$", re.IGNORECASE)
 HARMLESS = re.compile(
     r"\b(?:only|just|almost|nearly)(?=\s*(?:of |at |to |by |in |on |the |a |with |passes "
-    r")*⟦[vdcs])|"
-    r"\b(?:on|for|of|over|in|across|with|made) (?:each|all)(?: of)?(?: the| our| these)*"
-    r"(?=\s*⟦s|\s+tasks?\b)|(?<=\d⟧)\s*(?:tasks )?each\b|\beach(?= (?:agent|model|system|side))|"
-    r"\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*(?=⟦v)|"
-    r"\b(?:big|huge|large|small|tiny|massive) (?=(?:step|leap|milestone|stride|advance)s?\b)|"
-    r"\bonce (?=we\b|you\b|it\b|all\b)|"
-    r"\bas (?:many|much|often)\b|\bonce\b(?= \w+ (?:has|have|is|are))|\b\w+ twice(?=,)",
+    r")*⟦[vdcs])|\b(?:on|for|of|over|in|across|with|made) (?:each|all)(?: of)?(?: the| our| "
+    r"these)*(?=\s*⟦s|\s+tasks?\b)|(?<=\d⟧)\s*(?:tasks )?each\b|\beach(?= (?:agent|model|system|"
+    r"side))|\b(?:not|never)\s+(?:(?:is|was|be|ever|once)\s+)*(?=⟦v)|\b(?:big|huge|large|small|"
+    r"tiny|massive) (?=(?:step|leap|milestone|stride|advance)s?\b)|\bonce (?=we\b|you\b|it\b|"
+    r"all\b)|\bbarely (?=\w+s\b)|\bas (?:many|much|often)\b|\bonce\b(?= \w+ (?:has|have|is|are))|"
+    r"\b\w+ twice(?=,)",
     re.IGNORECASE,
 )
 COMPARING = re.compile(
     r"than|any|more|less|fewer|most|least|not|no|never|neither|nor|tops?|rank\w*|second|third|"
-    r"fourth|last|first|"
-    r"twice|double|half|"
-    r"often",
+    r"fourth|last|first|twice|double|half|often",
     re.IGNORECASE,
 )
 
 _END = r"~?([-+]?\d*\.?\d+)\s?(%?)"
 _ENDS = rf"{_END}\s*(?:points?)?\s*(?:,|to|-|–|and|\.\.\.?)\s*{_END}(\s?points)?"
 INTERVALS = re.compile(
-    rf"[(,]?\s*(?:{NUMBER}% )?(?:(?:paired|bootstrap|percentile) )*"
-    rf"(?:(?:confidence |credible )?intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|"
-    rf"of the (?:paired )?(?:lift|difference|gap|loss|gain|drop|change|improvement)|for new "
-    rf"tasks|for these tasks|is|was|of|from|for|on|in|⟦[rm]\d+⟧|the|runs|between|goes|rang\w+|"
-    rf"extend\w*|stretch\w*|span\w*|reach\w*))*"
-    rf"[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?"
-    rf"|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|\bbetween {_ENDS}",
+    rf"[(,]?\s*(?:{NUMBER}% )?(?:(?:paired|bootstrap|percentile) )*(?:(?:confidence |credible "
+    rf")?intervals?|CIs?|bounds?)\b(?:\s+(?:over (?:the )?tasks|of the (?:paired )?(?:lift|"
+    rf"difference|gap|loss|gain|drop|change|improvement)|for new tasks|for these tasks|is|was|of|"
+    rf"from|for|on|in|⟦[rm]\d+⟧|the|runs|between|goes|rang\w+|extend\w*|stretch\w*|span\w*|"
+    rf"reach\w*))*[:=,]?\s*[\[(]?\s*{_ENDS}\s*[\])]?|\(?\[\s*{_ENDS}\s*\]\)?|\(\s*{_ENDS}\s*\)|"
+    rf"\bbetween {_ENDS}",
     re.IGNORECASE,
 )
 OF_A_LIFT = re.compile(r"\b(?:gap|difference|paired|lift|delta)\b[^\d%]{0,30}$", re.IGNORECASE)
 """Words by which an interval is that of a difference."""
 ERRORS = re.compile(
-    rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SEM?|s\.e\.|SD|CI)?\s*(?:points)?\)?|"
-    r"[(,]?\s*(?:(?:paired|clustered) )?\b(?:SE|SEM|s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*"
-    rf"(?P<error>{NUMBER})%?\)?",
+    rf"\(?\s*(?P<plus>±|\+/-)\s*(?P<half>{NUMBER})\s?%?\s*(?P<se>SEM?|s\.e\.|SD|"
+    rf"CI)?\s*(?:points)?\)?|[(,]?\s*(?:\b(?:with )?an? )?(?:(?:paired|clustered) )?\b(?:SE|SEM|"
+    rf"s\.e\.|standard error)s?\s*(?:of|=|:|is)?\s*[~≈]?\s*(?P<error>{NUMBER})(?:%| points?)?\)?",
 )
 
 
@@ -565,20 +510,18 @@ BOUNDS = re.compile(r"\b(?:intervals?|CIs?|confidence|bounds?)\b", re.IGNORECASE
 # The worst and the best of single runs, or the distance between them.
 _VARY = r"(?:rang\w+|span\w*|var(?:y|ies|ied|ying)|fluctuat\w+|differ\w*|spread\w*|swing\w*)"
 _IN_ANY = (
-    r"(?: (?:in|on|across|over) (?:any|all|each)(?: of)?(?: its| the)?(?: \d+)?"
-    rf" {ATTEMPTS}\b)?"
+    rf"(?: (?:in|on|across|over) (?:any|all|each)(?: of)?(?: its| the)?(?: \d+)? {ATTEMPTS}\b)?"
 )
 SPREADS = (
     (
-        rf"\b(?:{_VARY} (?:anywhere )?(?:from |between )?|(?:scor\w+|lies?|lay|falls?|stays?|"
-        rf"stayed|land\w*|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between )({NUMBER})%?"
-        rf"\s*(?:to|and|-|–)\s*({NUMBER})%?",
+        rf"\b(?:{_VARY} (?:anywhere |only |just )*(?:from |between )?|(?:scor\w+|lies?|lay|falls?|"
+        rf"stays?|stayed|land\w*|is|are|was|were|reach\w*|solv\w+) (?:anywhere )?between "
+        rf")({NUMBER})%?\s*(?:to|and|-|–)\s*({NUMBER})%?",
         (("worst", ""), ("best", "")),
     ),
     (
-        rf"\b(?:stay\w*|remain\w*|scor\w+|reach\w*|is|was)\s+>=({NUMBER})%"
-        rf"[^,;%]{{0,40}}?\b(?:in|on|across) (?:every|each|all)(?: of)?"
-        r"(?: (?:the|its|\d+))* (?:run|seed|trial)s?\b",
+        rf"\b(?:stay\w*|remain\w*|scor\w+|reach\w*|is|was)\s+>=({NUMBER})%[^,;%]{{0,40}}?\b(?:in|"
+        rf"on|across) (?:every|each|all)(?: of)?(?: (?:the|its|\d+))* (?:run|seed|trial)s?\b",
         (("worst", ">="),),
     ),
     (
@@ -591,3 +534,35 @@ SPREADS = (
 )
 SCORES = rf"(?<![\w.])(?:{NUMBER}%?,?\s+(?:and\s+)?){{2,}}{NUMBER}%?"
 """Scores of single runs, one after the other."""
+
+# Numbers in words.
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TEENS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+)
+UNITS = {
+    **{word: number for number, word in enumerate(_TEENS.split(), 1)},
+    **{word: 10 * number for number, word in enumerate(_TENS.split(), 2)},
+    "zero": 0,
+    "dozen": 12,
+    "hundred": 100,
+    "thousand": 1000,
+}
+SPELT = "|".join(sorted(UNITS, key=len, reverse=True))
+# "One" is a number only where it counts: one of 60, one task in five, one point, one more task.
+NUMBER_WORDS = re.compile(
+    rf"\b(?!one\b(?! (?:(?:{SPELT})\b|of (?:the |its |all )?(?:\d|(?:{SPELT})\b)|(?:in|out of) "
+    rf"(?:every )?(?:\d|{SPELT})|(?:more |fewer )?(?:{TASKS}|{ATTEMPTS})\b|points?\b)))"
+    rf"(?<!no )(?:a (?=(?:hundred|thousand|dozen)\b))?((?:{SPELT})(?:(?: and |[ -])(?:{SPELT}))*)"
+    r"\b(?! another|[\w-]*-sided)",
+    re.IGNORECASE,
+)
+
+
+def spell(match: re.Match[str]) -> str:
+    total = 0
+    for word in re.split(r" and |[ -]", match[1].lower()):
+        value = UNITS[word]
+        total = max(total, 1) * value if word in ("dozen", "hundred", "thousand") else total + value
+    return str(total)

@@ -41,7 +41,7 @@ _ROLES = (
     (
         "tasks",
         r"^(?:#\s?|n(?:umber)? (?:of )?|no\.? of )?(?:tasks|problems|questions|issues|instances|"
-        r"examples)$|^n$",
+        r"examples)$|^n$|^(?:total|out of)$",
     ),
     (
         "attempts",
@@ -407,7 +407,7 @@ def _row_statements(
         number = re.search(r"[-+−]?\d[\d,]*\.?\d*", cell)
         if role in ("tasks", "attempts") and number:
             count = int(float(number[0].replace(",", "")))
-            both = column.strip() in ("n", "N")
+            both = column.strip().lower() in ("n", "total", "out of")
             yield Size(
                 f"{count:,} {role}",
                 count,
@@ -433,7 +433,9 @@ def _row_statements(
                     run, 1 - run if len(names) == 2 else None, cell, number[0], shares, signed=True
                 )
             )
-        elif counted := _counted_cell(run, column, cell):
+        elif counted := _counted_cell(run, column, cell) or _solved_cell(
+            grid, run, row, column, cell
+        ):
             shares.append(counted)
         elif role in ("measure", "other"):
             shares += _cell_statements(
@@ -466,6 +468,44 @@ def _counted_cell(run: int, column: str, cell: str) -> Share | None:
         step = 10.0 ** -len(found[1].partition(".")[2]) / 100
         return replace(share, low=value / 100, high=value / 100, step=step)
     return replace(share, counted="task", count=int(value))
+
+
+_FEWEST_ATTEMPTS = 20
+"""A smaller number in a column of attempts is that of each task."""
+_SOLVED = re.compile(
+    r"^(?:#\s?|n(?:umber)? (?:of )?|tasks )?(?:(?P<pass>solved|passed|resolved|completed|correct|"
+    r"successes|passes|passing|wins)|failed|failures|unsolved|fails)(?: tasks)?(?: \(?[n#]\)?)?$",
+    re.IGNORECASE,
+)
+
+
+def _solved_cell(grid: _Grid, run: int, row: Sequence[str], column: str, cell: str) -> Share | None:
+    """A number below "Solved" or "Failed": of the tasks or attempts whose total the row gives."""
+    named = _SOLVED.match(column.strip())
+    if named is None or not re.fullmatch(r"\d[\d,]*", cell.strip()):
+        return None
+    count = int(re.sub(r"\D", "", cell))
+    tasks, attempts = (
+        next(
+            (
+                int(re.sub(r"\D", "", other))
+                for head, other in zip(grid.header, row, strict=False)
+                if _role(head) == role and re.fullmatch(r"\d[\d,]*", other.strip())
+            ),
+            0,
+        )
+        for role in ("tasks", "attempts")
+    )
+    total = tasks if count <= tasks else attempts if attempts > tasks else tasks * attempts
+    if not total or count > total or (not tasks and total < _FEWEST_ATTEMPTS):
+        return None
+    # Where tasks are counted, one that is solved in some attempts or in all may be meant.
+    words = ("tasks@n", "tasks^n", "tasks:majority") if total == tasks else ()
+    others = tuple(((run,), word) for word in words)
+    return Share(
+        cell, count / total, count / total, 1 / total, "=", (run,), metric="pass^1",
+        failing=not named["pass"], others=others,
+    )  # fmt: skip
 
 
 def _cell_statements(
