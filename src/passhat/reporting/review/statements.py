@@ -443,13 +443,21 @@ _NAMES_OF_TASKS = re.compile(
 )
 
 
+# Why attempts failed: a share of these is none of passes or of all failures.
+_CAUSES = re.compile(
+    r"\btim(?:e|ed|es|ing)[ -]?outs?\b|\berrored\b|\b(?:end|finish|stop|terminat|abort)\w* "
+    r"(?:in|with|by|on|after) (?:an? )?[a-z]+",
+    re.IGNORECASE,
+)
+
+
 def unknown_words(text: str) -> list[str]:
-    """The words of a text that are in none of the lists, without tokens."""
+    """The words of a text that are in none of the lists, without tokens; causes of failures."""
     plain = TOKEN.sub(
         " ", _NAMES_OF_TASKS.sub(" ", re.sub(rf"{BENCHMARK}(?: [A-Z]\w+)?", " ", text))
     )
     words = re.findall(r"[^\W\d_][\w'+.-]*[\w']|[^\W\d_]", plain)
-    return [word for word in words if not is_known(word)]
+    return [*_CAUSES.findall(plain), *(word for word in words if not is_known(word))]
 
 
 # Ends of the parts of a clause, each of which is understood or not by itself.

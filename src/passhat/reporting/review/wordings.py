@@ -115,6 +115,11 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
             f"{re.sub('^ of', '', m[1])} {m[2]} wins, {m[3]} losses" + f", {m[4]} ties" * bool(m[4])
         ),
     ),
+    (  # drops from 61% to 8% over 8 attempts: only asking for all of them lowers a share
+        rf"\b(drop|fall|declin|decreas|sink|slid|dwindl)(\w*) from ({NUMBER}%) to ({NUMBER}%) "
+        rf"(?:over|across|in) (?:the |all |its )*(\d+) {ATTEMPTS}\b",
+        r"\1\2 from \3 (pass^1) to \4 (pass^\5)",
+    ),
     # pass@1/3/5, 61/58/40%, 61/58/40; 61, 58 and 40 percent.
     (
         r"\b(pass[@^])(\d+)((?:\s?/\s?\d+)+)\b(?!\s?%)",
