@@ -565,6 +565,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only print the table")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the mutant is taken back first
+    options.folder = options.folder.resolve()  # tests run in another working folder
     options.folder.mkdir(parents=True, exist_ok=True)
     results = Results(options.folder / "results.jsonl")
     if options.report:

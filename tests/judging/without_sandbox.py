@@ -1,7 +1,8 @@
 """Judge programs without a sandbox, to see what both ends of the connection make of them.
 
 Called with the folder of the package ``inside``. Reads tasks as JSON from standard input and writes
-for each what split and plain say, and what the tests' end sent. Each judgement has processes of its own, which end after seconds.
+for each what split and plain say, and what the tests' end sent. Each judgement has processes of its
+own, which end after seconds.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def _result(reading: int, child: int) -> Any:
 
 def _note_messages() -> list[str]:
     """Note every request and every answer that this process sends from now on."""
-    wire, sent = import_module("inside.wire"), list[str]()
+    sent: list[str] = []
+    wire: Any = import_module("inside.wire")
     send = wire.send
 
     def note(channel: int, message: dict[str, Any]) -> Any:

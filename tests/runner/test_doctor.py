@@ -120,8 +120,12 @@ def test_the_space_for_a_store(
 ) -> None:
     asked: list[Path] = []
     space = SimpleNamespace(free=doctor._LITTLE_SPACE + free)
-    own = SimpleNamespace(disk_usage=lambda folder: asked.append(folder) or space)
-    monkeypatch.setattr(doctor, "shutil", own)
+
+    def look(folder: Path) -> object:
+        asked.append(folder)
+        return space
+
+    monkeypatch.setattr(doctor, "shutil", SimpleNamespace(disk_usage=look))
     advice = "A store needs about 1 kB per attempt and its conversations; make room."
     words = f"{space.free / 2**30:,.1f} GB free for the store"
     found = _parts(doctor._disk(tmp_path / "absent" / "deep" / "s.db"))

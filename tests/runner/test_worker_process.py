@@ -213,7 +213,6 @@ def test_a_process_as_it_was_is_used_again() -> None:
         timer.cancel()
         assert not work._has_changed()
         sys.modules["passhat_worker_test"] = sys
-        warnings.filters[:] = warnings.filters  # a module that is imported may change them
         try:
             assert not work._has_changed()
         finally:
@@ -640,8 +639,8 @@ def test_a_worker_begins_in_a_process_of_its_own(
     monkeypatch.setattr(worker_process, "_process_state", lambda: "state")
     monkeypatch.setattr(worker_process, "_module_settings", lambda: "settings")
     monkeypatch.setattr(asyncio, "set_event_loop", log.note("loop"))
-    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loop)
     loop = SimpleNamespace(set_exception_handler=log.note("handler"))
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loop)
     output = SimpleNamespace(fileno=lambda: 5)  # of another kind: it is left alone
     monkeypatch.setattr(sys, "stdout", output)
     end = SimpleNamespace(fileno=lambda: 60, detach=lambda: 60)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,7 +51,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "lib" / "link").symlink_to("one.py")
     (folder / "hidden").mkdir()
     (folder / "node").write_text("")
-    monkeypatch.setattr(new_root.os, "__file__", str(folder / "lib" / "os.py"))
+    monkeypatch.setattr(os, "__file__", str(folder / "lib" / "os.py"))
     return folder
 
 
@@ -141,7 +142,7 @@ def test_entries_are_shown_by_kind(place: Path, machine: Path) -> None:
     os.mkfifo(machine / "lib" / "pipe")
     shown: list[str] = []
 
-    def show(source: str, target: str, omitted: set[str]) -> None:
+    def show(source: str, target: str, omitted: Set[str]) -> None:
         assert omitted == {f"{machine}/lib/test"}
         assert target == f"{place}/{Path(source).name}"
         shown.append(Path(source).name)
@@ -213,7 +214,7 @@ def test_a_root_is_entered_or_nothing_is_changed(
     mounts = _Mounts(place, refused=str(place) if case == "cannot mount" else "")
     libc = SimpleNamespace(umount2=unmount, syscall=call)
     monkeypatch.setattr(new_root, "ctypes", SimpleNamespace(
-        CDLL=lambda _: libc, c_int=new_root.ctypes.c_int, c_long=new_root.ctypes.c_long,
+        CDLL=lambda _: libc, c_int=ctypes.c_int, c_long=ctypes.c_long,
     ))  # fmt: skip
     monkeypatch.setattr(new_root, "_fill", fill)
     setup: Any = "SETUP"

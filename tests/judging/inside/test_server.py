@@ -489,7 +489,12 @@ def test_what_a_server_loads_and_sets_before_the_first_child(
     monkeypatch: pytest.MonkeyPatch, log: _Log
 ) -> None:
     made: list[object] = []
-    monkeypatch.setattr(server, "Confinement", lambda setup: made.append(setup) or "walls")
+
+    def confine(setup: object) -> str:
+        made.append(setup)
+        return "walls"
+
+    monkeypatch.setattr(server, "Confinement", confine)
     monkeypatch.setattr(
         server, "gc", SimpleNamespace(collect=log.note("collect"), freeze=log.note("freeze"))
     )
