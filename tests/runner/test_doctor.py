@@ -176,7 +176,7 @@ def test_what_cannot_be_loaded_is_named_with_its_cause() -> None:
     ],
 )
 @pytest.mark.parametrize("answers", [True, False])
-def test_an_address_is_asked_whether_somebody_listens(
+def test_whether_a_server_listens_at_an_address(
     monkeypatch: pytest.MonkeyPatch, word: str, asked: tuple[str, int] | None, answers: bool
 ) -> None:
     seen: list[tuple[tuple[str, int], float]] = []

@@ -131,7 +131,7 @@ def _frame(reply: Reply) -> bytes:
 def test_a_worker_says_its_id_and_then_answers() -> None:
     async def course() -> None:
         worker, transport = _Worker(), _Transport()
-        assert await worker.ask("nobody there") is None
+        assert await worker.ask("too early") is None
         worker.connection_made(transport)
         data = SIZE.pack(4321) + _frame(Reply(text="yes")) + _frame(Reply(text="more"))
         worker.data_received(data[:3])

@@ -176,7 +176,7 @@ def test_what_scripts_print_is_there_before_their_report(line: _Line) -> None:
         os.close(reading)
 
 
-def test_a_script_is_ended_though_nobody_reads_what_it_prints(line: _Line) -> None:
+def test_a_script_is_ended_though_its_output_is_not_read(line: _Line) -> None:
     wire.receive(line.server.fileno())
     reading, live = _script(line, b"")
     for _ in range(4):
@@ -191,7 +191,7 @@ def test_a_script_is_ended_though_nobody_reads_what_it_prints(line: _Line) -> No
     os.write(live, b"yes")
     assert os.read(reading, 99) == b"yes"
     os.close(reading)
-    os.write(live, b"nobody is there any more")
+    os.write(live, b"too late")
     os.close(live)
     assert line.report("ended") == "ended"
 
