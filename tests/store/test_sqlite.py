@@ -199,13 +199,18 @@ def test_results_whose_claim_is_gone_are_left_out(
         assert store.read("SELECT count(*) FROM transcripts") == [(2,)]
 
 
-def test_a_store_that_is_left_alone_is_closed_with_its_heart(tmp_path: Path) -> None:
+def test_a_store_is_closed_with_its_heart(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "s.db"))
     log: list[str] = []
-    stop, close = store._heart.stop, store._db.close
+    ends = {"heart": store._heart.stop, "file": store._db.close}
+
+    def end(name: str) -> None:
+        log.append(name)
+        ends[name]()
+
     opened: Any = store
-    opened._heart = SimpleNamespace(stop=lambda: (log.append("heart"), stop()))
-    opened._db = SimpleNamespace(close=lambda: (log.append("file"), close()))
+    opened._heart = SimpleNamespace(stop=lambda: end("heart"))
+    opened._db = SimpleNamespace(close=lambda: end("file"))
     with store as same:
         assert same is store
     assert log == ["heart", "file"]
