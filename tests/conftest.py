@@ -101,6 +101,21 @@ def table(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with five questions whose answer is yes, and no key in the environment."""
+    lines = [{"id": f"t{i}", "prompt": f"yes? {i}", "answer": "yes"} for i in range(5)]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "passhat-prices.toml").write_text(
+        '[openai]\n"small" = { input = 1.0, output = 4.0 }\n'
+        '[anthropic]\n"small" = { input = 1.0, output = 4.0 }\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def serving() -> Iterator[Callable[[Callable[[str], Any]], str]]:
     """Serve an application on loopback, in a thread: ``url = serving(lambda url: app)``."""
     with ExitStack() as stack:

@@ -409,11 +409,17 @@ class Scratch:
         ]
         if callers:
             callers += [test for test, call in calls.items() if _ANYTHING in call["functions"]]
-        # A case of every test first, so that those that are chosen of many are of all kinds.
+        # A case of every test first, so that those that are chosen of many are of all kinds; before
+        # them what calls all of this code without starting a sandbox.
         cases = Counter[str]()
         order = {}
         for test in sorted(callers, key=lambda test: calls[test]["seconds"]):
-            order[test] = (cases[test.partition("[")[0]], calls[test]["seconds"])
+            place = (
+                -1
+                if inside and test.startswith(_WITHOUT_SANDBOX)
+                else cases[test.partition("[")[0]]
+            )
+            order[test] = (place, calls[test]["seconds"])
             cases[test.partition("[")[0]] += 1
         callers.sort(key=order.__getitem__)
         if callers:
@@ -559,6 +565,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only print the table")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the mutant is taken back first
+    options.folder = options.folder.resolve()  # tests run in another working folder
     options.folder.mkdir(parents=True, exist_ok=True)
     results = Results(options.folder / "results.jsonl")
     if options.report:

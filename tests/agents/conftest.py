@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,21 +161,6 @@ def serving(script: Script) -> Iterator[tuple[str, ModelServer]]:
 def serve() -> Callable[[Script], Any]:
     """``with serve(script) as (url, server)``"""
     return serving
-
-
-@pytest.fixture
-def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with five questions whose answer is yes, and no key in the environment."""
-    lines = [{"id": f"t{i}", "prompt": f"yes? {i}", "answer": "yes"} for i in range(5)]
-    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "passhat-prices.toml").write_text(
-        '[openai]\n"small" = { input = 1.0, output = 4.0 }\n'
-        '[anthropic]\n"small" = { input = 1.0, output = 4.0 }\n'
-    )
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Judge programs without a sandbox, to see what both ends of the connection make of them.
 
 Called with the folder of the package ``inside``. Reads tasks as JSON from standard input and writes
-for each what split and plain say. Each judgement has processes of its own, which end after seconds.
+for each what split and plain say, and what the tests' end sent. Each judgement has processes of its
+own, which end after seconds.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ _USUAL = (
     "unittest.mock",
 )
 """Modules that programs and tests import; a process that has them starts sooner."""
+_MARKS = (
+    *("mirrored", "is_used", "variable", "refused", "library", "has_shown_failure"),
+    *("flattened", "behaves"),
+)
+"""What the tests' end noted about all that crossed."""
 
 
 def _fork(work: Callable[[], Any], leave: list[int]) -> tuple[int, int]:
@@ -60,6 +66,24 @@ def _result(reading: int, child: int) -> Any:
     return json.loads(text) if text else f"status {status}"
 
 
+def _note_messages() -> list[str]:
+    """Note every request and every answer that this process sends from now on."""
+    sent: list[str] = []
+    wire: Any = import_module("inside.wire")
+    send = wire.send
+
+    def note(channel: int, message: dict[str, Any]) -> Any:
+        if "a" in message:
+            sent.append(message["a"])
+        else:
+            verb, number, name = message["q"]
+            sent.append(f"{verb}:{number}" + f":{name}" * bool(name))
+        return send(channel, message)
+
+    wire.send = note
+    return sent
+
+
 def _start_split(task: dict[str, Any]) -> list[tuple[int, int]]:
     """The processes of the tests and of the program."""
     examine, program = import_module("inside.examine"), import_module("inside.program")
@@ -70,8 +94,11 @@ def _start_split(task: dict[str, Any]) -> list[tuple[int, int]]:
     near, far = socket.socketpair()
 
     def judge() -> Any:
+        sent = _note_messages()
         outcome = examine.examine(near.fileno(), brief, [0], "")
-        return [*outcome, examine._judgements[0].requests]
+        end = examine._judgements[0]
+        marks = [name for name in _MARKS if getattr(end, name)]
+        return [*outcome, end.requests, " ".join(marks), " ".join(sent)]
 
     tests = _fork(judge, [far.fileno()])
     solution = _fork(lambda: program.serve(far.fileno(), parts, ""), [near.fileno()])

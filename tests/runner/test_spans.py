@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import gzip
 import json
+import zlib
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from passhat.agents.base import ModelCall
 from passhat.agents.prices import Price, PriceTable
-from passhat.runner.spans import Span, calls_in, decode_spans
+from passhat.runner import spans
+from passhat.runner.spans import Inbox, Span, calls_in, decode_spans
 
 
 @pytest.mark.parametrize(("ended", "seconds"), [(10.25, 0.25), (10.0, 0.0), (9.0, 0.0)])
@@ -236,3 +243,90 @@ def test_tokens_have_the_price_of_their_model(
     assert (call.cost, call.priced) == (cost, source)
     (bare,) = calls_in([Span("t", "1", "", "chat", 0.0, 1.0, {**CHAT_ONLY})], table)
     assert bare.cost is None
+
+
+# -- what is received ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "size"),
+    [("abc", {}, 3), ("", {"a": "text"}, 4), ("", {"a": 7}, 2), ("n", {"a": "b", "c": [1, 2]}, 14)],
+)
+def test_an_inbox_takes_so_many_characters(
+    monkeypatch: pytest.MonkeyPatch, name: str, attributes: dict[str, Any], size: int
+) -> None:
+    span = Span("t", "1", "", name, 0.0, 1.0, attributes)
+    monkeypatch.setattr(spans, "MOST_CHARACTERS", 2 * size)
+    inbox = Inbox()
+    for _ in range(3):
+        inbox.add(span)
+    assert (len(inbox.spans()), inbox.dropped, inbox.is_full()) == (2, 1, True)
+    assert inbox._characters == 2 * size
+
+
+def test_an_inbox_takes_so_many_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans, "MOST_SPANS", 2)
+    inbox, span = Inbox("http://here"), Span("t", "1", "", "x", 0.0, 1.0)
+    inbox.add(span)
+    inbox.add(span)
+    assert not inbox.is_full()
+    inbox.add(span)
+    assert (inbox.spans(), inbox.dropped) == ([span, span], 1)
+    assert inbox.endpoint == f"http://here/{inbox.key}"
+    assert inbox.traceparent == f"00-{inbox.trace}-{inbox.span}-01"
+    assert (len(inbox.trace), len(inbox.span), Inbox().endpoint) == (32, 16, "")
+
+
+def test_a_trace_is_complete_when_its_first_span_and_every_parent_are_there() -> None:
+    inbox = Inbox()
+    assert not inbox.is_complete()
+    inbox.add(Span("t", "inner", "outer", "x", 0.0, 1.0))
+    assert not inbox.is_complete()
+    inbox.add(Span("t", "outer", inbox.span, "x", 0.0, 1.0))
+    assert inbox.is_complete()
+    inbox.add(Span("t", "late", "absent", "x", 0.0, 1.0))
+    assert not inbox.is_complete()
+
+
+def test_a_complete_trace_is_waited_for_and_not_for_ever() -> None:
+    async def course() -> None:
+        inbox = Inbox()
+        await inbox.wait_until_complete(0.0)
+        waiting = asyncio.create_task(inbox.wait_until_complete(60.0))
+        await asyncio.sleep(0)
+        inbox.add(Span("t", "inner", "outer", "x", 0.0, 1.0))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        inbox.add(Span("t", "outer", inbox.span, "x", 0.0, 1.0))
+        await waiting
+        assert inbox._changed is None
+        await inbox.wait_until_complete(60.0)
+
+    asyncio.run(course())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "most", "expected"),
+    [
+        ("", b"12345678", 8, b"12345678"),
+        ("", b"12345678", 7, None),
+        ("identity", b"12345678", 8, b"12345678"),
+        ("gzip", gzip.compress(b"12345678"), 99, b"12345678"),
+        ("deflate", zlib.compress(b"12345678"), 99, b"12345678"),
+        ("gzip", b"12345678", 99, b"\xff"),
+        ("gzip", gzip.compress(bytes(99)), 99, bytes(99)),
+        ("gzip", gzip.compress(bytes(100)), 99, None),
+    ],
+)
+def test_a_body_is_unpacked_up_to_a_size(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, body: bytes, most: int, expected: bytes | None
+) -> None:
+    async def stream() -> AsyncIterator[bytes]:
+        for at in range(0, len(body), 3):
+            yield body[at : at + 3]
+
+    monkeypatch.setattr(spans, "LARGEST_REQUEST", most)
+    headers = {"content-encoding": encoding} if encoding else {}
+    request = SimpleNamespace(stream=stream, headers=headers)
+    assert asyncio.run(spans._body(request)) == expected

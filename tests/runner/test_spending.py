@@ -75,3 +75,23 @@ def test_a_cap_that_allows_nothing_is_refused(options: dict[str, float], message
 )
 def test_either_cap_is_one(options: dict[str, float], is_capped: bool) -> None:
     assert Spending(**options).is_capped is is_capped  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cost", "priced", "expected"),
+    [
+        (None, 1.0, False, Used(Sum(4.0, 0.5), Sum(3.0, 0.5), 2, 2)),
+        (2.0, None, True, Used(Sum(4.0, 0.5), Sum(3.0, 0.5), 2, 2)),
+        (2.0, None, False, Used(Sum(6.0, 0.5), Sum(3.0, 0.5), 3, 1)),
+        (5.0, 0.25, True, Used(Sum(9.0, 0.75), Sum(5.0, 0.5), 3, 1)),
+        (0.0, 0.0, True, Used(Sum(4.0, 0.5), Sum(3.0, 0.5), 2, 1)),
+        (0.0, 0.25, True, Used(Sum(4.0, 0.75), Sum(3.0, 0.5), 3, 1)),
+        (1.0, 0.0, True, Used(Sum(5.0, 0.5), Sum(3.0, 0.5), 3, 1)),
+        (0.0, None, False, Used(Sum(4.0, 0.5), Sum(3.0, 0.5), 2, 1)),
+    ],
+)
+def test_another_attempt_is_added(
+    tokens: float | None, cost: float | None, priced: bool, expected: Used
+) -> None:
+    used = Used(Sum(4.0, 0.5), Sum(3.0, 0.5), 2, 1)
+    assert _plus_attempt(used, tokens, cost, priced) == expected

@@ -11,6 +11,7 @@ from passhat.runner.stop_reasons import (
     FirstAttempts,
     SetupMistake,
     SilentAttempts,
+    Stop,
     refuse_broken,
     stop_on_account,
 )
@@ -185,3 +186,29 @@ def test_tasks_that_cannot_be_attempted_are_named(count: int) -> None:
     more = {6: "; and 1 task more", 8: "; and 3 tasks more"}.get(count, "")
     tasks = "1 task" if count == 1 else f"{count} tasks"
     assert caught.value.message == f"{tasks} cannot be attempted. {named}{more}."
+
+
+def test_only_a_second_request_abandons_what_is_in_flight() -> None:
+    abandoned: list[str] = []
+    stop = Stop()
+    stop.ask()
+    stop.ask()  # too early: there is nothing to abandon yet
+    stop = Stop()
+    stop.when_impatient(lambda: abandoned.append("now"))
+    assert not stop.asked
+    stop.ask()
+    assert (stop.asked, abandoned) == (True, [])
+    stop.ask()
+    assert abandoned == ["now"]
+
+
+def test_a_run_that_gives_up_abandons_at_once_and_a_settled_one_does_not() -> None:
+    abandoned: list[str] = []
+    for end, expected in (("start_nothing_new", []), ("give_up", ["now"])):
+        stop = Stop()
+        getattr(stop, end)()
+        assert (stop.asked, abandoned) == (True, [])
+        stop = Stop()
+        stop.when_impatient(lambda: abandoned.append("now"))
+        getattr(stop, end)()
+        assert (stop.asked, abandoned) == (True, expected)

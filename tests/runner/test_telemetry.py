@@ -1,4 +1,4 @@
-"""What of an attempt and its calls is sent as spans; tests/agents has the way that they take."""
+"""What of an attempt and its calls is sent as spans; test_agent_spans has the way they take."""
 
 from __future__ import annotations
 

@@ -162,6 +162,18 @@ def _own(told: list[str]) -> list[str]:
     return [line.replace(f"kill -9 {os.getpid()}", "kill -9 PID") for line in told]
 
 
+def test_a_blocked_loop_is_told_where_attempts_run_at_once() -> None:
+    async def course() -> None:
+        watch = Watch(AttemptLimits(), told.append)
+        for expected in ([], ["blocked"]):
+            watch.clock()
+            watch._note_blocking("blocked")
+            assert told == expected
+
+    told: list[str] = []
+    asyncio.run(course())
+
+
 def test_the_whole_course_of_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     courses: dict[str, object] = dict(asyncio.run(_clock_course()))
     for name, script in TICKS.items():

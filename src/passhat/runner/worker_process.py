@@ -307,10 +307,6 @@ class _Work:
             if inspect.isawaitable(raw):
                 raw = self._loop.run_until_complete(_wait_for(raw))
             text = self._session.read_answer(raw)
-            if not isinstance(text, str):
-                raise AgentFault(
-                    FailureCategory.FORMAT_ERROR, f"answered a {type(text).__name__}, not text"
-                )
             refuse_unusable(text)
             reply.text = str.__str__(text)  # not a subclass of it
             if meter.usage != before:

@@ -322,12 +322,13 @@ class Codec:
             (text,) = items
             container[:] = bytes.fromhex(text)
             return
-        head = items.pop(0) if tag in "qAD" else None
+        start = 1 if tag in "qAD" else 0  # behind what such a container is made with
         values = [
-            item if type(item) in _PLAIN or type(item) is int else decode(item) for item in items
+            item if type(item) in _PLAIN or type(item) is int else decode(item)
+            for item in items[start:]
         ]
         if tag == "D":
-            container.default_factory = decode(head)
+            container.default_factory = decode(items[0])
         if tag in "dnmD":
             if len(values) % 2:
                 raise Malformed("a dict with a key and no value")
@@ -339,8 +340,6 @@ class Codec:
         else:
             container.clear()
             (container.update if tag == "s" else container.extend)(values)
-        if head is not None:
-            items.insert(0, head)
 
 
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)

@@ -431,13 +431,25 @@ def attributes_of(span: Any) -> dict[str, Any]:
     return {one.key: spans._value_of_message(one.value) for one in span.attributes}
 
 
+METERED = """
+import time
+from passhat.agents.base import ModelCall
+
+def answer(prompt, attempt):
+    words = {"model": "m", "stop": "stop", "stop_raw": "stop"}
+    counts = {"input_tokens": 100, "output_tokens": 10}
+    attempt.meter.record(ModelCall("openai:m", started=time.time(), **words, **counts))
+    return "yes"
+"""
+
+
 def test_an_attempt_is_a_trace_and_a_call_a_span(
-    questions: Path, serve: Callable[..., Any], answer: Any, passhat: Callable[..., Any]
+    questions: Path, passhat: Callable[..., Any]
 ) -> None:
-    del questions
-    with collector() as (url, taken), serve(lambda _: answer("yes")) as (base, _):
+    (questions / "metered_agent.py").write_text(METERED)
+    with collector() as (url, taken):
         ended = passhat(
-            *("run", "-a", f"openai:m@{base}", "-s", "jsonl:tasks.jsonl", "-n", "2"),
+            *("run", "-a", "python:metered_agent:answer", "-s", "jsonl:tasks.jsonl", "-n", "2"),
             *("--task", "t1", "--set", f"otlp={url}", "--store", "store.db"),
         )
     assert ended.code == 0, ended.err
