@@ -39,6 +39,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _ANYTHING = "*"
 _SANDBOX = "passhat/judging/sandbox.py:"
 _WITHOUT_SANDBOX = "tests/judging/test_inside.py::"
+_WHOLE_RESULTS = ("tests/stats/test_small_runs.py::", "tests/readers/test_small_files.py::")
+"""Tests that compare whole results notice most: they are run whatever else is chosen."""
 PACKAGES = ("stats", "judging", "store", "runner", "readers")
 _SLOW_TOO = ("judging", "store", "runner")
 """Packages whose code is mostly called by tests that start a sandbox, a server or workers."""
@@ -221,7 +223,10 @@ class _Finder(ast.NodeVisitor):
         if isinstance(node.func, ast.Name) and node.func.id in _PAIRS:
             new = ast.Call(ast.Name(_PAIRS[node.func.id]), node.args, node.keywords)
             self._replace(node, "function", new)
-        if ast.unparse(node.func) not in ("cast", "TypeVar"):
+        if ast.unparse(node.func) == "zip":  # strict=True is an assertion
+            for argument in node.args:
+                self.visit(argument)
+        elif ast.unparse(node.func) not in ("cast", "TypeVar"):
             self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
@@ -409,30 +414,29 @@ class Scratch:
         ]
         if callers:
             callers += [test for test, call in calls.items() if _ANYTHING in call["functions"]]
-        # A case of every test first, so that those that are chosen of many are of all kinds; before
-        # them what calls all of this code without starting a sandbox.
+        mirror = f"tests/{Path(mutant.file).relative_to('passhat').parent}"
+        mirror_file = f"{mirror}/test_{Path(mutant.file).stem}.py"
+        first = (f"{mirror_file}::", *([_WITHOUT_SANDBOX] if inside else []))
+        # The module's own tests first, and what calls all of this code without starting a sandbox;
+        # then a case of every test, so that those that are chosen of many are of all kinds.
         cases = Counter[str]()
         order = {}
         for test in sorted(callers, key=lambda test: calls[test]["seconds"]):
-            place = (
-                -1
-                if inside and test.startswith(_WITHOUT_SANDBOX)
-                else cases[test.partition("[")[0]]
-            )
-            order[test] = (place, calls[test]["seconds"])
+            is_other = not test.startswith(first)
+            order[test] = (is_other, cases[test.partition("[")[0]], calls[test]["seconds"])
             cases[test.partition("[")[0]] += 1
         callers.sort(key=order.__getitem__)
         if callers:
             seconds = accumulate(calls[test]["seconds"] for test in callers)
             chosen = [test for test, sum_ in zip(callers, seconds, strict=True) if sum_ < _LONGEST]
+            chosen = chosen[:200] or callers[:1]
+            chosen += [t for t in callers if t.startswith(_WHOLE_RESULTS) and t not in chosen]
             names = self.folder / "tests.txt"
-            names.write_text("\n".join(chosen[:200] or callers[:1]), encoding="utf-8")
+            names.write_text("\n".join(chosen), encoding="utf-8")
             yield [f"@{names}"]
             if self.quick:
                 return
         files = {test.partition("::")[0] for test in callers}
-        mirror = f"tests/{Path(mutant.file).relative_to('passhat').parent}"
-        mirror_file = f"{mirror}/test_{Path(mutant.file).stem}.py"
         if (self.folder / "tree" / mirror_file).is_file():
             files.add(mirror_file)
         # Those that share a fixture with a caller, or run the code in another process.

@@ -77,6 +77,8 @@ def test_a_container_is_found_by_its_path_and_not_by_its_name() -> None:
     assert find_container(data, ["note", "results"]) is None
     assert find_container(data, []) == 0
     assert find_container(b" \n", []) is None
+    assert find_container(b'{"a": {"c": 1}, "b": [2]} {"d": [3]}', ["b"]) == 21
+    assert find_container(b'{"a": {"c": 1}, "b": [2]} {"d": [3]}', ["d"]) is None
     assert find_container(b'\xef\xbb\xbf {"a": [1]}', ["a"]) == 10
 
 
@@ -88,6 +90,7 @@ def test_a_container_is_found_by_its_path_and_not_by_its_name() -> None:
         (b'[1, {"a": 2}]', "[", set()),
         (b'["{", "a"]', "[", set()),
         (b'{"a\\u0062": 1}', "{", {"ab"}),
+        (b'{"a": [{}]} {"b": 1}', "{", {"a"}),
         (b'{"a": "b\\": 1, \\"c"}', "{", {"a"}),
         (b"task,success\n", "", set()),
         (b"", "", set()),

@@ -52,6 +52,7 @@ def test_where_nothing_can_be_said() -> None:
     once = Outcomes.from_counts(1, [1, 0, 1])
     assert simulate_power(once, np.full(3, 1), PassHat(1)) is None
     assert simulate_power(BASE, np.full(30, 2), PassHat(4)) is None
+    assert simulate_power(BASE, np.full(30, 4), PassHat(4), runs=2) is not None
     never = Outcomes.from_counts(8, [0] * 5)
     assert simulate_power(never, np.full(5, 8), PassHat(1), 0.9) is None
 

@@ -93,6 +93,8 @@ def test_runs_and_outcomes_pass_as_they_are() -> None:
         ("results.csv", "got a str"),
         (Path("results.csv"), "got a"),
         (3, "got an int"),
+        (np.array(3), "^expected .* got an? ndarray"),
+        (np.array([[1, 1j]]), "^expected .* got an? ndarray"),
         (None, "got a NoneType"),
         ({"task": 1}, "got a dict"),
     ],
