@@ -309,9 +309,9 @@ class UnclearRole(ReadError):
     column = ""
 
     def is_answered(self, columns: Mapping[str, str]) -> bool:
-        """Whether options say what the column is."""
+        """Whether options say what the column is, or which rows count."""
         parts = columns.get("task", "").split(JOIN_SIGN)
-        is_part = len(parts) > 1 and self.column in parts
+        is_part = (len(parts) > 1 and self.column in parts) or "where" in columns
         return is_part or self.column in (columns.get("model"), columns.get("trial"))
 
 
