@@ -529,9 +529,6 @@ def _output_lines(output: Mapping[str, Any]) -> list[str]:
     return write_table(rows) if is_frame else text.splitlines()
 
 
-# -- databases ------------------------------------------------------------------------------------
-
-
 # -- folders that nothing can be read from ------------------------------------------------------
 
 _PARTS_OF_PATHS = {1: "{task}", 2: "{task}/{trial}", 3: "{model}/{task}/{trial}"}

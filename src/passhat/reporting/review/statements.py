@@ -446,7 +446,7 @@ _NAMES_OF_TASKS = re.compile(
 # Why attempts failed: a share of these is none of passes or of all failures.
 _CAUSES = re.compile(
     r"\btim(?:e|ed|es|ing)[ -]?outs?\b|\berrored\b|\b(?:end|finish|stop|terminat|abort)\w* "
-    r"(?:in|with|by|on|after) (?:an? )?[a-z]+",
+    r"(?:in|with|by|on|after) (?:an? )?(?:errors?|exceptions?|timeouts?|crash\w*|refusals?)\b",
     re.IGNORECASE,
 )
 
