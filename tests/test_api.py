@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import random
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -529,3 +531,83 @@ def test_two_runs_in_one_source_are_compared_by_the_printed_hint() -> None:
         passhat.compare("example:helpdesk", "example:helpdesk")
     hint = str(caught.value.hint).partition("or compare the two: ")[2]
     assert eval(hint).title == "hasty against careful: 24 paired tasks"
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"seed": "x"}, "seed must be a whole number; got a str"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"jobs": 0}, "jobs must be a whole number from 1 on"),
+        ({"retries": -1}, "retries must be a whole number from 0 on"),
+        ({"max_tokens": 2.5}, "max_tokens must be a whole number from 1 on"),
+        ({"temperature": "hot"}, "temperature must be a number from 0 on; got a str"),
+        ({"temperature": -3}, "temperature must be a number from 0 on"),
+        ({"top_p": float("nan")}, "top_p must be a number from 0 on"),
+        ({"rate": 0}, "rate must be a number above 0"),
+        ({"budget": "1"}, "budget must be a number from 0 on"),
+        ({"attempt_seconds": 0}, "attempt_seconds must be a number above 0"),
+        ({"name": 5}, "name must be text"),
+        ({"store": 5}, "store must be a path, a URL or a Store"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused_before_anything_is_made(
+    setting: dict[str, Any], message: str
+) -> None:
+    def answer(prompt: str) -> str:
+        raise AssertionError(prompt)
+
+    tasks = [{"id": "a", "prompt": "2+2?", "answer": "4"}]
+    with pytest.raises(InvalidValue, match=message):
+        passhat.run(answer, tasks, n=1, **setting)
+
+
+def test_k_alone_and_k_that_are_none() -> None:
+    matrix = [[1, 0], [1, 1]]
+    metrics = [str(one.metric) for one in passhat.report(matrix, ks=2).runs[0].estimates]
+    assert "pass^2" in metrics
+    for ks in ("2", [0], [1.5], None):
+        with pytest.raises(InvalidValue, match="ks must be whole numbers"):
+            passhat.report(matrix, ks=ks)  # type: ignore[arg-type]
+
+
+def test_a_report_that_cannot_be_written_is_an_error_with_the_place(tmp_path: Path) -> None:
+    place = tmp_path / "away" / "report.html"
+    with pytest.raises(InvalidValue, match=r"report\.html cannot be written: No such"):
+        passhat.report([[1, 0]]).save(place)
+
+
+def test_a_frame_that_names_models_is_a_run_of_each() -> None:
+    frame = pd.DataFrame(
+        {"model": ["a", "a", "b"], "task": ["x", "y", "x"], "passed": [True, False, True]}
+    )
+    runs = json.loads(passhat.report(frame).json())["runs"]
+    assert [(run["name"], run["scored"], run["passed"]) for run in runs] == [
+        ("a", 2, 1),
+        ("b", 1, 1),
+    ]
+    with pytest.raises(InvalidValue, match=r"2 runs \(a, b\), and one is needed"):
+        passhat.estimate(frame, "pass^1")
+
+
+def test_names_of_a_dict_are_those_of_the_report() -> None:
+    text = str(passhat.report({"old": [[1, 0]], "new": [[1, 1]]}))
+    assert "not named" not in text
+    assert "old" in text
+    assert "new" in text
+
+
+def test_tasks_of_one_side_alone_are_said_on_the_short_screen() -> None:
+    result = passhat.compare({"a": [1, 1], "b": [0, 1], "c": [1, 1]}, {"a": [1, 1], "b": [1, 1]})
+    assert "Left out: 1 task only in A (c)." in str(result)
+
+
+def test_minus_one_in_a_frame_is_asked_about_whatever_its_column_is_called() -> None:
+    frame = pd.DataFrame({"task": ["a", "b"], "success": [1, -1]})
+    with pytest.raises(InvalidValue, match="may be a failure or a missing attempt"):
+        passhat.estimate(frame, "pass^1")
+
+
+def test_a_relation_of_duckdb_is_a_table() -> None:
+    relation = duckdb.sql("select 'a' as task, 1 as success union all select 'a', 0")
+    assert passhat.estimate(relation, "pass^1").value == 0.5

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
@@ -310,6 +311,10 @@ def _prepare(
     from passhat.runner.run_spec import RunSpec
     from passhat.runner.spending import Spending
 
+    caps = {"budget": budget, "max_tokens": max_tokens, "rate": rate, "retries": retries}
+    _check_settings(settings | caps)
+    if not (store is None or isinstance(store, str | PathLike) or hasattr(store, "runs")):
+        raise InvalidValue(f"store must be a path, a URL or a Store; got {kind_of(store)}.")
     with ExitStack() as stack:
         if store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-"))
@@ -325,6 +330,30 @@ def _prepare(
             **settings,
         )
         yield spec, stack.enter_context(_progress(progress))
+
+
+_WHOLE = {"seed": None, "jobs": 1, "max_steps": 1, "random_tasks": 1, "max_tokens": 1, "retries": 0}
+_NUMBERS = ("temperature", "top_p", "step_seconds", "attempt_seconds", "budget", "rate")
+_ABOVE_ZERO = ("step_seconds", "attempt_seconds", "rate")
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings of another type or sign, before anything is made with them."""
+    for name, least in _WHOLE.items():
+        value = settings[name]
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if value is not None and (not is_whole or (least is not None and value < least)):
+            from_ = "" if least is None else f" from {least} on"
+            raise InvalidValue(f"{name} must be a whole number{from_}; got {kind_of(value)}.")
+    for name in _NUMBERS:
+        value = settings[name]
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if value is None or (is_number and (value > 0 or (value == 0 and name not in _ABOVE_ZERO))):
+            continue
+        sign = "above 0" if name in _ABOVE_ZERO else "from 0 on"
+        raise InvalidValue(f"{name} must be a number {sign}; got {kind_of(value)}.")
+    if not isinstance(settings["name"], str):
+        raise InvalidValue(f"name must be text; got {kind_of(settings['name'])}.")
 
 
 def _agent(agent: AgentLike) -> str | Agent:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +93,11 @@ class Report:
             )
         from passhat.store import write_private
 
-        write_private(target, forms[target.suffix.lower()]())
+        text = forms[target.suffix.lower()]()
+        try:
+            write_private(target, text)
+        except OSError as error:
+            raise InvalidValue(f"{target} cannot be written: {error.strerror or error}.") from None
         return target
 
     def _repr_html_(self) -> str:
@@ -137,10 +142,21 @@ def _plain_text(document: Document, level: Level) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def _whole_numbers(ks: object) -> tuple[int, ...]:
+    """The k of a call; one alone may stand without brackets."""
+    listed = [ks] if isinstance(ks, int) else ks
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise InvalidValue(f"ks must be whole numbers such as [1, 4], not {ks!r}.")
+    numbers = tuple(listed)
+    if not all(isinstance(k, Integral) and int(k) > 0 for k in numbers):
+        raise InvalidValue(f"ks must be whole numbers from 1 on, not {ks!r}.")
+    return tuple(map(int, numbers))
+
+
 def report(
     runs: Data,
     *,
-    ks: Sequence[int] = (),
+    ks: int | Sequence[int] = (),
     metrics: Sequence[str] = (),
     by: str | None = None,
     with_tasks: bool = False,
@@ -156,7 +172,7 @@ def report(
     ----------
     runs : Run, Outcomes, matrix, data frame or path
         Several as a list, or as a dict with a name for each.
-    ks : list of int, optional
+    ks : int or list of int, optional
         Values of k; 1, 2, 4, 8 ... up to the smallest n by default.
     metrics : list of str, optional
         Metrics to report instead; with ``ks``, in addition.
@@ -171,7 +187,7 @@ def report(
     from passhat.stats.terms import Terms
 
     report_options = ReportOptions(
-        ks=tuple(ks),
+        ks=_whole_numbers(ks),
         metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
         terms=Terms.from_options(
             {

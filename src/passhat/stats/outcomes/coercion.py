@@ -45,12 +45,7 @@ def as_run_or_outcomes(data: Data) -> Run | Outcomes:
     """The run or the outcomes that were given; a matrix or a data frame becomes outcomes."""
     if isinstance(data, Run | Outcomes):
         return data
-    if hasattr(data, "collect") and hasattr(data, "lazy"):  # a LazyFrame of polars
-        data = data.collect()
-    if hasattr(data, "read_all") and hasattr(data, "schema"):  # a stream of Arrow
-        data = data.read_all()
-    if hasattr(data, "to_pydict"):  # Arrow
-        data = data.to_pydict()
+    data = _as_columns(data)
     if isinstance(data, Mapping):
         return _from_mapping(data)
     if _is_frame(data):
@@ -64,8 +59,27 @@ def as_run_or_outcomes(data: Data) -> Run | Outcomes:
     raise InvalidValue(f"expected {_TAKES}; got {kind_of(data)}.")
 
 
+class SeveralRuns(InvalidValue):
+    """A table of several runs where one is needed."""
+
+    runs: Sequence[Run] = ()
+
+
+def _as_columns(data: Any) -> Any:
+    """A dict of columns of what other libraries read step by step; all else as it is."""
+    if hasattr(data, "collect") and hasattr(data, "lazy"):  # a LazyFrame of polars
+        data = data.collect()
+    if hasattr(data, "read_all") and hasattr(data, "schema"):  # a stream of Arrow
+        data = data.read_all()
+    if hasattr(data, "to_pydict"):  # Arrow
+        data = data.to_pydict()
+    if hasattr(data, "fetchall") and hasattr(data, "columns"):  # a relation of DuckDB
+        data = dict(zip(data.columns, map(list, zip(*data.fetchall(), strict=True)), strict=True))
+    return data
+
+
 def as_runs(data: Any) -> list[Run]:
-    """One or several runs: a list of them, or a dict with a name for each."""
+    """One or several runs: a list, a dict with a name for each, or a table that names models."""
     if isinstance(data, Mapping) and data and all(map(_is_table, data.values())):
         sides = [(str(name), as_run_or_outcomes(side)) for name, side in data.items()]
         # The reports name a run by its agent: what the caller calls it is what is printed.
@@ -74,7 +88,12 @@ def as_runs(data: Any) -> list[Run]:
             for name, side in sides
         ]
     several = isinstance(data, list | tuple) and len(data) > 0 and all(map(_is_table, data))
-    tables = [as_run_or_outcomes(side) for side in (data if several else [data])]
+    try:
+        tables = [as_run_or_outcomes(side) for side in (data if several else [data])]
+    except SeveralRuns as error:
+        if several:
+            raise
+        return list(error.runs)
     names = (
         [f"outcomes {place}" for place in range(1, len(tables) + 1)] if several else ["outcomes"]
     )
@@ -263,7 +282,7 @@ def _from_columns(values: dict[str, list[Any]]) -> Outcomes:
         if task is None or task != task:  # NaN is not itself
             raise InvalidValue(f"row {row} of the frame has no task.")
     verdicts = columns.meaning.get("success", "")
-    if re.search("reward|score", verdicts, re.IGNORECASE) and -1 in values.get(verdicts, ()):
+    if -1 in values.get(verdicts, ()):
         raise InvalidValue(
             f"{verdicts} holds -1, which may be a failure or a missing attempt.",
             hint=f"Say which: frame.replace({{{verdicts!r}: {{-1: 0}}}}), or None in place of 0.",
@@ -281,9 +300,14 @@ def _from_columns(values: dict[str, list[Any]]) -> Outcomes:
     if not parts:
         raise InvalidValue("the frame has no rows.")
     if len(parts) > 1:
-        models = some([run.model or "" for run in parts])
-        raise InvalidValue(
-            f"the frame holds {len(parts)} runs ({models}), and one is needed.",
+        names = [" on ".join(filter(None, (run.model, run.suite))) for run in parts]
+        refusal = SeveralRuns(
+            f"the frame holds {len(parts)} runs ({some(names)}), and one is needed.",
             hint="Choose one: frame[frame['model'] == 'NAME']",
         )
+        refusal.runs = [
+            Run(name, part.model or name, Outcomes.from_columns(part.columns))
+            for name, part in zip(names, parts, strict=True)
+        ]
+        raise refusal
     return Outcomes.from_columns(parts[0].columns)
