@@ -38,9 +38,17 @@ def test_against_a_second_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) 
     assert any("measured" in line for line in data["assumptions"])
 
 
-def test_from_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--half-width", "0.05", "--assume", "mean=0.7,icc=0.4"]) == 0
-    assert "no pilot: 70% of attempts pass" in capsys.readouterr().out
+@pytest.mark.parametrize("width", ["0.05", "5%", " 5 %"])
+def test_from_assumptions(capsys: pytest.CaptureFixture[str], width: str) -> None:
+    assert main(["plan", "--half-width", width, "--assume", "mean=0.7,icc=0.4"]) == 0
+    out = capsys.readouterr().out
+    assert "no pilot: 70% of attempts pass" in out
+    assert "0.05" in out or "5 points" in out
+
+
+def test_a_width_that_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--half-width", "wide"]) == 2
+    assert "'wide' is not a number; write 0.05 or 5%." in capsys.readouterr().err
 
 
 def test_mistakes(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:

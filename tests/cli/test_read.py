@@ -74,6 +74,20 @@ def test_standard_input(passhat: Passhat, log: Path, monkeypatch: pytest.MonkeyP
     sources._save_standard_input.cache_clear()
 
 
+@pytest.mark.parametrize("models", ["x", "xy"])
+def test_standard_input_is_offered_no_command_that_reads_it_again(
+    passhat: Passhat, monkeypatch: pytest.MonkeyPatch, models: str
+) -> None:
+    rows = [f"{m},{task},{k},{int(k > 1)}" for m in models for task in "abc" for k in (1, 2)]
+    text = "\n".join(["model,task,trial,success", *rows])
+    sources._save_standard_input.cache_clear()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    ended = passhat("report", "-")
+    assert ended.code == 0
+    assert "Next:" not in ended.out
+    sources._save_standard_input.cache_clear()
+
+
 def test_a_scorer_that_no_source_has_is_refused(passhat: Passhat, log: Path) -> None:
     (log.parent / "two.json").write_text(json.dumps(ROWS))
     log.rename(log.parent / "sub.json")

@@ -14,6 +14,7 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.labels import corrected_option, labels_option, with_labels
 from passhat.cli.shared.options import (
     ReadingOptions,
+    Share,
     look_at_attempts,
     source_options,
     term_options,
@@ -62,11 +63,11 @@ def _assumptions(
 )
 @click.argument("source", required=False)
 @click.option(
-    "--detect", type=float, metavar="D", help="The lift to see between two agents, as in 0.05."
+    "--detect", type=Share(), metavar="D", help="The lift to see between two agents, as in 0.05."
 )
 @click.option(
     "--half-width",
-    type=float,
+    type=Share(),
     metavar="W",
     help="Half-width of the interval of one value, as in 0.03.",
 )

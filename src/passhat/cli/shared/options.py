@@ -212,6 +212,23 @@ _REFUSED = "passhat.refused"
 """Set in click's context when one of several sources could not be read."""
 
 
+class Share(click.ParamType[float]):
+    """A number such as ``0.05``, or the same as ``5%``, as rules of a gate take it."""
+
+    name = "SHARE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is not a number; write 0.05 or 5%.", param, ctx)
+
+
 class Size(click.ParamType[int]):
     """A number of bytes: ``4GB``, ``500MB``, ``1000000``."""
 

@@ -36,6 +36,8 @@ def next_step(run: RunReport) -> str:
         return ""
     options = f"--metric pass^{run.top_k} --half-width {_HALF_WIDTH}"
     words = _source_words(run.run)
+    if is_read_once(words):
+        return ""
     command = f"passhat plan {shlex.join(words)}"
     if sum(not word.startswith("--") for word in words) > 1 and "--join" in words:
         # A plan is about one source.
@@ -68,6 +70,11 @@ def join_words(runs: Sequence[Run]) -> list[str]:
 def _source_words(run: Run) -> tuple[str, ...]:
     """The run as a command takes it: its id in a store, or its file; SOURCE where it has none."""
     return run.words or (run.id or run.source or "SOURCE",)
+
+
+def is_read_once(words: Sequence[str]) -> bool:
+    """Whether the data came from standard input: another command has nothing to read there."""
+    return "-" in words
 
 
 def full_report_note(run: RunReport) -> OptionsNote:

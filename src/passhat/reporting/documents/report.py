@@ -47,7 +47,12 @@ from passhat.reporting.documents.judge import (
     noise_blocks,
     noise_facts,
 )
-from passhat.reporting.documents.next_steps import full_report_note, join_words, next_step
+from passhat.reporting.documents.next_steps import (
+    full_report_note,
+    is_read_once,
+    join_words,
+    next_step,
+)
 from passhat.reporting.measures import ScoreFacts
 from passhat.reporting.source_checks import check_source
 from passhat.reporting.view import (
@@ -504,8 +509,9 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
         yield Sentence("One attempt per task cannot show whether the same task passes again.")
     if sizes[0] == 1:
         yield Sentence("One task says nothing about other tasks.")
-    if not any(run.nothing_answered for run in runs):
-        text = f"which differences are real: passhat compare {shlex.join(join_words(plain_runs))}"
+    words = join_words(plain_runs)
+    if not any(run.nothing_answered for run in runs) and not is_read_once(words):
+        text = f"which differences are real: passhat compare {shlex.join(words)}"
         yield NextStep(text, level=Level.SHORT)
     yield OptionsNote("More: --full, --tasks, -o FILE.html, --json", level=Level.SHORT)
 
