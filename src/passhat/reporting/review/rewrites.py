@@ -310,7 +310,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         lambda m: f"{m[1] or ''} given {m[2]}",
     ),
     (
-        rf"\b(\d+) (?!fail|error|{TASKS})[a-z]+ in (\d+) (?={ATTEMPTS}\b)",
+        rf"\b(\d+) (?!fail|error|time|crash|except|refus|{TASKS})[a-z]+ in (\d+) (?={ATTEMPTS}\b)",
         lambda m: f"{m[1]} of {m[2]} " if int(m[2]) >= max(20, int(m[1])) else m[0],
     ),
     (
