@@ -59,8 +59,8 @@ __all__ = [
 
 AgentLike: TypeAlias = "str | Agent | Callable[..., Any]"
 """A word such as ``openai:gpt-5``, an :class:`Agent`, or a function from prompt to answer."""
-SuiteLike: TypeAlias = "str | Suite | Iterable[Mapping[str, Any] | Task]"
-"""A word such as ``jsonl:tasks.jsonl``, a :class:`Suite`, or a list of tasks."""
+SuiteLike: TypeAlias = "str | PathLike[str] | Suite | Iterable[Mapping[str, Any] | Task]"
+"""A word such as ``jsonl:tasks.jsonl``, a file, a :class:`Suite`, or a list of tasks."""
 GraderLike: TypeAlias = "str | Callable[[str, object], Judgement | bool | float]"
 """A grader's name, or a function of the answer and the expected one."""
 
@@ -374,6 +374,8 @@ def _attempts(n: int | Plan | Allocation) -> int | Allocation:
     from passhat.stats.plan import Plan
 
     if not isinstance(n, Plan):
+        if isinstance(n, Real) and (not isinstance(n, Integral) or int(n) < 1):
+            raise InvalidValue(f"n must be a whole number from 1 on; got {kind_of(n)}.")
         return n
     if n.allocation is None:
         raise InvalidValue(
@@ -397,6 +399,7 @@ def _suite(
             "grader= and judge= both decide about an answer.",
             hint="Give grader=, called with answer and expected, or judge=, with task and answer.",
         )
+    suite = str(suite) if isinstance(suite, PathLike) else suite
     if isinstance(suite, str | Suite):
         if given:
             raise InvalidValue(

@@ -219,3 +219,20 @@ def test_a_line_that_deletes_is_never_offered(passhat: Passhat) -> None:
     done = passhat("read", "t.csv", "--force")
     assert "passhat rm t.csv" not in done.err
     assert "It is an option of passhat rm." in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["list"], "passhat runs"),
+        (["test", "agent.py"], "passhat run agent.py"),
+        (["eval", "old.csv"], "passhat report old.csv"),
+        (["help", "report"], "passhat report --help"),
+    ],
+)
+def test_words_of_other_tools_get_the_command_that_does_the_same(
+    passhat: Passhat, words: list[str], line: str
+) -> None:
+    ended = passhat(*words)
+    assert ended.code == 2
+    assert ended.err.rstrip().endswith(line)

@@ -560,7 +560,8 @@ def unknown_file(source: Source) -> UnknownFormat:
         what = "is a binary file of a format that passhat does not know."
     else:
         first = source.head.decode("utf-8", "replace").splitlines()[0]
-        what = f"is text of a format that passhat does not know; it begins {shorten(first)}."
+        begin = first if len(first) <= 40 else first[:40].rpartition(" ")[0] or first[:40]
+        what = f"is text of a format that passhat does not know; it begins {shorten(begin)}."
     return UnknownFormat(
         what,
         source=source.name,

@@ -16,9 +16,12 @@ _OTHER_WORDS = {
     "config": "run --show-config",
     "help": "--help",
     "version": "--version",
+    **dict.fromkeys(("list", "ls"), "runs"),
     **dict.fromkeys(("diagnose", "estimate", "flaky"), "report"),
 }
-"""Commands of earlier versions and functions of Python, and the commands that do the same."""
+"""Commands of earlier versions or other tools, functions of Python, and what does the same."""
+_RUN_WORDS = ("test", "eval", "evaluate", "start")
+"""Commands of other tools that make attempts, or report on a log."""
 _SOURCES = ("sources", "source", "against")
 _COLUMN_FLAGS = ("--map", "--pass-at", "--scorer")
 """Options about the columns of the source, which what `read` writes no longer has."""
@@ -48,8 +51,8 @@ def correct_command(group: click.Group, ctx: click.Context, words: list[str]) ->
     problem = f"There is no command {first!r}."
     if first.startswith("-"):
         problem = f"{first} comes after a command."
-    if first in _OTHER_WORDS and path == "passhat":
-        return _usage(ctx, problem, [path, *_OTHER_WORDS[first].split(), *words[1:]])
+    if path == "passhat" and (line := _translate(words)):
+        return _usage(ctx, problem, [path, *line])
     # The options of a command, or its source, before its name.
     place = next((i for i, word in enumerate(words) if i and word in names), None)
     if place is not None:
@@ -70,6 +73,17 @@ def correct_command(group: click.Group, ctx: click.Context, words: list[str]) ->
     if near:
         return _usage(ctx, problem, *([path, name, *words[1:]] for name in near))
     return click.UsageError(f"{problem} '{path} -h' lists all.", ctx)
+
+
+def _translate(words: list[str]) -> list[str]:
+    """The command line for a command of an earlier version or another tool; empty for none."""
+    first, *rest = words
+    if first == "help" and rest:
+        return [*rest, "--help"]
+    if first in _RUN_WORDS:
+        is_log = bool(rest) and _SOURCE.match(rest[0]) is not None
+        return ["report" if is_log else "run", *rest]
+    return [*_OTHER_WORDS[first].split(), *rest] if first in _OTHER_WORDS else []
 
 
 def _commands_below(group: click.Group, ctx: click.Context, name: str) -> Sequence[str]:
