@@ -375,7 +375,7 @@ def _attempts(n: int | Plan | Allocation) -> int | Allocation:
 
     if not isinstance(n, Plan):
         if isinstance(n, Real) and (not isinstance(n, Integral) or int(n) < 1):
-            raise InvalidValue(f"n must be a whole number from 1 on; got {kind_of(n)}.")
+            raise InvalidValue(f"n must be a whole number of at least 1; got {kind_of(n)}.")
         return n
     if n.allocation is None:
         raise InvalidValue(
