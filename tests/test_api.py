@@ -545,7 +545,7 @@ def test_two_runs_in_one_source_are_compared_by_the_printed_hint() -> None:
         ({"temperature": -3}, "temperature must be a number from 0 on"),
         ({"top_p": float("nan")}, "top_p must be a number from 0 on"),
         ({"rate": 0}, "rate must be a number above 0"),
-        ({"budget": "1"}, "budget must be a number from 0 on"),
+        ({"budget": "1"}, "budget must be a number above 0"),
         ({"attempt_seconds": 0}, "attempt_seconds must be a number above 0"),
         ({"name": 5}, "name must be text"),
         ({"store": 5}, "store must be a path, a URL or a Store"),

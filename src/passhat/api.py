@@ -334,7 +334,7 @@ def _prepare(
 
 _WHOLE = {"seed": None, "jobs": 1, "max_steps": 1, "random_tasks": 1, "max_tokens": 1, "retries": 0}
 _NUMBERS = ("temperature", "top_p", "step_seconds", "attempt_seconds", "budget", "rate")
-_ABOVE_ZERO = ("step_seconds", "attempt_seconds", "rate")
+_ABOVE_ZERO = ("step_seconds", "attempt_seconds", "budget", "rate")
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

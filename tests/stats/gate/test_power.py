@@ -147,3 +147,9 @@ def test_the_power_of_a_rule_is_how_often_the_gate_itself_refutes(
     verdicts = [result.results[0].verdict for result in judged]
     assert least <= power.caught * 10 / power.runs <= most
     assert least <= verdicts.count(GateVerdict.REFUTED) / 2 <= most
+
+
+def test_a_run_that_is_not_complete_has_a_power_as_its_bounds_count_it() -> None:
+    run = Outcomes.from_counts([8] * 19 + [3], [6] * 19 + [2])
+    (power,) = gate(run, "pass^4 >= 0.3", attempts=8, max_missing=0.2).rule_powers
+    assert power.caught <= power.runs == 10

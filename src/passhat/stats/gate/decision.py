@@ -275,10 +275,11 @@ def _simulate_rules(case: Case, results: Sequence[RuleResult]) -> tuple[RulePowe
             continue
         if result.low is None or result.high is None:
             continue
-        sides: tuple[Outcomes, ...] = (case.run.outcomes,)
+        run = case.completed_run  # as the bounds count it: absent attempts are missing
+        sides: tuple[Outcomes, ...] = (run.outcomes,)
         if rule.relative:
             terms = replace(case.options.terms, cluster=None)
-            pairing = case.pair(case.run, case.baseline(rule), rule.subject, terms).pairing
+            pairing = case.pair(run, case.baseline(rule), rule.subject, terms).pairing
             sides = (pairing.a, pairing.b)
         reach = Reach(result.value - result.low, result.high - result.value)
         power = simulate_rule(
