@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import decimal
 import threading
 
 import pytest
@@ -36,3 +37,17 @@ def test_an_answer_that_comes_while_the_loop_closes_is_left_unheard(
         over.set()
         threads[0].join(60)
     assert not broken
+
+
+def test_the_precision_that_an_attempt_sets_is_gone_in_the_next() -> None:
+    def coarse() -> str:
+        before = decimal.getcontext().prec
+        decimal.getcontext().prec = 5
+        return f"{before}: {decimal.Decimal(1) / 3}"
+
+    async def ask_twice() -> list[str]:
+        return [await _in_daemon_thread(coarse) for _ in range(2)]
+
+    with decimal.localcontext(prec=9):  # the process has a context that copies share
+        assert asyncio.run(ask_twice()) == ["9: 0.33333"] * 2
+        assert decimal.getcontext().prec == 9

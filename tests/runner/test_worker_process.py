@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextvars
+import decimal
 import gc
 import logging
 import os
@@ -654,3 +655,17 @@ def test_a_worker_begins_in_a_process_of_its_own(
     calls = ["close all but(60)", "setsid()", *moves, "seed()", "numpy()"]
     assert log.lines[:7] == calls
     assert [line.partition("(")[0] for line in log.lines[7:]] == ["handler", "loop"]
+
+
+def test_the_precision_that_an_attempt_sets_is_gone_in_the_next() -> None:
+    def coarse(_: str) -> str:
+        before = decimal.getcontext().prec
+        decimal.getcontext().prec = 5
+        return f"{before}: {decimal.Decimal(1) / 3}"
+
+    with decimal.localcontext(prec=9), _working(coarse) as work:
+        texts = [work._answer(INFO, Turn("q")).text for _ in range(2)]
+        again = work._answer(None, Turn("q")).text  # the next turn of the same attempt
+        assert decimal.getcontext().prec == 9
+    assert texts == ["9: 0.33333"] * 2
+    assert again == "5: 0.33333"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import decimal
 import inspect
 import sys
 import threading
@@ -245,6 +246,14 @@ def _why_unbound(parameters: list[inspect.Parameter], *given: Any, **named: Any)
     return ""
 
 
+def copy_context() -> contextvars.Context:
+    """A copy of this context in which a change of decimal's precision stays."""
+    context = contextvars.copy_context()
+    # A copy of a context holds the same objects, and decimal's is one that agents change in place.
+    context.run(lambda: decimal.setcontext(decimal.getcontext().copy()))
+    return context
+
+
 async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
     """Run in a daemon thread: an agent that hangs does not keep the program alive.
 
@@ -271,7 +280,7 @@ async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
             loop.call_soon_threadsafe(settle, value, failure)
 
     # As asyncio.to_thread does: the trace that an attempt belongs to is in the context.
-    context = contextvars.copy_context()
+    context = copy_context()
     name = f"{THREAD_PREFIX}{attempt}"
     threading.Thread(target=context.run, args=(run,), daemon=True, name=name).start()
     value, error = await future

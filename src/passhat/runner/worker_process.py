@@ -6,7 +6,6 @@ import _signal  # type: ignore[import-not-found]
 import _thread
 import asyncio
 import builtins
-import contextvars
 import gc
 import inspect
 import io
@@ -34,7 +33,7 @@ import msgspec
 
 from passhat._plugins import describe_error
 from passhat.agents.base import AgentFault, AttemptInfo, ModelCall
-from passhat.agents.function import FunctionAgent
+from passhat.agents.function import FunctionAgent, copy_context
 from passhat.errors import RunStopped
 from passhat.runner.boundary import BackgroundErrors, refuse_unusable
 from passhat.runner.redaction import make_plain
@@ -257,7 +256,7 @@ class _Work:
         asyncio.set_event_loop(self._loop)
         self._before = _process_state()
         self._settings = _module_settings()
-        self._context = contextvars.copy_context()
+        self._context = copy_context()
 
     def keep(self) -> None:
         """Answer requests until the runner is gone."""
@@ -300,7 +299,7 @@ class _Work:
             if info is not None:
                 self._info = replace(info, meter=type(meter)())
                 meter = self._info.meter
-                self._context = contextvars.copy_context()  # decimal's precision is in it
+                self._context = copy_context()
                 self._session = self._agent.start(self._info)
             before, seen, retries = meter.usage, len(meter.calls), meter.retries
             raw = self._call(turn)
