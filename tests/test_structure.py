@@ -87,8 +87,8 @@ def test_no_import_cycle_not_even_inside_functions() -> None:
     assert cycles() == []
 
 
-def test_at_most_460_files_and_30_in_a_folder() -> None:
-    assert len(modules()) <= 460
+def test_at_most_465_files_and_30_in_a_folder() -> None:
+    assert len(modules()) <= 465
     folders = Counter(path.parent for path in modules().values())
     # A command is a file of its own in cli.
     most = {SOURCE / "cli": 36}

@@ -176,7 +176,8 @@ class ReadOptions:
     def is_mapped(self) -> bool:
         """Whether the user states how the records of a file are to be read."""
         options = (self.records, self.trials, self.passes, self.mapping, self.where)
-        return any(option is not None for option in options)
+        is_single = self.columns.get("task") == "@file"
+        return is_single or any(option is not None for option in options)
 
 
 class NotResults(ReadError):

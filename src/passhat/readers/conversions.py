@@ -23,6 +23,7 @@ from passhat._display import counted, some
 from passhat.errors import MissingExtra, PasshatError, ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
+from passhat.readers.formats.attempt_files import find_verdict
 from passhat.readers.formats.databases import (
     ARROW_STARTS,
     SQLITE,
@@ -31,13 +32,11 @@ from passhat.readers.formats.databases import (
     convert_sqlite,
     is_dataset,
 )
-from passhat.readers.formats.pages import HtmlTables, parse_latex, write_table
+from passhat.readers.formats.pages import HtmlTables, is_markdown, parse_latex, write_table
 from passhat.readers.formats.test_logs import convert_marks, convert_test_log
 from passhat.readers.json_records import read_object
-from passhat.readers.nested_records import find_verdict
 from passhat.readers.record_map import parse_rule
 from passhat.readers.records import Record, steps_of, value_at
-from passhat.readers.rows import is_markdown
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked, make_folder
 from passhat.readers.text_logs import convert_text, find_last_verdict, read_text
 from passhat.readers.wide_tables import is_model_name, reward_or_none
@@ -324,9 +323,14 @@ def _convert_text(source: Source) -> Source | None:
     is_text = not is_named and not source.found
     sections = _from_sections(source) if is_text and _SECTION.match(head) else None
     rows = (sections or _from_page(source) or _from_lines(source)) if is_text else None
+    if source.found and _SESSION.match(head):  # not in a transcript of an agent that ran tests
+        rows = convert_test_log(source)
     if rows is None and (is_named or _YAML_START.match(head)):
         return _from_yaml(source, is_named)
     return rows
+
+
+_SESSION = re.compile(rb"\s*=+ test session starts =+\s*\n")
 
 
 def _from_lines(source: Source) -> Source | None:

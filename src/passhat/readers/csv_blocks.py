@@ -265,6 +265,7 @@ def _is_text(data: bytes) -> bool:
 
 # -- the header of a table ------------------------------------------------------------
 
+RULE = re.compile(r"[-=_–—─ ]{3,}")
 _DELIMITERS = (",", "\t", ";", "|")
 _LINES_LOOKED_AT = 40
 
@@ -297,9 +298,12 @@ def find_header(head: bytes) -> tuple[int, str]:
         is_indented = [line[:1].isspace() for line in lines if line.strip()]
         if is_indented and is_indented[0] and not any(is_indented[1:]):
             filled[0] = f"  {filled[0]}"  # no name above the first column
-        gaps = {len(re.split(r"\s{2,}", line)) for line in filled}
-        if not is_aligned and len(gaps) == 1 and max(gaps) > 1 and len(filled) > 2:
-            return 0, "  "
+        columns = [len(re.split(r"\s{2,}", line)) for line in filled if not RULE.fullmatch(line)]
+        titles = next((at for at, count in enumerate(columns) if count > 1), 0)
+        gaps = set(columns[titles:])
+        if not is_aligned and len(gaps) == 1 and max(gaps) > 1 and len(columns) - titles > 2:
+            title = filled[titles - 1] if titles else ""
+            return next((at + 1 for at, line in enumerate(lines) if line.strip() == title), 0), "  "
         return 0, " " if is_aligned else delimiter
     (delimiter, width), count = max(widths.items(), key=lambda item: (item[1], item[0][1]))
     if count < 2:
@@ -408,7 +412,9 @@ def is_delimited(head: bytes) -> bool:
             0 < lines[0].count(sign) == lines[1].count(sign) for sign in (b",", b"\t", b";", b"|")
         )
         or any(
-            number and 4 * count > 3 * len(lines)
+            (number and 4 * count > 3 * len(lines))
+            # Titles and headings of parts are lines without a delimiter.
+            or (number > 1 and 2 * count > len(lines) and 4 * count > 3 * (len(lines) - counter[0]))
             for counter in counts
             for number, count in counter.most_common(1)
         )

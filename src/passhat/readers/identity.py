@@ -182,7 +182,7 @@ def say_numbered(runs: Sequence[Run], words: Sequence[str], flags: Sequence[str]
         if _find_repeats(run.source):
             plain = [_DIGITS.sub("#", text) for text in (run.source, run.agent)]
             place = _REPEAT.sub("#", _DATE.sub("", run.source)) if run.agent_guessed else ""
-            key = (place, plain[0] if place else "", plain[1], *run.outcomes.tasks)
+            key = (place, plain[0] if place else "", plain[1], *sorted(run.outcomes.tasks))
             groups.setdefault(key, []).append(run)
     groups = {key: group for key, group in groups.items() if len(set(_repeat_names(group))) > 1}
     said: dict[int, str] = {}

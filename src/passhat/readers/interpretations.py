@@ -27,6 +27,7 @@ from passhat.errors import NoRows, PasshatError, ReadError
 from passhat.readers.base import ReadOptions
 from passhat.readers.guessing import Column, SampleTable, sample_tables
 from passhat.readers.outcome_candidates import MOST_WORDS, Outcome, find_outcomes, verdict_likeness
+from passhat.readers.pivot_candidates import find_pivots
 from passhat.readers.record_map import map_option, split_map
 from passhat.readers.records import RecordFile, content_kind, find_facts, plain_log
 from passhat.readers.row_groups import RUN_PARTS, TASK_PARTS
@@ -258,7 +259,7 @@ def _weigh_rows(table: SampleTable) -> list[Interpretation]:
     """The readings of a table whose rows are all alike."""
     outcomes = [
         outcome
-        for outcome in find_outcomes(table)
+        for outcome in (*find_outcomes(table), *find_pivots(table))
         if outcome.weight > _LEAST and table.verdict in ("", outcome.pairs.get("success"))
     ]
     outcomes = sorted(outcomes, key=lambda outcome: -outcome.weight)[:_MOST_OUTCOMES]
@@ -330,6 +331,11 @@ def _task_choices(table: SampleTable, outcome: Outcome, columns: Sequence[Column
     if outcome.pairs.get("task") == EVERY_COLUMN:
         return [_Choice(0.0, "", np.zeros(size, np.int64))]
     tasks = _best((_Choice(_weigh_task(c, size, first), c.name, c.codes) for c in columns), 4)
+    trials = [c for c in columns if len(c.words) == size > 1 and _weigh_trial(c) >= 2.0]
+    is_plain = size > 4 and not any(c.is_inner for c in table.columns.values())
+    is_plain &= table.records in ("", "[*]")
+    if trials and is_plain and all(task.weight < 2.5 for task in tasks):
+        tasks.append(_Choice(2.0, "@file", np.zeros(size, np.int64)))  # attempts at one task
     is_inner = table.records.count("*") > 1  # the place in one of several lists is no task
     if not is_inner and not any(EVERY_COLUMN in path for path in outcome.pairs.values()):
         tasks.append(_Choice(-1.5, "@index", np.arange(size)))

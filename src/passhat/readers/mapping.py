@@ -35,6 +35,7 @@ from passhat.readers.record_map import (
 from passhat.readers.records import (
     Record,
     RecordFile,
+    Step,
     content_kind,
     plain_log,
     steps_of,
@@ -153,7 +154,10 @@ class _MappedFile:
             scorer = str(options.scorer)
             mapping = self._map = replace(mapping, where=f"{scorer_field} == {scorer}")
         self._fields = {
-            word: [compile_path(path, scorer) for path in paths]
+            word: [
+                (path, (Step(source.stem),)) if path == "@file" else compile_path(path, scorer)
+                for path in paths
+            ]
             for word, paths in mapping.fields.items()
         }
         self._passes = parse_rule(mapping.passes, scorer) if mapping.passes else None

@@ -1,27 +1,20 @@
-"""Records inside a document of unknown structure: models, tasks and attempts by keys and names.
-
-Likewise in a folder with a small document for each attempt.
-"""
+"""Records inside a document of unknown structure: models, tasks and attempts by keys and names."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import PurePosixPath
 from typing import Any
 
-from passhat._display import some
-from passhat.readers.json_records import FACTS, NOT_ATTEMPTS, WEAK_TASKS, is_inner, read_object
+from passhat.readers.json_records import FACTS, NOT_ATTEMPTS, WEAK_TASKS
 from passhat.readers.parsing import is_verdict_list
 from passhat.readers.record_map import RecordMap, compile_path, value_of
 from passhat.readers.records import RecordFile, content_kind, is_frame, plain_log
-from passhat.readers.sources import Source, make_folder
-from passhat.readers.text_logs import read_attempt_log
+from passhat.readers.sources import Source
 from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
-from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, ColumnMap, fold_name, is_negative
+from passhat.stats.outcomes.columns import ALIASES, JOIN_SIGN, fold_name, is_negative
 from passhat.stats.outcomes.rewards import RewardWords, is_failure_reason, is_odd_ending
 
 _NODES_LOOKED_AT = 30
@@ -479,118 +472,3 @@ def _find_alias(word: str, names: Sequence[str], used: set[str]) -> str | None:
     usable = [name for name in reversed(names) if not is_negative(name)]
     folds = {fold_name(name.rpartition(".")[2]): name for name in usable}
     return next((folds[a] for a in ALIASES[word] if a in folds and folds[a] not in used), None)
-
-
-# -- a document for each attempt ---------------------------------------------------------
-
-_LOG_ENDINGS = (".log", ".txt", ".out", "")
-_TRIAL_STEM = re.compile(
-    r"(?:(?P<task>.+?)[_.-]+)?(?:(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?)?(?P<n>\d+)",
-    re.IGNORECASE,
-)
-_COUNTED_STEM = re.compile(
-    r"(?P<task>.+?)[_.-]+(?:run|trial|attempt|seed|sample|rep|try|epoch|iter)[_-]?(?P<n>\d+)",
-    re.IGNORECASE,
-)
-
-
-def find_verdict(data: Mapping[str, Any]) -> tuple[str, object] | None:
-    """The field of an object, or of an object in it, that holds the verdict by its name."""
-    inner = [value for value in data.values() if isinstance(value, dict)]
-    for fields in (data, *inner):
-        plain = {fold_name(str(k)): (str(k), v) for k, v in fields.items() if not is_inner(v)}
-        for alias in ALIASES["success"]:
-            name, value = plain.get(alias, ("", "?!"))
-            if reward_or_none(RewardWords(), value) is not None or is_failure_reason(value):
-                return name, value
-    return None
-
-
-def gather_documents(folder: Source, files: Sequence[Source]) -> Source | None:
-    """A table of the small documents in a folder, each an attempt; ``None`` where they are not.
-
-    A task that they do not state is the part of the path that differs, and a number behind it the
-    attempt. Where two parts differ, one of them may be the model: that is not decided here.
-    """
-    rows: list[dict[str, object]] = []
-    paths: list[tuple[str, ...]] = []
-    others: list[str] = []
-    endings: set[str] = set()
-    for file in files:
-        row = _attempt_fields(file)
-        if row is None:
-            others.append(file.path_below(folder).as_posix())
-            continue
-        rows.append(row)
-        paths.append(file.path_below(folder).with_suffix("").parts)
-        endings.add(file.path.suffix)
-    if len(rows) < 2 or 2 * len(rows) <= sum(file.path.suffix in endings for file in files):
-        return None
-    named = ColumnMap.resolve(rows[0]).names_of("model", "task", "trial", "suite")
-    keys = [tuple(map(str, map(row.get, named.values()))) for row in rows]
-    if "model" in named and len(set(keys)) < len(keys):
-        return None  # of several runs of an agent
-    said = f"{len(rows)} files are an attempt each"
-    said += f"; left out, without a verdict: {some(others, 4)}" if others else ""
-    if not all("task" in ColumnMap.resolve(row).meaning for row in rows):
-        missing = _folders_without(paths, others)
-        if missing:
-            folders = some(["/".join(path[:-1]) for path in missing], 4)
-            said += f"; missing, a folder without that file: {folders}"
-            rows, paths = [*rows, *({} for _ in missing)], [*paths, *missing]
-        places = _places(paths)
-        if places is None:
-            return None
-        rows = [{**row, **place} for row, place in zip(rows, places, strict=True)]
-        said += ", named by their paths"
-    path = make_folder() / f"{folder.stem}.jsonl"
-    with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return Source(folder.name, path, found=folder.found, conversion=said)
-
-
-def _folders_without(
-    paths: Sequence[tuple[str, ...]], others: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """The folders of attempts whose file with the verdict is not there, as those paths."""
-    folders = {path[:-1] for path in paths}
-    names, depths = {path[-1] for path in paths}, {len(path) for path in paths}
-    if len(folders) < len(paths) or len(names) > 1 or depths != {max(depths)} or depths == {1}:
-        return []
-    around = {folder[:-1] for folder in folders}
-    found = dict.fromkeys(tuple(PurePosixPath(other).parts[:-1]) for other in others)
-    return [
-        (*folder, *names)
-        for folder in found
-        if folder not in folders and len(folder) + 1 in depths and folder[:-1] in around
-    ]
-
-
-def _attempt_fields(file: Source) -> dict[str, object] | None:
-    """The fields of a document or a log of one attempt; ``None`` without a verdict."""
-    data = read_object(file)
-    if data is not None:
-        verdict = find_verdict(data)
-        plain = {str(k): v for k, v in data.items() if not is_inner(v)}
-        return None if verdict is None else plain | dict([verdict])
-    is_text = file.path.suffix.lower() in _LOG_ENDINGS and file.head and b"\0" not in file.head
-    return read_attempt_log(file) if is_text else None
-
-
-def _places(paths: Sequence[tuple[str, ...]]) -> list[dict[str, object]] | None:
-    """The task, and the number of the attempt, by the parts of paths that differ."""
-    if len({len(path) for path in paths}) > 1:
-        return None
-    columns = [column for column in zip(*paths, strict=True) if len(set(column)) > 1]
-    if len(columns) == 2 and all(map(_TRIAL_STEM.fullmatch, columns[1])):
-        stems = [_TRIAL_STEM.fullmatch(stem) for stem in columns[1]]
-        return [
-            {"task": task, "trial": match["n"] if match else ""}
-            for task, match in zip(columns[0], stems, strict=True)
-        ]
-    if len(columns) != 1:
-        return None
-    matches = [_COUNTED_STEM.fullmatch(stem) for stem in columns[0]]
-    if all(matches):
-        return [{"task": match["task"], "trial": match["n"]} for match in matches if match]
-    return [{"task": stem} for stem in columns[0]]

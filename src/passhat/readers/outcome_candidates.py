@@ -24,7 +24,6 @@ from passhat.stats.outcomes.columns import (
     ANSWERS,
     BAD_WORDS,
     EVERY_COLUMN,
-    EVERY_PART,
     GOOD_WORDS,
     GRADES,
     KEYS,
@@ -33,12 +32,10 @@ from passhat.stats.outcomes.columns import (
     PASS_TIMES,
     RATES,
     REASONS,
-    RUN_NUMBERS,
     SUMMARIES,
     TOTALS,
     TRIAL_NAMES,
     VERDICTS,
-    cross_headings,
     fold_name,
     is_first_success,
     is_negative,
@@ -47,7 +44,6 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.rewards import RewardWords, is_odd_ending
 
 MOST_WORDS = 8
-_MOST_CODES = 4
 _MOST_ATTEMPTS = 51
 _MOST_RUNS = 1_000_000  # a larger number is a time or an id
 _STEPS = re.compile(r"(.*_)?(turns?|steps?|history|trajectory|actions|messages|logs?)(_.*)?")
@@ -56,7 +52,6 @@ _ATTACK = re.compile(r"attack|jailbr(eak|oken)|harmful|toxic|inject(ed|ion)|hija
 _FINAL = re.compile(r"(final|consensus|adjudicated|agreed)_")
 _PLAIN = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "0.0", "1.0"})
 _NEGATIONS = frozenset({"no", "not", "without", "0", "zero"})
-_FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +77,30 @@ def find_outcomes(table: SampleTable) -> Iterator[Outcome]:
         if column in verdicts:
             bonus += 3.0 * _is_conjunction(column, verdicts)
             mine = folds[verdicts.index(column)]
-            bonus -= 1.0 * (sum(bool(mine & f) for f in folds) > 1)
+            alike = [v for v, f in zip(verdicts, folds, strict=True) if mine & f and v != column]
+            is_alone = verdict_likeness(column) > max(map(verdict_likeness, alike), default=-9)
+            bonus -= 1.0 * (bool(alike) and not is_alone)
         # Of several columns without a name for verdicts each may be a model or an attempt.
         is_one_of_several = column in plain and len(plain) > 1
         for outcome in _single_outcomes(column, table.size):
             weight = outcome.weight + bonus - is_one_of_several
+            if column not in verdicts and _says_whether_judged(outcome, verdicts):
+                weight -= 3.0
             yield replace(outcome, weight=min(weight, 1.0) if is_one_of_several else weight)
     yield from _equal_pairs([c for c in columns if not c.is_inner])
     yield from _counts([c for c in columns if c.numbers])
-    yield from _pivots(columns)
-    named = {word for word in ("model", "task") for c in columns if c.named(word)}
-    every = {"task" if named == {"model"} else "model": EVERY_COLUMN}
-    yield from _unstated_totals([c for c in columns if c.numbers], every)
+
+
+def _says_whether_judged(outcome: Outcome, verdicts: Sequence[Column]) -> bool:
+    """Whether a rule holds exactly where another column has a verdict: no error, completed."""
+    if outcome.values is None:
+        return False
+    return any(
+        verdict.has_empty
+        and verdict.name not in outcome.used
+        and (np.array([text != "" for text in verdict.texts]) == (outcome.values == 1)).all()
+        for verdict in verdicts
+    )
 
 
 def _is_conjunction(column: Column, others: Sequence[Column]) -> bool:
@@ -178,7 +185,8 @@ def _verdict_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
     base = (1.0 if column.numbers else 1.5) if plain else 3.0
     base -= 1.5 if len(column.words) < 2 else 0.0
     words = column.fold.split("_")
-    is_flag = any(map(is_negative, (column.fold, *words))) and not {"no", "not"} & set(words)
+    is_positive = not {"no", "not", "true"}.isdisjoint(words)
+    is_flag = any(map(is_negative, (column.fold, *words))) and not is_positive
     is_attack = any(map(_ATTACK.fullmatch, words))
     if is_flag or is_attack:
         rule = f"{name} == {0 if column.numbers else 'false'}"
@@ -213,7 +221,7 @@ def verdict_likeness(column: Column) -> float:
     is_verdict = VERDICTS.fullmatch(column.fold) is not None
     if SUMMARIES.fullmatch(column.fold) and not column.fold.endswith(("_reward", "_score")):
         return 1.0 if is_verdict else -0.5
-    if _is_key(column):
+    if is_key(column):
         return -1.0
     if is_verdict and _FINAL.match(column.fold):
         return 2.7
@@ -316,13 +324,13 @@ def _equal_pairs(columns: Sequence[Column]) -> Iterator[Outcome]:
         if any(set(c.words) == {"C", "I"} for c in (first, second)):
             continue  # correct and incorrect, beside answers A to D
         if first.is_verdict and second.is_verdict:
-            named = {(_is_key(c), _is_answer(c)) for c in (first, second)}
+            named = {(is_key(c), _is_answer(c)) for c in (first, second)}
             if not any(key for key, _ in named) or not any(answer for _, answer in named):
                 continue  # two facts about an attempt
-        answer, key = (second, first) if _is_key(first) and not _is_key(second) else (first, second)
+        answer, key = (second, first) if is_key(first) and not is_key(second) else (first, second)
         if _is_answer(key) and not _is_answer(answer):
             answer, key = key, answer
-        if _is_key(key) and _is_answer(answer) and answer.words.keys() & key.words.keys():
+        if is_key(key) and _is_answer(answer) and answer.words.keys() & key.words.keys():
             answers.setdefault(key.name, []).append(answer.name)
         yield from _equal_outcomes(answer, key)
     for name, others in answers.items():
@@ -335,8 +343,8 @@ def _equal_outcomes(answer: Column, key: Column) -> Iterator[Outcome]:
     hits = np.array([a == b != "" for a, b in _text_pairs(answer, key)])
     shared = len(answer.words.keys() & key.words.keys())
     overlap = shared / min(len(answer.words), len(key.words))
-    names = 1.2 * _is_key(key) + 1.2 * _is_answer(answer)
-    if _is_key(answer) and not _is_answer(answer) and _is_key(key):
+    names = 1.2 * is_key(key) + 1.2 * _is_answer(answer)
+    if is_key(answer) and not _is_answer(answer) and is_key(key):
         return  # two labels
     if not names and (shared < 3 or answer.numbers or key.numbers):
         return  # two models' words or two counts may agree as well
@@ -356,8 +364,8 @@ def _ends_with(text: str, ending: str) -> bool:
     return bool(ending) and text.rstrip(".*\"'` ").casefold().endswith(ending.casefold())
 
 
-def _is_key(column: Column) -> bool:
-    return KEYS.fullmatch(column.fold) is not None
+def is_key(column: Column) -> bool:
+    return KEYS.fullmatch(column.fold) is not None and column.fold != "true_false"
 
 
 def _is_answer(column: Column) -> bool:
@@ -389,7 +397,7 @@ def _counts(columns: Sequence[Column]) -> Iterator[Outcome]:
             yield Outcome({"n": f"{max(c.numbers):g}", "c": c.name}, 0.5, frozenset({c.name}))
 
 
-def _unstated_totals(columns: Sequence[Column], every: Mapping[str, str]) -> Iterator[Outcome]:
+def unstated_totals(columns: Sequence[Column], every: Mapping[str, str]) -> Iterator[Outcome]:
     """Shares, or passes in several columns, of a number of attempts that the table does not state.
 
     It is at least the smallest number of which all shares are whole passes.
@@ -507,94 +515,3 @@ def _is_share(rate: Column, total: Column) -> bool:
         if abs(passes - round(passes)) > max(1e-6, step * size / 2 * (step * size < 1)):
             return False
     return any(not number.is_integer() for number in rate.numbers) or scale == 100
-
-
-def _pivots(columns: Sequence[Column]) -> Iterator[Outcome]:
-    """A column of verdicts, fractions or words for each attempt, model or task."""
-    plain = [
-        c
-        for c in columns
-        if not c.named("task", "model", "trial")
-        and not c.name.startswith(("@", "^"))
-        and not SUMMARIES.fullmatch(c.fold)
-        and not is_negative(c.name)
-    ]
-    verdicts = [c for c in plain if c.is_mostly_verdict]
-    if any(is_model_name(c.name) and max(c.numbers, default=0) > 1 for c in plain):
-        verdicts = []  # percentages of other models: 0 is one, too
-    for kind in (verdicts, [c for c in plain if c.is_fraction]):
-        # A column of passes alone is like one of failures alone where a third has both.
-        near = {first: [c for c in kind if _is_alike(c, first)] for first in kind}
-        reach = {first: {c for other in near[first] for c in near[other]} for first in kind}
-        families = [[c for c in kind if c in reach[first]] for first in kind]
-        for family in {
-            frozenset(c.name for c in members): members for members in families
-        }.values():
-            yield from _pivot(family, {}, is_all=len(family) == len(kind))
-    graded = [c for c in plain if c.numbers and not c.is_whole and max(c.numbers) <= 1]
-    is_numbered = len({re.sub(r"\d+", "", c.fold) for c in graded}) == 1
-    if is_numbered and not any(is_model_name(c.name) for c in graded):
-        yield from _pivot(graded, {})
-    codes = [c for c in plain if c.is_whole and "1" in c.words and len(c.words) <= _MOST_CODES]
-    if not all(c.is_verdict for c in codes):
-        yield from _pivot(codes, {"success": "1"})
-    texts = [c for c in plain if not (c.numbers or c.is_mostly_verdict or c.is_inner)]
-    texts = [c for c in texts if len(c.words) <= MOST_WORDS and c.fold not in TASK_PARTS]
-    for column in texts[:1] + texts[-1:]:
-        family = [c for c in texts if c.words.keys() & column.words.keys()]
-        vocabulary = {word for c in family for word in c.words}
-        if len(vocabulary) <= MOST_WORDS and not any(map(_is_key, family)):
-            words = sorted(w for w in vocabulary if reward_or_none(RewardWords(), w) is None)
-            good = [w for w in words if GOOD_WORDS.match(w) and not BAD_WORDS.match(w)]
-            for word in good or words or sorted(vocabulary):
-                yield from _pivot(family, {"success": word})
-
-
-def _is_alike(first: Column, second: Column) -> bool:
-    """Whether two columns share their words: yes and no, or 0 and 1."""
-    words = [{word.lower().removesuffix(".0") for word in c.words} for c in (first, second)]
-    return first.is_fraction or bool(words[0] & words[1])
-
-
-def _pivot(
-    family: Sequence[Column], pairs: Mapping[str, str], *, is_all: bool = True
-) -> Iterator[Outcome]:
-    if len(family) < 2:
-        return
-    every = EVERY_COLUMN if is_all else f"{EVERY_COLUMN}:{'|'.join(c.name for c in family)}"
-    used = frozenset(c.name for c in family)
-    words = [set(re.split(r"[_\W]+", c.fold)) for c in family]
-    shared = {word for word in set.intersection(*words) if not word.isdigit()}
-    strong = sum(verdict_likeness(c) >= 2 for c in family)
-    is_series = bool(shared) and len({c.fold for c in family}) == len(family)
-    base = min(1.0 + 0.4 * len(family), 3.0) + (1.0 if is_series else -1.2 * strong)
-    base -= 1.5 * any(_FLAG.match(c.fold) for c in family)
-    base -= 3.0 * any(is_judge_name(c.name) for c in family)  # of the same attempts
-    stems = {re.sub(r"\d+|(?<![a-z])[a-z]$", "", c.fold) for c in family}
-    numbered = len(stems) == 1 and stems != {""}
-    ordinal = len(stems) == 1 and all(re.search(r"\d", c.name) for c in family)
-    if ordinal and len(family) > 2 and _is_cumulative(family):
-        return  # solved within one, two and three attempts
-    models = sum(is_model_name(c.name) for c in family) / len(family)
-    if all(RUN_NUMBERS.fullmatch(fold_name(c.name)) for c in family):
-        models, numbered = 1.0, False
-    yield Outcome({"model": every, **pairs}, base + 0.2 + 2 * models, used)
-    if not all(c.is_fraction for c in family):  # 3/4 is no attempt
-        # Names that nothing numbers are rather those of models.
-        loss = 0.0 if numbered or ordinal or strong else 0.5
-        loss -= 4.0 * bool(cross_headings([c.name for c in family]))  # of several models
-        yield Outcome({"trial": every, **pairs}, base + numbered + ordinal - loss, used)
-    yield Outcome({"task": EVERY_COLUMN, **pairs}, base - 0.3 + 0.5 * ordinal, used)
-    yield Outcome({"task": EVERY_PART, **pairs}, base - 0.6 + 0.5 * ordinal, used)
-
-
-def _is_cumulative(family: Sequence[Column]) -> bool:
-    """Whether what passed in a column passed in all with a larger number, too."""
-    words = RewardWords()
-    number = {c.name: int(re.findall(r"\d+", c.name)[-1]) for c in family}
-    order = sorted(family, key=lambda c: number[c.name])
-    rows = zip(*([reward_or_none(words, text) for text in c.texts] for c in order), strict=True)
-    known = [[r for r in row if r is not None and r == r] for row in rows]
-    return any(row[0] < row[-1] for row in known if row) and all(
-        first <= second for row in known for first, second in pairwise(row)
-    )

@@ -18,6 +18,7 @@ from passhat.readers.conversions import (
     read_paths,
     refuse_folder,
 )
+from passhat.readers.formats.attempt_files import gather_documents, is_summary
 from passhat.readers.formats.databases import is_dataset
 from passhat.readers.identity import (
     count_once,
@@ -35,7 +36,6 @@ from passhat.readers.interpretations import (
     suggest_tables,
 )
 from passhat.readers.json_records import gather_tasks
-from passhat.readers.nested_records import gather_documents
 from passhat.readers.record_map import split_map
 from passhat.readers.records import content_kind
 from passhat.readers.sources import Source, expand, files_inside, unknown_file
@@ -508,8 +508,9 @@ class _Collected:
 def _gather(folder: Source, read: list[_ReadSource], others: list[Source]) -> Source | None:
     """The files of a folder as one table, where each is an attempt or a task."""
     others += [file.source for file in read if _is_attempt(file)]
-    if len(read) <= len(others) and all(map(_is_attempt, read)):
-        table = gather_documents(folder, others)
+    sums = [file.source for file in read if not _is_attempt(file) and is_summary(file.source)]
+    if len(read) <= len(others) and all(_is_attempt(file) or file.source in sums for file in read):
+        table = gather_documents(folder, others, sums)
         if table is not None:
             return table
     if not all(file.reader.general for file in read):
@@ -530,8 +531,8 @@ def _with_skipped(
 ) -> _ReadSource:
     """The file with a note about the others in its folder that were passed over."""
     names = [name for name, _ in skipped]
-    tables = [name for name in names if name.lower().endswith(_TABLE_ENDINGS)]
     notes = (f"passed over in {folder.name}: {some(names)}",) if names else ()
+    tables = [name for name in names if name.lower().endswith(_TABLE_ENDINGS)]
     said = (f"tables not read: {some(tables, 4)}",) if tables else ()
     runs = (
         replace(run, reading=(*run.reading, *notes), decisions=(*run.decisions, *said))
@@ -571,8 +572,7 @@ _TABLE_ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".md")
 
 def _file_of(name: str) -> str:
     """The file that a name lies in: ``logs.zip`` for ``logs.zip/a/b.csv``."""
-    path = Path(name)
-    return next((str(p) for p in path.parents if p.is_file()), name)
+    return next((str(p) for p in Path(name).parents if p.is_file()), name)
 
 
 def _run_folder(source: Source) -> Path:

@@ -228,8 +228,8 @@ class RecordMap:
         passhat's name of a field to paths inside a record, the first that has a value wins. A path
         that starts with ``/`` starts at the document, one with ``^`` at the object around the
         record and one with ``^^`` at the object around that; ``@key`` is the record's key in an
-        object, ``^@key`` the key of the object around it, ``@index`` the record's place. Paths
-        with ``+`` between them are joined to one text.
+        object, ``^@key`` the key of the object around it, ``@index`` the record's place,
+        ``@file`` the file's name. Paths with ``+`` between them are joined to one text.
     trials : str
         Fields that hold one attempt each, as in ``run_*``.
     passes : str
@@ -409,7 +409,7 @@ def compile_path(path: str, scorer: str = SCORER) -> FieldPath:
         return JOIN_SIGN, tuple(compile_path(part, scorer) for part in parts)
     level = len(path) - len(path.lstrip("^"))
     rest = path[level:]
-    if rest == "@key" or (not level and rest in ("@index", "@value")):
+    if rest == "@key" or (not level and rest in ("@index", "@value", "@file")):
         return f"{'^' * level}{rest}", ()
     if not level and rest.startswith("/"):
         return "root", _fill_scorer(rest[1:], scorer)
@@ -440,6 +440,8 @@ def value_of(record: Record, root: object, path: FieldPath) -> object:
         return None if all(v is None for v in values) else "/".join(map(_joined_text, values))
     if start == "@index":
         return record.index
+    if start == "@file":
+        return steps[0].key if steps else None
     if start == "@value":
         return None if isinstance(record.data, dict) else record.data
     level = start.count("^")

@@ -20,6 +20,7 @@ from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
 from passhat.readers.csv_blocks import find_stated_limit
 from passhat.readers.formats.marks import find_spelled
+from passhat.readers.formats.pages import MarkdownRows, is_markdown
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
@@ -30,7 +31,7 @@ from passhat.readers.json_records import (
     short_lines,
 )
 from passhat.readers.parsing import container_end, find_container, number_or_none, parts
-from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
+from passhat.readers.rows import CHUNK_ROWS, CsvRows, ParquetRows, Rows
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import SHEET_COLUMN, drop_index, is_zip, read_sheets
 from passhat.stats.outcomes.columns import ALIASES, ColumnMap, fold_name

@@ -16,6 +16,7 @@ from pathlib import PurePath
 
 from passhat._display import some
 from passhat.errors import InvalidValue, shorten
+from passhat.readers.formats.attempt_files import find_inner_verdicts
 from passhat.readers.formats.marks import find_spelled
 from passhat.readers.parsing import Rewrite, find_listed
 from passhat.readers.shapes import count_rates
@@ -574,6 +575,7 @@ _TASK_FIRST = ("task", "model", "trial")
 
 _FINDERS = (
     _find_merged,
+    find_inner_verdicts,
     find_spelled,
     _find_tidy,
     _find_replaced,

@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
+from itertools import islice, pairwise
+from typing import IO, TYPE_CHECKING, Protocol
 
 from passhat._display import counted, some
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import (
+    RULE,
     cut_block,
     find_header,
     find_second_table,
@@ -23,14 +24,11 @@ from passhat.readers.csv_blocks import (
     names_without_header,
 )
 from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
-from passhat.readers.parsing import is_verdict_list, number_or_none
+from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
-from passhat.readers.wide_tables import FRACTION, is_model_name, reward_or_none
 from passhat.readers.zip_members import NO_HEADER, name_first_column
 from passhat.stats.outcomes import Loss
-from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import Chunk
-from passhat.stats.outcomes.rewards import RewardWords
 
 if TYPE_CHECKING:
     from _csv import Reader as _CsvReader
@@ -42,12 +40,12 @@ CHUNK_ROWS = 2_000
 """Small enough for a chunk to stay in the processor's cache: twice as fast as 20,000."""
 _BLOCK = 1 << 18
 _FAST_BLOCK = 1 << 22
-_LONGEST_LINE = 32 << 20
+LONGEST_LINE = 32 << 20
 _LOSSES_KEPT = 1_000
 _SURROGATE = re.compile("[\udc80-\udcff]")
 
 # A completion may well be longer than the 131,072 characters that the module allows.
-csv.field_size_limit(_LONGEST_LINE)
+csv.field_size_limit(LONGEST_LINE)
 
 _AS_UTF8 = "save the table as UTF-8, or: iconv -f LATIN1 -t UTF-8 FILE > NEW"
 
@@ -125,11 +123,11 @@ class CsvRows:
 
     def chunks(self) -> Iterator[Chunk]:
         with self._source.open() as stream:
-            first = stream.readline(_LONGEST_LINE)
+            first = stream.readline(LONGEST_LINE)
             above = self._above
             while first and (above or not first.removeprefix(BYTE_ORDER_MARK).strip()):
                 above -= above > 0
-                first = stream.readline(_LONGEST_LINE)
+                first = stream.readline(LONGEST_LINE)
             delimiter = self._delimiter
             if self._names is not None:
                 yield from self._parse_chunks(
@@ -144,8 +142,8 @@ class CsvRows:
             line = 2 + self._above
             while block := stream.read(_FAST_BLOCK):
                 if not block.endswith(b"\n"):
-                    block += stream.readline(_LONGEST_LINE)
-                    if not block.endswith(b"\n") and len(block) < _LONGEST_LINE:
+                    block += stream.readline(LONGEST_LINE)
+                    if not block.endswith(b"\n") and len(block) < LONGEST_LINE:
                         block += b"\n"
                 columns = (
                     cut_block(block, names, delimiter.encode()) if block.endswith(b"\n") else None
@@ -193,7 +191,7 @@ class CsvRows:
             rows = block
             self.lines = range(before + 1, before + 1 + len(block))
             if guard.is_broken or broken or set(map(len, block)) != {width}:
-                rows = self._sound(block, before, width)
+                rows = self._sound(block, before, header)
             if broken:
                 where = f"line {reader.line_num + line - 1}"
                 self._losing.lose(where, f"is not a CSV record ({broken})")
@@ -209,7 +207,7 @@ class CsvRows:
         line, row_number = self._above + 1, 0 if self._names else -1
         with self._source.open() as stream:
             for _ in range(self._above):
-                stream.readline(_LONGEST_LINE)
+                stream.readline(LONGEST_LINE)
             text = io.TextIOWrapper(
                 stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
             )
@@ -226,12 +224,16 @@ class CsvRows:
                 except csv.Error:
                     line = reader.line_num + 1 + self._above
 
-    def _sound(self, block: list[list[str]], before: int, width: int) -> list[list[str]]:
+    def _sound(self, block: list[list[str]], before: int, header: Sequence[str]) -> list[list[str]]:
         """The rows with as many cells as the header and without broken characters."""
-        sound_rows, lines = [], []
-        for line, row in enumerate(block, before + 1):
+        sound_rows, lines, width = [], [], len(header)
+        for line, (row, below) in enumerate(pairwise((*block, [])), before + 1):
             where = f"line {line}"
+            if len(row) == 1 < width and row[0].strip() and below == list(header):
+                row = [*row, *[""] * (width - 1)]  # the heading of another part of the table
             if not row or (len(row) < width and row[0].lstrip().startswith("#")):
+                continue
+            if len(row) < width and RULE.fullmatch("".join(row).strip()):
                 continue
             if len(row) != width:
                 cells = counted(len(row), "cell")
@@ -334,7 +336,7 @@ class _LineGuard(io.RawIOBase):
                 self.is_broken = True
         newline = block.rfind(b"\n")
         self._length = self._length + len(block) if newline < 0 else len(block) - newline - 1
-        if self._length > _LONGEST_LINE:
+        if self._length > LONGEST_LINE:
             self._skip_line()
             block = block[:-1] + b"\n"
         view[: len(block)] = block
@@ -346,7 +348,7 @@ class _LineGuard(io.RawIOBase):
         while part := self._stream.readline(_BLOCK):
             if part.endswith(b"\n"):
                 break
-        self._losing.lose("a line", f"is longer than {_LONGEST_LINE >> 20} MB and was cut", 0)
+        self._losing.lose("a line", f"is longer than {LONGEST_LINE >> 20} MB and was cut", 0)
 
 
 class JsonLinesRows:
@@ -427,169 +429,3 @@ class ParquetRows:
 
     def line_of(self, row: int) -> int:
         return row + 1
-
-
-class MarkdownRows:
-    """The table of attempts in a Markdown text, and others with its header."""
-
-    kind = "Markdown"
-    place = "line"
-
-    def __init__(self, source: Source, losing: LossLog | None = None) -> None:
-        self._source = source
-        self._losing = losing or Losses()
-        self.lines: Sequence[int] = ()
-        self.decisions: tuple[str, ...] = ()
-
-    def chunks(self) -> Iterator[Chunk]:
-        with self._source.open() as stream:
-            text = stream.read(_LONGEST_LINE).decode("utf-8", "replace")
-        texts = text.translate(_BOX_SIGNS).splitlines()
-        tables = list(_find_tables(texts))
-        best = max(tables, key=lambda table: table.rank)
-        alike = [table for table in tables if table.header == best.header]
-        word, names = _name_tables(alike)
-        alike = alike if word else [best]
-        if len(tables) > 1:
-            which = "the first" if best is tables[0] else f"that of line {best.start}"
-            which = "the first with tasks" if best.rank[1] and best is not tables[0] else which
-            which += " is read"
-            if word:
-                kind = _KINDS_OF_TABLES[word]
-                which = f"{len(alike)} are read, each as the {kind} in the heading above it"
-            self.decisions = (f"of {len(tables)} tables in the text {which}",)
-        header = [*best.header, word] if word else best.header
-        rows, lines = [], []
-        for table, name in zip(alike, names or [""], strict=True):
-            for line, cells in table.rows:
-                if len(cells) != len(table.header):
-                    what = f"{counted(len(cells), 'cell')} where the header has {len(best.header)}"
-                    self._losing.lose(f"line {line}", what)
-                    continue
-                if len(cells) > 1 and set(cells) <= {"...", "…", "⋮"}:
-                    raise ReadError(
-                        "is a table without some of its rows: they are left out here.",
-                        source=self._source.name,
-                        line=line,
-                        hint="Save the whole table as CSV, as df.to_csv does.",
-                    )
-                rows.append([*cells, name] if word else cells)
-                lines.append(line)
-        header = name_first_column(header, (row[0] for row in rows))
-        self.lines = lines
-        if rows:
-            columns = map(list, zip(*rows, strict=True))
-            yield dict(zip(header, columns, strict=True))
-
-    def line_of(self, row: int) -> int:
-        return self.lines[row]
-
-
-_KINDS_OF_TABLES = {"model": "model", "trial": "attempt", "suite": "suite"}
-
-
-class _Table(NamedTuple):
-    start: int
-    """The number of the line with the header."""
-    header: list[str]
-    rows: list[tuple[int, list[str]]]
-    """The cells of each row, and the number of its line."""
-    headings: list[str]
-    """The headings above it, the outermost first, and those that name a model alone."""
-
-    @property
-    def rank(self) -> tuple[bool, int, int]:
-        """How likely it holds attempts or counts: by verdicts, by its header, by its size."""
-        columns, words = ColumnMap.resolve(self.header), RewardWords()
-        has_results = columns.holds_attempts or columns.holds_counts
-        rows = [cells for _, cells in self.rows if len(cells) == len(self.header)]
-        count = 0
-        for cells in zip(*rows, strict=True):
-            rewards = {reward_or_none(words, cell) for cell in set(cells)}
-            is_verdict = {0.0, 1.0} >= {r for r in rewards if r == r} != set()
-            is_several = all(FRACTION.fullmatch(c) or is_verdict_list(c) for c in cells)
-            count += len(cells) * (is_verdict or is_several)
-        return has_results or count > 1, has_results + ("task" in columns.meaning), count
-
-
-def _find_tables(texts: list[str]) -> Iterator[_Table]:
-    """The tables of a text with the headings above each."""
-    headings: list[tuple[int, str]] = []
-    end = 0
-    for number in range(1, len(texts)):
-        above = texts[number - 1]
-        heading = _HEADING.fullmatch(above)
-        if heading is not None:
-            depth = len(heading[1] or "") or _BOLD_DEPTH
-            headings = [each for each in headings if each[0] < depth]
-            headings.append((depth, (heading[2] or heading[3]).strip("*`: ")))
-        if number < end or not (_MARKDOWN_RULE.fullmatch(texts[number]) and "|" in above):
-            continue
-        header, rows, end = _markdown_cells(above), [], number + 1
-        while end < len(texts) and ("|" in texts[end] or _GRID_RULE.fullmatch(texts[end])):
-            if not _GRID_RULE.fullmatch(texts[end]):
-                rows.append((end + 1, _row_cells(texts[end], above, len(header))))
-            end += 1
-        yield _Table(number, header, rows, [text for _, text in headings])
-
-
-def _name_tables(tables: list[_Table]) -> tuple[str, list[str]]:
-    """The kind of the headings above tables with one header, and that of each table.
-
-    Nothing for a single table, for one with a column for it, and without such headings.
-    """
-    models = [_heading_model(table.headings) for table in tables]
-    depth = min(len(table.headings) for table in tables)
-    levels = [[table.headings[-n] for table in tables] for n in range(1, depth + 1)]
-    names = next((each for each in [models, *levels] if len(set(each)) == len(each) > 1), [])
-    if not names or not all(names):
-        return "", []
-    word = "trial" if all(map(_TRIAL_HEADING.fullmatch, names)) else "model"
-    tasks = [{cells[0] for _, cells in table.rows} for table in tables]
-    if word == "model" and not all(map(is_model_name, names)) and names != models:
-        word = "model" if any(tasks[0] & each for each in tasks[1:]) else "suite"
-    is_taken = word in ColumnMap.resolve(tables[0].header).meaning
-    return ("", []) if is_taken else (word, names)
-
-
-def _heading_model(headings: list[str]) -> str:
-    """The model that a heading above a table names, as in ``## Model: gpt-5``; empty for none."""
-    found = (_MODEL_HEADING.fullmatch(heading) for heading in reversed(headings))
-    return next((match[1] for match in found if match), "")
-
-
-def _markdown_cells(line: str) -> list[str]:
-    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
-    plain = (_EMPHASIS.sub(r"\2", cell.strip()) for cell in cells)
-    return [cell.strip().replace("\\|", "|") for cell in plain]
-
-
-def _row_cells(line: str, header: str, width: int) -> list[str]:
-    """The cells of a row; below a header without outer bars, one behind the last bar is empty."""
-    cells = _markdown_cells(line)
-    is_open = len(cells) == width - 1 and not header.strip().endswith("|")
-    return [*cells, ""] if is_open else cells
-
-
-def is_markdown(head: bytes) -> bool:
-    """Whether a text holds a Markdown table: a line with bars above a line of dashes."""
-    return _MARKDOWN_TABLE.search(head.decode("utf-8", "replace").translate(_BOX_SIGNS)) is not None
-
-
-_HEADING = re.compile(r"\s*(?:(#+)\s+(.+?)\s*#*|(\*\*[^|*]{1,80}\*\*:?|[^|:]{1,60}:))\s*")
-_BOLD_DEPTH = 7
-_MODEL_HEADING = re.compile(r"(?:model|agent)\s*:\s*[`*]*([^`*]+?)[`*]*\s*", re.IGNORECASE)
-_TRIAL_HEADING = re.compile(
-    r"(?:run|trial|attempt|seed|rep(?:eat|etition)?|try|round|pass|epoch|iteration)\W*\d+\b.*",
-    re.IGNORECASE,
-)
-_EMPHASIS = re.compile(r"^(\*\*|\*|`)(.+)\1$")
-"""Not the underscore: names of tasks begin and end with it."""
-# Org tables have + between the dashes, and grids around them, too.
-_MARKDOWN_RULE = re.compile(r"\s*[|+]?\s*:?[-=]+:?\s*([|+]\s*:?[-=]+:?\s*)*[|+]?\s*")
-_MARKDOWN_TABLE = re.compile(r"(?m)^[^\n]*\|[^\n]*\n\s*[|+]?\s*:?[-=]+:?\s*[|+][\s:|+=-]*$")
-_GRID_RULE = re.compile(r"\s*\+[-=]+(\+[-=]+)*\+\s*")
-_BOX_SIGNS = str.maketrans(
-    dict.fromkeys(map(chr, range(0x2500, 0x2580)), "+")
-    | {**dict.fromkeys("│┃║╎╏┆┇┊┋", "|"), **dict.fromkeys("─━═╌╍┄┅┈┉", "-")}
-)

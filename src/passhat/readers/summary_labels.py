@@ -71,7 +71,8 @@ STATISTICS = frozenset(
 """Also names of tasks and of groups of tasks: functions, kinds of questions."""
 _WHAT_IS_COUNTED = re.compile(
     r"(of\s+)?(the\s+)?(pass(es|ed|ing)?|correct|solved|resolved|success(es|ful)?|ok|yes|wins?|scores?|"
-    r"points|failures?|failed|fails?|pass rate|success rate|accuracy|rate|%|ja|nein|bestanden|"
+    r"[✓✔✅%#]|points|failures?|failed|fails?|pass rate|success rate|accuracy|rate|ja|nein|"
+    r"bestanden|"
     r"erfolg(e|reich)?|gelöst|réussis?|réussites?|oui|sí|aciertos|éxitos|aprobad[oa]s|trials?|runs?|"
     r"attempts?|tasks?|all)(\s+(of|out of|/)\s*\d+)?"
 )
@@ -395,13 +396,14 @@ class Endings:
 
 
 _MAP_WORDS = ("records", "task", "model", "trial")
+_SETTINGS = ("configuration", "config", "variant", "condition", "setup", "arm")
 SECTION_COLUMN = "model"
 
 
 def without_label(title: str) -> str:
     """The name behind a label, as in ``Model: nova``."""
     label, _, name = title.strip().partition(":")
-    is_label = fold_name(label) in (*ALIASES["model"], *ALIASES["task"])
+    is_label = fold_name(label) in (*ALIASES["model"], *ALIASES["task"], *_SETTINGS)
     return name.strip() if name.strip() and is_label else title.strip()
 
 

@@ -19,7 +19,7 @@ from passhat.readers.summary_labels import STATISTICS, TOTAL_WORDS, fold_label, 
 from passhat.readers.wide_tables import FRACTION, Shape
 from passhat.readers.zip_members import SHEET_COLUMN
 from passhat.stats.outcomes import Tally
-from passhat.stats.outcomes.cells import CellCodes, RowError, parse_number
+from passhat.stats.outcomes.cells import CellCodes, RowError, is_empty, parse_number
 from passhat.stats.outcomes.columns import JOIN_SIGN, ColumnMap
 from passhat.stats.outcomes.gathering import (
     RUN_COLUMNS,
@@ -451,7 +451,7 @@ def equals_totals(cells: Chunk, columns: ColumnMap, parts: Sequence[Gathered]) -
             return False
         if columns.holds_counts:
             counts = [_sum_cells(_cells(cells, columns, word), rows) for word in "nc"]
-            if not _equals_counts(counts, about):
+            if not (all(map(is_empty, counts)) or _equals_counts(counts, about)):
                 return False
             continue
         verdict_cells = [_cells(cells, columns, "success")[row] for row in rows]

@@ -15,6 +15,8 @@ from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import NotResults, Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.formats.events import expand_events
+from passhat.readers.formats.pages import MarkdownRows
+from passhat.readers.formats.parquet import CountedParquet
 from passhat.readers.formats.swe_bench import expand_ids
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.identity import split_numbered
@@ -22,7 +24,6 @@ from passhat.readers.interpretations import Interpretation, interpret, suggest_c
 from passhat.readers.json_records import expand_frame, expand_grid
 from passhat.readers.mapping import read_mapped
 from passhat.readers.nested_records import guess_nested
-from passhat.readers.parquet import CountedParquet
 from passhat.readers.parsing import conversation_text, with_answers
 from passhat.readers.record_map import RecordMap
 from passhat.readers.records import RecordRows, content_kind, find_facts, find_threshold
@@ -36,7 +37,7 @@ from passhat.readers.row_groups import (
     name_columns,
     named_parts,
 )
-from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
+from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, ParquetRows, Rows
 from passhat.readers.shapes import find_shape
 from passhat.readers.sources import Source, is_text
 from passhat.readers.summary_labels import (
@@ -65,6 +66,7 @@ from passhat.stats.outcomes.rewards import REWARD_NAMES
 _PARQUET_MAGIC = b"PAR1"
 _MOST_REGROUPINGS = 3
 _MOST_SCORERS = 4
+_ANSWER_WORDS = ("answer", "expected")
 
 
 class TableReader(Reader):
@@ -157,16 +159,21 @@ class _UnknownColumns(ReadError):
 
 def _read_lines(source: Source, options: ReadOptions) -> list[Run]:
     """JSON lines: a table, or records with attempts inside."""
-    nested = None if options.columns else guess_nested(source, attempts_only=True)
-    if nested is not None:
-        return read_mapped(source, options, nested)
+    if runs := _read_nested(source, options, attempts_only=True):
+        return runs
     try:
         return _read_table(source, options, lambda losses: JsonLinesRows(source, losses))
     except _UnknownColumns:
-        nested = None if options.columns else guess_nested(source)
-        if nested is None:
-            raise
-        return read_mapped(source, options, nested)
+        if runs := _read_nested(source, options, attempts_only=False):
+            return runs
+        raise
+
+
+def _read_nested(source: Source, options: ReadOptions, *, attempts_only: bool) -> list[Run]:
+    """The runs in nested records; none where their place is unclear or none has a verdict."""
+    nested = None if options.columns else guess_nested(source, attempts_only=attempts_only)
+    runs = [] if nested is None else read_mapped(source, options, nested)
+    return runs if any(run.outcomes.scored for run in runs) else []
 
 
 def _read_stated(
@@ -182,28 +189,26 @@ def _read_stated(
         with suppress(InvalidValue, ReadError):
             return read(source, options)
     said = f"the document states {name!r}: a reward of {limit:g} or more passes"
-    runs = read(source, replace(options, pass_at=limit))
-    return [replace(run, decisions=(said, *run.decisions)) for run in runs]
+    options = replace(options, pass_at=limit)
+    return [replace(run, decisions=(said, *run.decisions)) for run in read(source, options)]
 
 
 def _read_json(source: Source, options: ReadOptions) -> list[Run]:
     """A document whose records are flat is a table; others are read by a mapping."""
-    grid = None if "@" in str(options.columns) else expand_grid(source) or expand_ids(source)
-    if grid is not None:
+    if "@" not in str(options.columns) and (grid := expand_grid(source) or expand_ids(source)):
         return _read_lines(grid, options)
-    nested = None if options.columns else guess_nested(source, attempts_only=True)
-    if nested is not None:
-        return read_mapped(source, options, nested)
+    if runs := _read_nested(source, options, attempts_only=True):
+        return runs
     mapping, certain = guess_mapping(source, options)
-    path = mapping.records
-    certain = certain and path not in ("", "*.*[*]")
-    paths = [path for paths in mapping.fields.values() for path in paths]
-    is_flat = path != "*.*[*]" and not any("." in path or "@" in path for path in paths)
+    path, certain = mapping.records, certain and mapping.records not in ("", "*.*[*]")
+    stated = options.columns if EVERY_COLUMN in str(options.columns) else mapping.fields
+    paths = [each.partition(EVERY_COLUMN)[0] for word in stated for each in mapping.fields[word]]
+    is_flat = path != "*.*[*]" and not any("." in each or "@" in each for each in paths)
     if is_flat and (certain or _is_table(source, path, options)):
         runs = _read_table(source, options, lambda losses: RecordRows(source, path, losses))
     else:
-        nested = None if certain or options.columns else guess_nested(source)
-        runs = read_mapped(source, options, nested or _mapping(source, options))
+        runs = [] if certain else _read_nested(source, options, attempts_only=False)
+        runs = runs or read_mapped(source, options, _mapping(source, options))
     return [_name_by_document(runs[0], source)] if len(runs) == 1 else runs
 
 
@@ -230,8 +235,9 @@ def _is_table(source: Source, path: str, options: ReadOptions) -> bool:
     first = next(drop_index(chunks, options.columns.values()), None)
     if first is None or not _has_columns(first, options):
         return False
+    first, _ = Rewrites(options.columns, False).take(first, range(len(next(iter(first.values())))))
     columns = ColumnMap.resolve(first, options.columns, options.labels)
-    if path:  # a document of columns is one by their names alone
+    if path:
         columns = find_shape(name_columns(columns, first)[0], first, source.name).columns
     return columns.holds_attempts or columns.holds_counts
 
@@ -575,19 +581,13 @@ def _with_conversations(
     attempts: Attempts | None, columns: ColumnMap, options: ReadOptions
 ) -> Attempts | None:
     """The attempts with answer and expected answer as their conversation, where asked for."""
-    names = columns.names_of("answer", "expected")
+    names = columns.names_of(*_ANSWER_WORDS)
     if attempts is None or not names or not options.needs.conversations:
         return attempts
-    cells = {word: attempts.extras[name] for word, name in names.items()}
-
-    def cell(word: str, row: int) -> str | None:
-        return cells[word][row] if word in cells else None
-
     texts = TextColumn()
-    texts.extend(
-        conversation_text(with_answers((), cell("answer", row), cell("expected", row)))
-        for row in range(len(attempts))
-    )
+    for row in range(len(attempts)):
+        cells = (attempts.extras[names[w]][row] if w in names else None for w in _ANSWER_WORDS)
+        texts.extend([conversation_text(with_answers((), *cells))])
     conversation = Categorical(texts.values, texts.codes)
     return replace(attempts, extras=MappingProxyType({"conversation": conversation}))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from passhat._display import counted
 from passhat.errors import ReadError
 from passhat.readers.csv_blocks import STAMP, is_delimited
-from passhat.readers.rows import is_markdown
+from passhat.readers.formats.pages import is_markdown
 from passhat.readers.sources import Source, make_folder
 from passhat.readers.wide_tables import is_model_name
 from passhat.readers.zip_members import write_lines

@@ -445,23 +445,19 @@ _KNOWN_NAMES = frozenset(alias for aliases in ALIASES.values() for alias in alia
 
 def _without_measures(names: Sequence[str]) -> list[str]:
     """Without model_a_time beside model_a."""
-    return [
-        name
-        for name in names
-        if not (
-            MEASURES.fullmatch(name)
-            and any(name != other and name.startswith(other) for other in names)
-        )
-    ]
+
+    def is_longer(name: str) -> bool:
+        return any(name != other and name.startswith(other) for other in names)
+
+    return [name for name in names if not (MEASURES.fullmatch(name) and is_longer(name))]
 
 
 def _task_columns(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     """A row for each model or attempt, and a column for each task."""
     row_words = [word for word in ("model", "trial") if columns.meaning.get(word) in chunk]
-    names = verdict_columns(columns, chunk)
+    names = [n for n in verdict_columns(columns, chunk) if not SUMMARIES.fullmatch(n.strip())]
     if not row_words or len(names) < 2 or "success" in columns.meaning:
         return None
-    names = [name for name in names if not SUMMARIES.fullmatch(name.strip())]
     if all(re.match(r"(?i)(sub)?(part|step|stage|phase)[\s_-]?\d", name.strip()) for name in names):
         return None  # parts of the task that the row is about
     rest = [n for n in list_unused(columns, chunk) if n not in names and _holds_verdicts(chunk[n])]
@@ -469,6 +465,9 @@ def _task_columns(columns: ColumnMap, chunk: Chunk) -> Shape | None:
     others = [n for n in list_unused(columns, chunk) if n not in names and not _LABELS.fullmatch(n)]
     if any(len({*zip(rows, map(str, chunk[n]), strict=True)}) > len({*rows}) for n in others):
         return None  # another column tells the rows of a model apart: it may be the task
+    texts = [n for n in others if len({*map(str, chunk[n])}) == len(rows) == len({*rows}) > 2]
+    if row_words == ["trial"] and any(" " in str(chunk[n][0]) for n in texts):
+        return None  # numbers of tasks, whose text is beside them
     wide = [_WideColumn(name, (("task", name.strip()),)) for name in names]
     return _unpivot(columns, wide, chunk) if len(names) > 1 and len(rest) < len(names) else None
 

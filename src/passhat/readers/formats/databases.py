@@ -148,7 +148,8 @@ def _references(
     others = {name.lower(): name for name in columns if name != table}
     for column in columns[table]:
         stem = _KEY_END.sub("", column.lower())
-        by_key = [name for name in others.values() if list(keys[name]) == [column]]
+        is_plain = column.lower() in ("id", "rowid", "pk", "key", "uuid")  # each table has its own
+        by_key = [n for n in others.values() if list(keys[n]) == [column] and not is_plain]
         named = [others[name] for name in (stem, f"{stem}s", f"{stem}es") if name in others]
         for other in (*named, *(by_key if len(by_key) == 1 else ())):
             key = next((n for n in (column, "id", *keys[other]) if n in columns[other]), None)

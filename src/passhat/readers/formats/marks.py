@@ -15,7 +15,10 @@ _TICKS = dict.fromkeys("✓✔✅☑🟢🟩", "✓") | dict.fromkeys("✗✘✖
 _MARKS_OF = (
     {**_TICKS, **_NO_VERDICT, "-": "?"},
     {"+": "✓", **dict.fromkeys("-−–", "✗"), **_NO_VERDICT},
-    {"P": "✓", "F": "✗", **_NO_VERDICT},
+    *(
+        {**dict.fromkeys("-xEST", "?"), **_NO_VERDICT, good: "✓", bad: "✗"}
+        for good, bad in ("PF", "SF", "TF", "YN", "CI", "OX", "WL")
+    ),
     {"1": "✓", "0": "✗"},
 )
 _COUNT_BEHIND = re.compile(r"(?<=\D)\s*[(\[]?\s*\d{1,4}\s*/\s*\d{1,4}\s*[)\]]?$")
@@ -40,8 +43,9 @@ def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str]
         cells = [str(cell) for name in names for cell in list(chunk[name])[:-1]]
         texts = {text for cell in cells if (text := _spell(cell, marks))}
         is_even = len(names) > 1 == len({*map(len, texts)}) and any(c[:1] == "0" for c in cells)
-        if {"✓", "✗"} <= {*"".join(texts)} and ("1" not in marks or is_even):
-            break  # 100 and 110 may be numbers
+        is_long = not any(map(str.isalpha, marks)) or max(map(len, texts), default=0) > 2
+        if {"✓", "✗"} <= {*"".join(texts)} and is_long and ("1" not in marks or is_even):
+            break  # 100 and 110 may be numbers, and "CI" an abbreviation
     else:
         return None
     texts = {str(cell) for name in names for cell in distinct_cells(chunk[name])}

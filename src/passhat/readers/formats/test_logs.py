@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from passhat.errors import ReadError
 from passhat.readers.csv_blocks import is_delimited
 from passhat.readers.formats.junit import split_repeat
-from passhat.readers.rows import is_markdown
+from passhat.readers.formats.pages import is_markdown
 from passhat.readers.sources import Source
 from passhat.readers.summary_labels import without_label
 from passhat.readers.text_logs import (
@@ -213,7 +213,7 @@ _MARK_LINE = re.compile(
 _STATED_COUNT = re.compile(r"(?<![\d.])(\d{1,3})\s*/\s*(\d{1,3})(?![\d.])")
 _NOT_RUN = re.compile(
     r"\b(?:miss|lost|skip|unknown|unclear|n/?a\b|slept|infra|"
-    r"not? (?:run|ran|tried|started|verdict))"
+    r"not? (?:be )?(?:run|ran|tried|start|verdict|result|made|execut|judged|graded|measured|data))"
 )
 _NOT_PASSED = re.compile(
     r"\b(?:no|not|fail\w*|wrong|error\w*|bad|broken?|incorrect|nope)\b|n['’]t\b"

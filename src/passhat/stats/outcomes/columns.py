@@ -65,7 +65,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("n", "attempts", "samples", "trials", "total", "runs", "n_attempts", "n_samples"),
             *("n_trials", "n_runs", "num_attempts", "num_samples", "num_trials", "num_runs"),
             *("total_attempts", "total_runs", "n_total", "num_total", "total_trials", "count"),
-            *("n_attempted", "num_attempted"),
+            *("n_attempted", "num_attempted", "n_sampled", "num_sampled", "n_generated"),
             *("versuche", "durchläufe", "essais", "tentatives", "intentos", "tentativas"),
             *("läufe", "anzahl_läufe", "anzahl_versuche", "anzahl_durchläufe", "nb_essais"),
             *("nombre_d'essais", "ejecuciones", "exécutions", "попыток", "次数", "回数"),
@@ -83,7 +83,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "fails": (
             *("fails", "failures", "failed", "fail", "n_failed", "num_failed", "n_fail"),
             *("fail_count", "failed_count", "n_failures", "num_failures", "failure_count"),
-            *("losses", "failed_runs", "failing_runs"),
+            *("losses", "failed_runs", "failing_runs", "n_wrong", "num_wrong", "wrong_count"),
+            *("n_incorrect", "num_incorrect", "incorrect_count"),
         ),
         "rate": (
             *("pass_rate", "passrate", "success_rate", "solve_rate", "accuracy", "rate"),
@@ -111,6 +112,12 @@ _WEAK_VERDICTS = ALIASES["success"][ALIASES["success"].index("verdict") :]
 
 _RIVALS = ("tests_passed", "test_passed", "all_tests_passed", "all_passed", "checks_passed")
 """Names that hold verdicts, or numbers of tests: never taken, but compared with what is."""
+
+_JUDGED = re.compile(
+    r"(?:eval(?:uation)?|judge?ments?|judge|grad(?:e|er|ing)|verifier|verification|assessment|review)"
+    r"\.\w+"
+)
+"""A field in what a judge said: compared with the verdict beside it, which may be a claim."""
 
 _AGREEMENTS = ("match", "is_match")
 _STATUS = re.compile(r".+_(status|verdict|outcome|result)")
@@ -198,7 +205,7 @@ TOTALS = re.compile(r"(.*_)?(total|n|num|count|all)(_.*)?")
 VERDICTS = re.compile(
     r"(.*_)?(pass(ed|es)?|success(ful)?|correct(ness)?|solved|resolved|succeeded|verified|accepted|"
     r"completed?|em|exact(_match)?|won|win|achieved|fixed|compliant|valid|ok|good|right|done|match(es|ed)?|"
-    r"met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
+    r"true_false|captured|label|met|reached|fulfilled|satisfied|works?|verdict|outcome|result|status|state|score|reward|grade|judge?ment|evaluation|hit|bool|binary)(_.*)?"
 )
 """Names of what says whether an attempt passed."""
 
@@ -327,6 +334,8 @@ class ColumnMap:
                 and by_alias.get(alias) not in (None, *(mapped_names - {meaning.get("score")}))
             )
         )
+        if "success" not in overrides:
+            rivals += tuple(n for n in names if n not in mapped_names and _is_judged(n, rivals))
         if fold_name(meaning.get("success", "")) in _AGREEMENTS and "success" not in overrides:
             rivals += tuple(n for n in names if _STATUS.fullmatch(fold_name(n)) and n not in rivals)
         slices = {
@@ -393,6 +402,14 @@ class ColumnMap:
 
 
 @lru_cache(4096)
+def _is_judged(name: str, others: Sequence[str]) -> bool:
+    """Whether a field in what a judge said is named for its verdict."""
+    match = _JUDGED.fullmatch(name[:_LONGEST_NAME].lower())
+    head, _, tail = name.lower().partition(".")
+    is_named = match is not None and (tail in ALIASES["success"] or tail in (head, "decision"))
+    return is_named and tail not in ("score", "reward") and name not in others
+
+
 def fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID`` and ``taskId``."""
     if len(name) > _LONGEST_NAME:
