@@ -259,6 +259,7 @@ def test_names_are_a_sequence_from_either_end() -> None:
         packed[4]
     assert packed != PackedNames(["x", "", "ze", "dä"])  # the same letters, cut elsewhere
     assert repr(packed) == "<4 task ids>"
+    assert packed != ["x", "", "zed", "ä"]  # a list has to be packed first
     assert not same_names(["a", "b"], ["b", "a"])
     assert list(whole_numbers_of(np.array([3, 1, 2]))) == [3, 1, 2]
 
