@@ -412,3 +412,28 @@ def test_a_plan_of_labels_for_error_rates_says_what_comes_true() -> None:
         assert 0 < plan.label_share < 1
     assert len(real) >= 3
     assert np.mean(foreseen) == pytest.approx(np.mean(real), rel=0.2)
+
+
+def test_skipped_attempts_are_work_of_a_plan_of_labels() -> None:
+    """Whole tasks have 4 attempts each, of which one was looked at and skipped."""
+    outcomes = Outcomes.from_counts(4, [i % 5 for i in range(30)])
+    rows = [
+        (str(i), place < i % 5, None if place == 0 else place < i % 5)
+        for i in range(12)
+        for place in range(4)
+    ]
+    plan = plan_labels(outcomes, LabelCounts.from_rows(rows), "pass^1")
+    whole = [step for step in plan.steps if step.more_attempts == 0][-1]
+    assert whole.more_labels == 4 * (30 - 12)
+
+
+def test_a_slice_with_one_value_has_no_groups() -> None:
+    counts, labels = [1, 2, 3, 4], {"domain": ["x", "x", "y", "y"], "all": ["z"] * 4}
+    outcomes = Outcomes.from_counts(4, counts, [str(i) for i in range(4)], labels=labels)
+    rows = [(str(i), place < c, place < 2) for i, c in enumerate(counts) for place in range(4)]
+    found = judge_error(outcomes, LabelCounts.from_rows(rows))
+    assert list(found.groups) == ["domain"]
+    assert list(found.groups["domain"]) == ["x", "y"]
+    passes, failures = found.groups["domain"]["y"]
+    assert (passes.errors, passes.labeled) == (3, 4)
+    assert (failures.errors, failures.labeled) == (0, 4)
