@@ -16,6 +16,7 @@ from passhat.stats.labels.error_rates import ErrorPair, corrected_values
 from passhat.stats.labels.judge_error import alikeness, judge_error
 from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.labels.task_choice import refuse_choice
+from passhat.stats.labels.whole_tasks import WholeTasks
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.outcomes.labels import LabelCounts
 
@@ -437,3 +438,32 @@ def test_a_slice_with_one_value_has_no_groups() -> None:
     passes, failures = found.groups["domain"]["y"]
     assert (passes.errors, passes.labeled) == (3, 4)
     assert (failures.errors, failures.labeled) == (0, 4)
+
+
+def test_values_of_labeled_tasks_lie_between_0_and_1_unless_stated() -> None:
+    rng = np.random.default_rng(8)
+    parts = [rng.integers(0, 5, (1, tasks)) / 4 for tasks in (12, 12, 30)]
+    plain, stated = WholeTasks(*parts), WholeTasks(*parts, lowest=0.0, highest=1.0)
+    assert plain.interval(0.9) == stated.interval(0.9)
+    assert plain.interval(0.9) != WholeTasks(*parts, highest=2.0).interval(0.9)
+    assert WholeTasks(*(np.ones((1, 4)) for _ in range(3))).points.tolist() == [1.0]
+
+
+def test_a_plan_of_labels_for_error_rates_ends_at_its_goal() -> None:
+    outcomes, true, judged = simulate(3, error=0.08)
+    labels = label(25, true, judged)
+    plan = plan_labels(outcomes, labels, "pass^1", correction="errors")
+    assert [step.more_labels for step in plan.steps[:-1]] == sorted(
+        step.more_labels for step in plan.steps[:-1]
+    )
+    step = plan.steps[1]
+    goal = plan_labels(outcomes, labels, "pass^1", half_width=step.half_width, correction="errors")
+    assert goal.goal_labels is not None
+    assert goal.goal_labels == pytest.approx(step.more_labels, rel=0.1, abs=3)
+    assert goal.goal_tasks is None
+    reached = plan_labels(
+        outcomes, labels, "pass^1", half_width=plan.half_width + 0.01, correction="errors"
+    )
+    assert reached.goal_labels == 0
+    beyond = plan_labels(outcomes, labels, "pass^1", half_width=0.001, correction="errors")
+    assert beyond.goal_labels is None
