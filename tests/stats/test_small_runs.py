@@ -1226,6 +1226,97 @@ def _joined(dice: Dice) -> object:
     return [list(joined), joined.reasons(Verdict.FAILED), joined.messages(Verdict.FAILED)]
 
 
+def _rounds(dice: Dice) -> object:
+    """A run watched as its tasks, or the attempts at all of them, come in."""
+    tasks, attempts = dice.choice([2, 5, 12]), dice.choice([1, 2, 4, 8])
+    names = [f"t{i}" for i in range(tasks)]
+    rate, gap = dice.choice([0.05, 0.5, 0.95, 1]), dice.choice([0, 0, 0.1])
+    metric = dice.choice(["pass^1", "pass^2", "pass@2", "rate", "mean"])
+    limit = dice.choice(["0.5", "0.9", "0.2", "base", "base - 0.1", "base - 0.3"])
+    rules = [f"{metric} {dice.choice(['>=', '>', '<'])} {limit}"]
+    rules += dice.choice([[], [], ["missing <= 10%"], ["missing < 0.5"]])
+
+    def verdict() -> object:
+        return None if dice.random() < gap else dice.random() < rate
+
+    records = [
+        {"task": name, "trial": number, "success": verdict()}
+        for name in names
+        for number in range(1, attempts + 1)
+    ]
+    about = dice.choice(["new tasks", "these tasks", "these tasks", "this run"])
+    about_terms = Terms(
+        population=Population.of(about),
+        missing=dice.choice(list(MissingPolicy)),
+        level=dice.choice([0.8, 0.95]),
+    )
+    has_base = "base" in limit or dice.random() < 0.2
+    base = dice.run(tasks, "base", scored=False).outcomes if has_base else None
+    watcher = Watcher(
+        rules,
+        tasks=dice.choice([names, names, tasks]),
+        attempts=attempts,
+        options=GateOptions(about_terms),
+        against=base,
+        seed=dice.choice([0, "x"]),
+    )
+    by_attempt = dice.random() < 0.6
+    looks: list[object] = []
+    for share in (0.3, 0.6, 1):
+        most = attempts if not by_attempt else max(1, round(share * attempts))
+        upto = tasks if by_attempt else max(1, round(share * tasks))
+        here = [
+            record
+            for record in records
+            if record["trial"] <= most and record["task"] in names[:upto]  # type: ignore[operator]
+        ]
+        if dice.random() < 0.2 and len(here) > 2:
+            here.pop(1)  # an attempt that is still on its way
+        look = watcher.look(Run("run", "a", Outcomes.from_records(here)))
+        rules_text = [
+            [str(r.verdict), r.value, r.low, r.high, r.advice] for r in look.result.results
+        ]
+        looks.append(
+            [rules_text, look.complete, look.settled, look.used, look.waiting, look.rounds]
+        )
+    return looks
+
+
+def _label_plan(dice: Dice) -> object:
+    """Labels with skipped attempts, and what more of them would give."""
+    tasks, n = dice.choice([15, 30, 45]), dice.choice([2, 4, 6])
+    counts = [
+        sum(dice.random() < rate for _ in range(n)) for rate in [0.2, 0.7, 0.95] * (tasks // 3)
+    ]
+    labels = {"family": [f"f{i % 5}" for i in range(tasks)], "one": ["x"] * tasks}
+    outcomes = Outcomes.from_counts(n, counts, labels=labels)
+    share, errors = dice.choice([0.4, 0.6, 1]), dice.choice([0.02, 0.1])
+    skips, single = dice.choice([0, 0, 0.05]), dice.random() < 0.4
+    rows = [
+        (
+            str(i),
+            place < c,
+            None if dice.random() < skips else (place < c) ^ (dice.random() < errors),
+        )
+        for i, c in enumerate(counts)
+        if single or dice.random() < share
+        for place in range(n)
+        if not single or dice.random() < share
+    ]
+    draws = dice.choice([(), ("sample 9 of 99, seed 1",), ("whole tasks 9 of 20, seed 2",)])
+    found = LabelCounts.from_rows(rows, draws=draws)
+    kind = dice.choice(["errors", "errors", "whole tasks"])
+    metric, width = dice.choice(["pass^1", "pass^2", "pass@2"]), dice.choice([None, 0.02, 0.1, 0.3])
+    options = dice.options("level", "cluster")
+    terms = Terms.from_options(options)
+    calls: dict[str, Callable[..., object]] = {
+        "error": lambda: judge_error(outcomes, found, terms.level),
+        "value": lambda: correct(outcomes, found, metric, correction=kind, **options),
+        "plan": lambda: plan_labels(outcomes, found, metric, terms, width, kind),
+    }
+    return _answers(calls)
+
+
 KINDS: dict[str, tuple[Callable[[Dice], object], int]] = {
     "estimates": (_estimates, 70),
     "looks": (_looks, 25),
@@ -1263,6 +1354,8 @@ KINDS: dict[str, tuple[Callable[[Dice], object], int]] = {
     "traces": (_traces, 16),
     "written plan": (_written_plan, 40),
     "joined": (_joined, 12),
+    "rounds": (_rounds, 60),
+    "label plan": (_label_plan, 14),
 }
 
 
