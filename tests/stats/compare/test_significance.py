@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import hypergeom
+from scipy.stats import hypergeom, norm
 
 from passhat.errors import InvalidCounts, InvalidValue
 from passhat.protocol import Alternative
@@ -180,3 +180,21 @@ def test_there_is_no_deviation_of_a_lift_for_unequal_attempts() -> None:
     assert module.longer_drop_p_value(pairing, PassHat(1), MissingPolicy.BOUND) is not None
     single = pair(Outcomes.from_counts(1, [1, 0]), Outcomes.from_counts(3, [2, 1]))
     assert module.longer_drop_p_value(single, PassHat(1), MissingPolicy.BOUND) is None
+
+
+def test_signs_that_are_drawn_are_even() -> None:
+    """Sums of 30 differences of one size and one of another: mean 0, variance sum d^2."""
+    sizes, counts = np.array([0.5, 2.0]), np.array([30, 1])
+    sums = module._draw_sums(sizes, counts, np.random.default_rng(1))
+    deviation = float(np.sqrt((counts * sizes**2).sum()))
+    assert abs(float(sums.mean())) < 4 * deviation / len(sums) ** 0.5
+    assert float(sums.std()) == pytest.approx(deviation, rel=0.03)
+    assert float(np.abs(sums).max()) <= 17
+    assert set(np.unique(sums % 1)) <= {0.0}
+
+
+def test_a_drawn_sign_flip_test_of_a_clear_lift_is_near_the_normal_one() -> None:
+    d = np.sqrt(np.arange(2, 32)) * np.array([1, 1, -1] * 10)
+    found = sign_flip_test(d, "greater").p_value
+    normal = float(norm.sf(d.sum() / np.sqrt((d**2).sum())))
+    assert found == pytest.approx(normal, rel=0.15)
