@@ -8,6 +8,7 @@ import pytest
 from passhat import Outcomes, compare
 from passhat.protocol import Alternative
 from passhat.stats.arrays import BoolArray, FloatArray
+from passhat.stats.compare import prospects
 from passhat.stats.compare.prospects import (
     FittedRates,
     Prospect,
@@ -80,6 +81,27 @@ def test_more_tasks_are_not_advised_where_nothing_is_known_of_tasks(
 ) -> None:
     settles = above(0.4)
     assert foresee_tasks([outcomes], metric(word), Reach(0.1, 0.1), settles) is None
+
+
+@pytest.mark.parametrize(("cells", "advises"), [(20 * 18, True), (20 * 18 - 1, False)])
+def test_scores_are_drawn_at_least_20_times(
+    cells: int, advises: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = Outcomes.from_scores([[0.1, 0.9], [0.3, 0.6], [0.7, 0.2]] * 6)
+    monkeypatch.setattr(prospects, "_MOST_CELLS", cells)
+    found = foresee_tasks([scores], metric("mean"), Reach(0.2, 0.2), above(0.4))
+    assert (found is not None) is advises
+
+
+def test_more_tasks_are_advised_for_scores_of_at_least_k_attempts() -> None:
+    scores = Outcomes.from_scores([[0.1, 0.9], [0.3, 0.6], [0.7, 0.2]] * 6)
+    found = {
+        word: foresee_tasks([scores], metric(word), Reach(0.2, 0.2), above(0.4))
+        for word in ("mean", "best@2", "best@3")
+    }
+    assert found["mean"] is not None
+    assert found["best@2"] is not None
+    assert found["best@3"] is None
 
 
 def test_more_attempts_are_not_advised_for_metrics_that_more_attempts_change() -> None:

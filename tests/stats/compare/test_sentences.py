@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis_profiles import max_examples
 from passhat import Outcomes, Run, compare, gate
 from passhat.protocol import Alternative
-from passhat.stats.compare import Claim, Comparison
+from passhat.stats.compare import Claim, Comparison, claims
+from passhat.stats.compare.lift import Interval
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate import metric
 from passhat.stats.outcomes import MissingPolicy
@@ -179,3 +181,27 @@ def test_no_sentence_has_an_empty_part_or_a_bare_number_of_digits() -> None:
         assert "None" not in text
         assert not re.search(r"\d\.\d{7,}", text)
         assert "-0.0 points" not in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "alternative", "text"),
+    [
+        (-0.004, 0.05, "two-sided", "between 0.4 points lower and 5 higher"),
+        (-0.01, 0.005, "two-sided", "between 1 point lower and 0.5 higher"),
+        (-0.004, 1.0, "greater", "at most 0.4 points lower"),
+        (-1.0, 0.004, "less", "at most 0.4 points higher"),
+        (0.01, 0.05, "two-sided", "1 to 5 points"),
+        (-0.05, -0.01, "two-sided", "1 to 5 points"),
+        (0.02, 1.0, "greater", "at least 2 points"),
+        (0.01, 0.01, "two-sided", "1 point"),
+    ],
+)
+def test_the_size_of_a_change_is_its_interval(
+    low: float, high: float, alternative: Alternative, text: str
+) -> None:
+    (result,) = compare(
+        Outcomes.from_counts(4, [1, 2, 3]), Outcomes.from_counts(4, [2, 2, 3])
+    ).results
+    evidence = replace(result.evidence, interval=Interval(low, high), alternative=alternative)
+    found = re.sub(r"[\d.]+", lambda number: f"{float(number[0]):g}", claims._size_text(evidence))
+    assert found == text

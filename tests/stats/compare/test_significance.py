@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom, norm
 
 from passhat.errors import InvalidCounts, InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.compare import holm, max_t, sign_flip_test, sign_test
 from passhat.stats.compare import significance as module
+from passhat.stats.compare.pairing import pair
+from passhat.stats.estimate.metrics import PassHat
+from passhat.stats.outcomes import MissingPolicy, Outcomes
 
 SIDES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
@@ -145,3 +149,52 @@ def test_max_t_takes_sides_and_empty_columns() -> None:
     assert max_t(d, "less")[0] == pytest.approx(1.0)
     assert max_t(d)[1] == 1.0
     assert max_t(np.zeros((3, 2))).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "method"),
+    [
+        (20, "exact sign-flip test"),
+        (21, f"sign-flip test, 19,999 draws, seed {module.SEED}"),
+    ],
+)
+def test_differences_without_a_common_unit_are_enumerated_up_to_20(tasks: int, method: str) -> None:
+    assert sign_flip_test(np.sqrt(np.arange(2, tasks + 2)) / 9).method == method
+
+
+def test_the_deviation_of_a_lift_is_that_of_hypergeometric_draws() -> None:
+    """Task by task: given the passes of both sides, B's are a draw of n out of 2n attempts."""
+    c_a, c_b, n = [3, 1, 2, 4], [2, 4, 0, 3], 4
+    pairing = pair(Outcomes.from_counts(n, c_a), Outcomes.from_counts(n, c_b))
+    variance = sum(
+        float(hypergeom(2 * n, passes, n).var()) for passes in map(sum, zip(c_a, c_b, strict=True))
+    )
+    expected = 2 * variance**0.5 / (n * len(c_a))
+    found = module.lift_deviation(pairing, PassHat(1), MissingPolicy.BOUND)
+    assert found == pytest.approx(expected)
+
+
+def test_there_is_no_deviation_of_a_lift_for_unequal_attempts() -> None:
+    pairing = pair(Outcomes.from_counts(4, [3, 1]), Outcomes.from_counts(3, [2, 1]))
+    assert module.lift_deviation(pairing, PassHat(1), MissingPolicy.BOUND) is None
+    assert module.longer_drop_p_value(pairing, PassHat(1), MissingPolicy.BOUND) is not None
+    single = pair(Outcomes.from_counts(1, [1, 0]), Outcomes.from_counts(3, [2, 1]))
+    assert module.longer_drop_p_value(single, PassHat(1), MissingPolicy.BOUND) is None
+
+
+def test_signs_that_are_drawn_are_even() -> None:
+    """Sums of 30 differences of one size and one of another: mean 0, variance sum d^2."""
+    sizes, counts = np.array([0.5, 2.0]), np.array([30, 1])
+    sums = module._draw_sums(sizes, counts, np.random.default_rng(1))
+    deviation = float(np.sqrt((counts * sizes**2).sum()))
+    assert abs(float(sums.mean())) < 4 * deviation / len(sums) ** 0.5
+    assert float(sums.std()) == pytest.approx(deviation, rel=0.03)
+    assert float(np.abs(sums).max()) <= 17
+    assert set(np.unique(sums % 1)) <= {0.0}
+
+
+def test_a_drawn_sign_flip_test_of_a_clear_lift_is_near_the_normal_one() -> None:
+    d = np.sqrt(np.arange(2, 32)) * np.array([1, 1, -1] * 10)
+    found = sign_flip_test(d, "greater").p_value
+    normal = float(norm.sf(d.sum() / np.sqrt((d**2).sum())))
+    assert found == pytest.approx(normal, rel=0.15)

@@ -125,6 +125,18 @@ def test_missing_attempts_and_clusters_widen_it() -> None:
     assert wide.high - wide.low > plain.high - plain.low
 
 
+def test_missing_attempts_leave_it_undecided_only_where_they_could_turn_the_lift() -> None:
+    low = Outcomes.from_counts(4, [1] * 30, missing=[0] * 29 + [1])
+    high = Outcomes.from_counts(4, [3] * 40, missing=[0] * 39 + [1])
+    close = Outcomes.from_counts(4, [1] * 40, missing=[0] * 39 + [1])
+    complete = Outcomes.from_counts(4, [1] * 40)
+    for b, undecided in ((high, False), (close, True), (complete, True)):
+        (result,) = compare(low, b, unpaired=True).results
+        assert result.evidence.undecided is undecided
+    (tie,) = compare(complete, Outcomes.from_counts(4, [1] * 30), unpaired=True).results
+    assert tie.evidence.undecided is False
+
+
 def test_it_is_about_new_tasks_and_one_protocol() -> None:
     with pytest.raises(InvalidValue, match="say nothing about the same tasks"):
         compare(A, B, unpaired=True, about="these tasks")

@@ -168,3 +168,13 @@ def test_the_order_of_tasks_does_not_change_the_fillings() -> None:
         for one in ((scored, c, missing), (scored[::-1], c[::-1], missing[::-1]))
     ]
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(("k", "count", "gap"), [(2, 5, 1 / 64), (2, 129, 2**-16), (3, 5, 3 / 64)])
+def test_the_gap_of_tangents_is_that_of_a_parabola(k: int, count: int, gap: float) -> None:
+    """m^k lies above its tangents at distance h by at most k (k - 1) h^2 / 8."""
+    tangents = Tangents.of(k, count)
+    assert tangents.gap == pytest.approx(gap)
+    means = np.linspace(0, 1, 4_001)
+    envelope = (np.outer(means, tangents.slopes) - tangents.offsets).max(axis=1)
+    assert float((means**k - envelope).max()) <= tangents.gap + 1e-12

@@ -7,6 +7,7 @@ import pytest
 
 from passhat import Outcomes, read
 from passhat.stats.estimate.diagnostics import diagnose, icc1
+from passhat.stats.outcomes import Attempts
 
 
 def test_attempts_that_are_all_alike_raise_a_note() -> None:
@@ -74,3 +75,25 @@ def test_a_cache_is_named_only_with_evidence(table) -> None:  # type: ignore[no-
 def test_nothing_scored_is_said() -> None:
     found = diagnose(Outcomes.from_counts([0], [0], missing=[3]))
     assert found.notes == ("no attempt has a verdict",)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_replay"),
+    [
+        ([1.5, 1.5, 0.25], True),
+        ([1.5, 1.6, 0.25], False),
+        ([2.0, 2.0, 0.25], False),  # whole seconds are rounded
+        ([0.0, 0.0, 0.25], False),
+    ],
+)
+def test_equal_answers_in_the_same_time_are_replays(seconds: list[float], is_replay: bool) -> None:
+    """A task with a single attempt has nothing to be compared with."""
+    attempts = Attempts(
+        ("a", "b"),
+        np.array([0, 2, 3]),
+        np.array([1, 1, 0], np.int8),
+        measures={"seconds": np.array(seconds)},
+        answers=np.array([7, 7, 9]),
+    )
+    notes = " ".join(diagnose(Outcomes.from_counts([2, 1], [2, 0]), attempts).notes)
+    assert ("the recorded seconds are identical" in notes) is is_replay

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passhat.stats.estimate import estimate
-from passhat.stats.estimate.exchangeability import position_effect, position_warnings
+from passhat.stats.estimate import estimate, exchangeability
+from passhat.stats.estimate.exchangeability import (
+    PositionEffect,
+    position_effect,
+    position_warnings,
+)
 from passhat.stats.forecast import forecast
 from passhat.stats.outcomes import Outcomes
 
@@ -65,3 +69,13 @@ def test_a_forecast_shows_what_missing_attempts_leave_open() -> None:
     assert either.low < 0.375 < 0.625 < either.high
     left_out = forecast(Outcomes.from_matrix(rows), "pass^1", missing="exclude")
     assert left_out.observed_if_passed is None
+
+
+@pytest.mark.parametrize(("p_value", "warns"), [(0.0009, True), (0.001, False), (0.0011, False)])
+def test_a_warning_about_the_order_needs_a_p_value_below_one_in_a_thousand(
+    p_value: float, warns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effect = PositionEffect(p_value, 0.9, 0.1)
+    monkeypatch.setattr(exchangeability, "position_effect", lambda _: effect)
+    outcomes = Outcomes.from_counts(2, [1])
+    assert bool(position_warnings(outcomes, "look at the log")) is warns

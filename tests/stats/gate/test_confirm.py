@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate.metrics import PassHat
-from passhat.stats.gate import FreshRun, GateOptions, GateVerdict, confirm_suspects, judge
+from passhat.stats.gate import FreshRun, GateOptions, GateVerdict, confirm, confirm_suspects, judge
 from passhat.stats.gate.confirm import (
     _second_limit,
     add_attempts,
@@ -194,6 +194,37 @@ def test_both_looks_at_the_mean_share_their_error() -> None:
     second = ndtr(-np.sqrt(0.75) * z[:, 0] - np.sqrt(0.25) * z[:, 1])
     red = (ndtr(-z[:, 0]) < 0.025) | (second < limit)
     assert red.mean() == pytest.approx(0.035, abs=0.002)
+
+
+def test_the_second_look_shares_what_both_looks_have_in_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """8 attempts in the baseline, 8 and then 16 of the run: variances of 1/8 + 1/8, 1/8 + 1/16."""
+    base, new = outcomes([7] * 6 + [5] * 4, 8), outcomes([6] * 6 + [4] * 4, 8)
+    suspects = find_suspects(run_of(new, "new"), run_of(base, "old"), GateOptions())
+    again = fresh(tuple(new.tasks), [4] * 10)
+    confirmation = confirm_suspects(suspects, fresh(suspects.names, [6] * 5), None, "", again)
+    limits: list[tuple[float, float, float]] = []
+
+    def second_limit(*arguments: float) -> float:
+        limits.append(arguments)  # type: ignore[arg-type]
+        return _second_limit(*arguments)
+
+    monkeypatch.setattr(confirm, "_second_limit", second_limit)
+    pairing = suspects.pairing
+    assert confirmation.shows_drop(pairing, PassHat(1), MissingPolicy.BOUND, 0.05) is True
+    assert limits == [pytest.approx((0.025, 0.035, 0.75))]
+    without = replace(confirmation, everywhere=None)
+    assert without.shows_drop(pairing, PassHat(1), MissingPolicy.BOUND, 0.05) is None
+
+
+@pytest.mark.parametrize(("p_value", "attempts"), [(0.025, 0), (0.026, 8), (0.2, 8), (0.21, 0)])
+def test_an_open_mean_is_between_two_p_values(
+    p_value: float, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairing = pair(outcomes([7] * 10, 8), outcomes([6] * 10, 8))
+    monkeypatch.setattr(confirm, "pair_drop_p_value", lambda *_: p_value)
+    assert count_mean_attempts(pairing, PassHat(1), MissingPolicy.BOUND, 0.05) == attempts
 
 
 def test_false_names_are_rare_without_a_change() -> None:

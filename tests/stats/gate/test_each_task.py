@@ -86,3 +86,12 @@ def test_what_each_cannot_ask() -> None:
         parse_rule("each cost <= 1")
     with pytest.raises(InvalidValue, match="clusters matter for new tasks"):
         gate(Run("r", "r", Outcomes.from_counts(4, [4])), "each rate >= 0.1", cluster="repo")
+
+
+def test_the_worst_task_is_the_one_with_the_smallest_share() -> None:
+    run = Outcomes.from_counts([8, 2, 4], [3, 2, 4], ["a", "b", "c"])
+    (result,) = gate(run, "each pass^1 >= 0.2").results
+    assert result.value == pytest.approx(3 / 8)
+    lost = Outcomes.from_counts([4, 0], [1, 0], ["a", "b"], missing=[0, 4])
+    (result,) = gate(lost, "each pass^1 >= 0.2", max_missing=1).results
+    assert result.value == 0

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from passhat import Outcomes, gate
+from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate.metrics import PassHat
-from passhat.stats.gate import GateOptions, judge, simulate_power
+from passhat.stats.gate import GateOptions, judge, power, simulate_power
+from passhat.stats.gate.confirm import Confirmation
 from passhat.stats.gate.gate_result import GateVerdict
 from passhat.stats.gate.power import GatePower, _lower_rates, simulate_curve
+from passhat.stats.terms import Terms
 
 RNG = np.random.default_rng(3)
 BASE = Outcomes.from_counts(8, RNG.binomial(8, RNG.beta(2.2, 0.7, 30)))
@@ -153,3 +158,32 @@ def test_a_run_that_is_not_complete_has_a_power_as_its_bounds_count_it() -> None
     run = Outcomes.from_counts([8] * 19 + [3], [6] * 19 + [2])
     (power,) = gate(run, "pass^4 >= 0.3", attempts=8, max_missing=0.2).rule_powers
     assert power.caught <= power.runs == 10
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "others", "shows_drop", "is_red"),
+    [
+        (("a",), (), False, True),
+        ((), ("b",), False, True),
+        ((), (), True, True),
+        ((), (), False, False),
+        ((), (), None, False),
+    ],
+)
+def test_a_simulated_gate_is_red_by_a_task_or_by_the_mean(
+    confirmed: tuple[str, ...],
+    others: tuple[str, ...],
+    shows_drop: bool | None,
+    is_red: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = SimpleNamespace(confirmed=confirmed, others=others, shows_drop=lambda *_: shows_drop)
+    monkeypatch.setattr(power._SimulatedGate, "_confirm", lambda *_: found)
+    monkeypatch.setattr(power._SimulatedGate, "_is_drop", lambda *_: False)
+    terms = Terms(alternative="less")
+    gate = power._SimulatedGate(PassHat(1), terms, Confirmation((), (), (), 0.01), None)  # type: ignore[arg-type]
+    pairing = pair(Outcomes.from_counts(4, [4, 4]), Outcomes.from_counts(4, [4, 3]))
+    rates = np.ones(2)
+    assert gate.is_red(pairing, rates, rates) is is_red
+    equal = pair(Outcomes.from_counts(4, [4, 4]), Outcomes.from_counts(4, [4, 4]))
+    assert gate.is_red(equal, rates, rates) is False

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from passhat.errors import PasshatError, RuleError
 from passhat.stats.estimate.metrics import Metric
+from passhat.stats.gate import gate
 from passhat.stats.gate.rules import LimitRule, MeasureRule, MissingRule, Sign, parse_rule
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes.attempts import Aggregates, MeasureSum
 
 
 def limit_rule(text: str) -> LimitRule:
@@ -128,3 +131,24 @@ def test_signs_deny_each_other(value: float, limit: float) -> None:
 
 def test_a_rule_can_be_built_by_hand() -> None:
     assert str(MissingRule(Sign.AT_MOST, 0.05)) == "missing <= 5%"
+
+
+@pytest.mark.parametrize(
+    ("rule", "total", "holds"),
+    [
+        ("cost <= 0.1", 0.1 + 0.1 + 0.1, True),  # 0.30000000000000004
+        ("cost <= 0.1", 0.3 * (1 + 0.9e-9), True),
+        ("cost <= 0.1", 0.3 * (1 + 1.5e-9), False),
+        ("cost < 0.1", 0.3 * (1 - 0.9e-9), False),
+        ("cost < 0.1", 0.3 * (1 - 1.5e-9), True),
+        ("cost >= 0.1", 0.3 * (1 - 0.9e-9), True),
+        ("cost > 0.1", 0.3, False),
+        ("cost/solved <= 0.15", 0.3, True),
+        ("cost/solved < 0.15", 0.3, False),
+    ],
+)
+def test_the_last_bits_of_a_sum_break_no_limit(rule: str, total: float, holds: bool) -> None:
+    sums = Aggregates({}, {"cost": MeasureSum(3, total, 2)})
+    run = Run("r", "r", Outcomes.from_counts(3, [2]), aggregates=sums)
+    (result,) = gate(run, rule, details=False).results
+    assert (result.verdict == "shown") is holds

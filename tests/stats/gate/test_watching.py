@@ -190,3 +190,30 @@ def test_a_watch_names_its_population() -> None:
     look = watcher.look(Run("r", "r", outcomes))
     assert [result.about for result in look.result.results] == ["this run", "these tasks"]
     assert str(look).startswith("2 of 2 rounds used")
+
+
+@pytest.mark.parametrize(
+    ("lost", "used", "verdict"),
+    [
+        (0, 0, "not settled"),
+        (0, 1, "shown"),
+        (1, 2, "not settled"),  # half of those so far, and at most a fifth of all in the end
+        (1, 5, "shown"),
+        (2, 2, "not settled"),
+        (3, 3, "refuted"),
+    ],
+)
+def test_a_share_of_missing_attempts_is_open_while_later_tasks_could_change_it(
+    lost: int, used: int, verdict: str
+) -> None:
+    names = [f"m{i}" for i in range(10)]
+    watcher = Watcher(["missing <= 0.2"], tasks=names, attempts=1, seed=1)
+    done = consumption_order(names, seed=1)[:used] or [names[0]]
+    missing = [int(place < lost) for place in range(len(done))]
+    counts = [1 - one for one in missing]
+    if not used:  # what comes first is not the first in the drawn order
+        done = consumption_order(names, seed=1)[-1:]
+    run = Run("agent", "agent", Outcomes.from_counts(counts, counts, done, missing=missing))
+    look = watcher.look(run)
+    assert str(look.result.results[0].verdict) == verdict
+    assert look.used == used

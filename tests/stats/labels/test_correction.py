@@ -16,6 +16,7 @@ from passhat.stats.labels.error_rates import ErrorPair, corrected_values
 from passhat.stats.labels.judge_error import alikeness, judge_error
 from passhat.stats.labels.label_plan import plan_labels
 from passhat.stats.labels.task_choice import refuse_choice
+from passhat.stats.labels.whole_tasks import WholeTasks
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.outcomes.labels import LabelCounts
 
@@ -412,3 +413,57 @@ def test_a_plan_of_labels_for_error_rates_says_what_comes_true() -> None:
         assert 0 < plan.label_share < 1
     assert len(real) >= 3
     assert np.mean(foreseen) == pytest.approx(np.mean(real), rel=0.2)
+
+
+def test_skipped_attempts_are_work_of_a_plan_of_labels() -> None:
+    """Whole tasks have 4 attempts each, of which one was looked at and skipped."""
+    outcomes = Outcomes.from_counts(4, [i % 5 for i in range(30)])
+    rows = [
+        (str(i), place < i % 5, None if place == 0 else place < i % 5)
+        for i in range(12)
+        for place in range(4)
+    ]
+    plan = plan_labels(outcomes, LabelCounts.from_rows(rows), "pass^1")
+    whole = [step for step in plan.steps if step.more_attempts == 0][-1]
+    assert whole.more_labels == 4 * (30 - 12)
+
+
+def test_a_slice_with_one_value_has_no_groups() -> None:
+    counts, labels = [1, 2, 3, 4], {"domain": ["x", "x", "y", "y"], "all": ["z"] * 4}
+    outcomes = Outcomes.from_counts(4, counts, [str(i) for i in range(4)], labels=labels)
+    rows = [(str(i), place < c, place < 2) for i, c in enumerate(counts) for place in range(4)]
+    found = judge_error(outcomes, LabelCounts.from_rows(rows))
+    assert list(found.groups) == ["domain"]
+    assert list(found.groups["domain"]) == ["x", "y"]
+    passes, failures = found.groups["domain"]["y"]
+    assert (passes.errors, passes.labeled) == (3, 4)
+    assert (failures.errors, failures.labeled) == (0, 4)
+
+
+def test_values_of_labeled_tasks_lie_between_0_and_1_unless_stated() -> None:
+    rng = np.random.default_rng(8)
+    parts = [rng.integers(0, 5, (1, tasks)) / 4 for tasks in (12, 12, 30)]
+    plain, stated = WholeTasks(*parts), WholeTasks(*parts, lowest=0.0, highest=1.0)
+    assert plain.interval(0.9) == stated.interval(0.9)
+    assert plain.interval(0.9) != WholeTasks(*parts, highest=2.0).interval(0.9)
+    assert WholeTasks(*(np.ones((1, 4)) for _ in range(3))).points.tolist() == [1.0]
+
+
+def test_a_plan_of_labels_for_error_rates_ends_at_its_goal() -> None:
+    outcomes, true, judged = simulate(3, error=0.08)
+    labels = label(25, true, judged)
+    plan = plan_labels(outcomes, labels, "pass^1", correction="errors")
+    assert [step.more_labels for step in plan.steps[:-1]] == sorted(
+        step.more_labels for step in plan.steps[:-1]
+    )
+    step = plan.steps[1]
+    goal = plan_labels(outcomes, labels, "pass^1", half_width=step.half_width, correction="errors")
+    assert goal.goal_labels is not None
+    assert goal.goal_labels == pytest.approx(step.more_labels, rel=0.1, abs=3)
+    assert goal.goal_tasks is None
+    reached = plan_labels(
+        outcomes, labels, "pass^1", half_width=plan.half_width + 0.01, correction="errors"
+    )
+    assert reached.goal_labels == 0
+    beyond = plan_labels(outcomes, labels, "pass^1", half_width=0.001, correction="errors")
+    assert beyond.goal_labels is None

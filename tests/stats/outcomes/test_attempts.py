@@ -150,3 +150,26 @@ def test_outcomes_say_their_shape(n: list[int], missing: list[int] | None, text:
     outcomes = Outcomes.from_counts(n, [1] + [0] * (len(n) - 1), missing=missing)
     assert text in repr(outcomes)
     assert outcomes.attempts == outcomes.scored + outcomes.total_missing
+
+
+def test_reasons_come_from_attempts_or_aggregates_or_the_counts() -> None:
+    outcomes = Outcomes.from_counts([1, 1], [0, 0], missing=[2, 1])
+    aggregates = Aggregates(
+        {Verdict.FAILED: {"timeout": 2}, Verdict.MISSING: {"rate_limit": 3}}, {}
+    )
+    counted = Run("r", "r", outcomes)
+    assert counted.missing_by_reason == {"not_recorded": 3}
+    assert counted.failures_by_category == {}
+    assert Run("r", "r", Outcomes.from_counts(2, [1])).missing_by_reason == {}
+    summed = Run("r", "r", outcomes, aggregates=aggregates)
+    assert list(summed.missing_by_reason.values()) == [3]
+    assert summed.failures_by_category == {"timeout": 2}
+    attempts = _attempts()
+    both = Run("r", "r", outcomes, attempts=attempts, aggregates=aggregates)
+    assert both.failures_by_category == attempts.reasons(Verdict.FAILED)
+    assert both.missing_by_reason == attempts.reasons(Verdict.MISSING)
+
+
+def test_outcomes_have_binary_scores_only_where_they_are_stated() -> None:
+    assert Outcomes.from_counts(2, [1]).binary_scores is False
+    assert Outcomes.from_matrix([[1, 0]]).binary_scores is False

@@ -20,9 +20,12 @@ from passhat.stats.outcomes.cells import (
     RowError,
     TextColumn,
     cells_of,
+    number_by_appearance,
     number_from,
     parse_column,
+    parse_number,
     same_names,
+    sort_rows,
     whole_number_from,
     whole_numbers_of,
 )
@@ -259,6 +262,7 @@ def test_names_are_a_sequence_from_either_end() -> None:
         packed[4]
     assert packed != PackedNames(["x", "", "ze", "dä"])  # the same letters, cut elsewhere
     assert repr(packed) == "<4 task ids>"
+    assert packed != ["x", "", "zed", "ä"]  # a list has to be packed first
     assert not same_names(["a", "b"], ["b", "a"])
     assert list(whole_numbers_of(np.array([3, 1, 2]))) == [3, 1, 2]
 
@@ -285,3 +289,56 @@ def test_reasons_of_missing_attempts_have_their_own_words_too() -> None:
     assert missing_reason("judge_error: no key") == "judge_error"
     assert source_words("judge_error: no key") == "no key"
     assert missing_reason("") == "not_recorded"
+
+
+@pytest.mark.parametrize("reach", [3, (1 << 16) - 1, 1 << 16, (1 << 16) + 1])
+@pytest.mark.parametrize("least", [0, -5, 1 << 40])
+def test_rows_are_sorted_whatever_the_reach_of_their_numbers(reach: int, least: int) -> None:
+    """Up to 65,536 different numbers are sorted as numbers of two bytes."""
+    rank = np.array([reach, 0, 1, reach - 1, 0]) + least
+    assert sort_rows(np.zeros(5, np.int64), rank).tolist() == [1, 4, 2, 3, 0]
+    assert sort_rows(rank, None).tolist() == [1, 4, 2, 3, 0]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 4, 5])
+def test_numbers_of_few_and_of_far_codes_are_the_same(limit: int) -> None:
+    """Codes far apart are numbered by sorting, others in a table."""
+    codes = np.array([7, 3, 7, 0, 3])
+    far = codes * (1_020 // 7 + limit)
+    ranks, distinct = number_by_appearance(far)
+    assert ranks.tolist() == [0, 1, 0, 2, 1]
+    assert distinct.tolist() == [far[0], far[1], far[3]]
+    assert [part.tolist() for part in number_by_appearance(codes[:0])] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("1,5e3", None),
+        ("1,2,3", None),
+        ("12,5", 12.5),
+        ("-,5", -0.5),
+        ("1,000", 1000),
+        ("0,123", 0.123),
+        ("1 000%", 10),
+        ("38 (72%)", 38),
+        ("60.0% [40.7%; 76.6%]", 0.6),
+        ("40.0 ± 5.5", 40),
+        ("40.0 ± 5.5%", 0.4),
+        ("**12** runs", None),
+        ("12 runs", 12),
+        ("1e999", None),
+        ("nan", None),
+    ],
+)
+def test_numbers_as_tables_write_them(cell: object, number: float | None) -> None:
+    assert parse_number(cell) == (None if number is None else pytest.approx(number))
+
+
+def test_packed_names_are_compared_with_packed_names_and_lists() -> None:
+    names = ["a", "b"]
+    assert same_names(PackedNames(names), PackedNames(names))
+    assert same_names(PackedNames(names), names)
+    assert not same_names(PackedNames(names), PackedNames(["a", "c"]))
+    assert not same_names(PackedNames(names), PackedNames(["ab", ""]))
+    assert not same_names(names, ["a"])

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from passhat import Outcomes, Run
 from passhat.errors import InvalidValue, PasshatError
-from passhat.stats.outcomes.coercion import as_outcomes, as_run_or_outcomes, kind_of
+from passhat.stats.outcomes.coercion import (
+    as_outcomes,
+    as_run_or_outcomes,
+    as_runs,
+    kind_of,
+)
 
 
 class _Column:
@@ -218,3 +223,17 @@ def test_containers_that_may_mean_several_things_are_refused(data: Any, words: s
     """Columns without numbers may be models: their attempts are not added up."""
     with pytest.raises(InvalidValue, match=words):
         as_outcomes(data)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_a_row_without_a_task_is_named(nothing: object) -> None:
+    with pytest.raises(InvalidValue, match="row 2 of the frame has no task"):
+        as_outcomes({"task": ["a", nothing], "success": [1, 0]})
+
+
+def test_a_list_is_of_several_runs_only_where_each_entry_is_one() -> None:
+    run = Run("r", "r", Outcomes.from_counts(2, [1]))
+    assert [one.name for one in as_runs([run, [[1, 0]]])] == ["r", "outcomes 2"]
+    assert [one.name for one in as_runs([[1, 0], [0, 1]])] == ["outcomes"]
+    with pytest.raises(InvalidValue, match="matrix"):
+        as_runs([run, 3])

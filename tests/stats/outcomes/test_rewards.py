@@ -9,7 +9,10 @@ from passhat.errors import InvalidValue
 from passhat.stats.outcomes.rewards import (
     RewardWords,
     ScoreRange,
+    blame_notes,
     check_threshold,
+    grade,
+    is_failure_reason,
     verdicts_from_rewards,
 )
 
@@ -100,3 +103,65 @@ def test_a_threshold_that_decides_nothing_is_refused(
     else:
         check_threshold(pass_at, ScoreRange(1, 5))
         check_threshold(pass_at, None)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("scores", "verdicts", "score_range", "expected", "remark"),
+    [
+        ([0.5, 1, NAN], [0, 1, -1], None, [0.5, 1, NAN], ""),
+        ([1, 0, -1], [1, 0, -1], None, None, ""),  # the verdicts themselves
+        ([1, 0, 1], [1, 0, 0], None, [1, 0, 1], ""),
+        ([0.5, NAN, NAN], [0, 1, 0], None, [0.5, 1, 0], "2 attempts without a score"),
+        ([0.5, NAN], [0, -1], None, [0.5, NAN], ""),
+        ([1.0000005, 0.5], [1, 0], None, [1, 0.5], ""),
+        ([1.000002, 0.5], [1, 0], None, None, "scores from 0.5 to 1 are not kept"),
+        ([-0.0000005, 0.5], [0, 0], None, [0, 0.5], ""),
+        ([-0.000002, 0.5], [0, 0], None, None, "are not kept"),
+        ([5, 3, NAN], [1, 0, -1], "1..5", [1, 0.5, NAN], ""),
+        ([1, 5], [0, 1], "1..5", [0, 1], ""),
+        ([NAN, NAN], [-1, -1], "1..5", [NAN, NAN], ""),  # nothing was judged
+    ],
+)
+def test_scores_are_kept_on_the_unit_interval(
+    scores: list[float],
+    verdicts: list[int],
+    score_range: str | None,
+    expected: list[float] | None,
+    remark: str,
+) -> None:
+    bounds = None if score_range is None else ScoreRange.parse(score_range)
+    values, remarks = grade(np.array(scores), np.array(verdicts, np.int8), bounds)
+    assert (values is None) is (expected is None)
+    if values is not None:
+        assert values.tolist() == pytest.approx(expected, nan_ok=True, abs=1e-12)
+    assert bool(remarks) is bool(remark)
+    assert remark in "".join(remarks)
+
+
+@pytest.mark.parametrize(
+    ("word", "is_reason"),
+    [
+        ("max steps reached", True),
+        ("token limit", True),
+        ("time limit", True),
+        ("steps", False),
+        ("time", False),
+        ("limit", True),
+        ("max reached", False),
+        ("wrong answer", True),
+        ("gave up", True),
+        ("gave up early", False),
+        ("correct", False),
+    ],
+)
+def test_words_that_say_why_an_attempt_failed(word: str, is_reason: bool) -> None:
+    assert is_failure_reason(word) is is_reason
+
+
+def test_failures_that_are_not_the_agents_are_noted_once_for_each_word() -> None:
+    notes = list(blame_notes({"Judge_Error": 2, "infrastructure": 0, "wrong_answer": 3}))
+    assert len(notes) == 1
+    assert notes[0].startswith("2 attempts with failure 'Judge_Error' counted as failed")

@@ -124,6 +124,19 @@ def test_records_may_be_attempts_and_come_in_any_order() -> None:
     assert outcomes.n.tolist() == [2, 0]
 
 
+def test_attempts_keep_their_scores() -> None:
+    outcomes = Outcomes.from_records(
+        [
+            Attempt("a", 1, Verdict.PASSED, score=0.75),
+            Attempt("a", 2, Verdict.FAILED, score=0.25),
+            Attempt("b", 1, Verdict.FAILED, score=0.0),
+        ]
+    )
+    assert outcomes.scores is not None
+    assert outcomes.scores.of(0).tolist() == [0.75, 0.25]
+    assert Outcomes.from_records([Attempt("a", 1, Verdict.PASSED)]).scores is None
+
+
 def test_records_use_the_aliases_of_tables_and_keep_slices() -> None:
     outcomes = Outcomes.from_records(
         [

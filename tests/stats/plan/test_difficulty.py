@@ -13,6 +13,7 @@ from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes
 from passhat.stats.plan import Difficulty
+from passhat.stats.plan.difficulty import ScoreSpread
 
 
 def count_metric(word: str) -> CountMetric:
@@ -76,6 +77,17 @@ def test_one_attempt_per_task_cannot_tell_tasks_from_attempts() -> None:
         Difficulty.from_outcomes(Outcomes.from_counts(1, [0, 1, 1]))
     with pytest.raises(InvalidValue, match="without a pilot"):
         Difficulty.from_outcomes(Outcomes.from_counts(0, [0, 0], missing=4))
+
+
+def test_the_noise_of_many_scored_attempts_is_scaled_from_fewer() -> None:
+    """From 32 attempts on, or 8 k, the variance within a task is divided, not drawn again."""
+    rng = np.random.default_rng(4)
+    pilot = ScoreSpread.from_outcomes(Outcomes.from_scores(rng.random((12, 6)).round(2)))
+    for word, size in (("mean", 32), ("best@2", 32), ("best@6", 48)):
+        drawn = pilot.components(metric(word), size).within
+        assert pilot.components(metric(word), 4 * size).within == pytest.approx(drawn / 4)
+        below = pilot.components(metric(word), size - 1).within
+        assert below != pytest.approx(drawn * size / (size - 1), rel=1e-9)
 
 
 def test_mistakes_are_named() -> None:

@@ -207,3 +207,14 @@ def test_a_gate_plans_for_a_drop_and_says_so() -> None:
     assert "drops by 0.1 on these tasks" in found.sentence
     smaller = plan_attempts(pilot, detect=0.05, gate=True)
     assert smaller.cheapest.total_attempts > found.cheapest.total_attempts
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_a_half_width_is_that_of_a_normal_mean_with_guenthers_correction(level: float) -> None:
+    outer = norm.ppf((1 + level) / 2)
+    goal = HalfWidth(0.1, level)
+    assert goal.tasks(0.2) == int(np.ceil(outer**2 * 0.2 / 0.01 + outer**2 / 2))
+    assert goal.tasks(0.0) == 2
+    assert goal.reach(0.2, 50) == pytest.approx(outer * (0.2 / (50 - outer**2 / 2)) ** 0.5)
+    assert goal.reach(0.2, 2) == pytest.approx(outer * (0.2 / max(2 - outer**2 / 2, 1)) ** 0.5)
+    assert goal.reach_with_noise(0.05, 0.1, 1.5) == pytest.approx(1.5 * norm.ppf(0.9) * 0.05)

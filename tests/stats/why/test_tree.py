@@ -95,6 +95,17 @@ def test_a_call_counts_wherever_it_happens() -> None:
     assert (step.step, step.after, step.numbers) == ("x", None, (1, 2, 3, 4))
 
 
+def test_a_fork_after_another_fork_is_decisive() -> None:
+    """After a, c always fails and d never does; after b, both fail every other time."""
+    attempts = [(["a", "c"], False), (["a", "d"], True)] * 6
+    attempts += [(["b", step], passed) for step in "cd" for passed in (True, False)] * 3
+    step = find_decisive_step(make_traces(attempts), 0.05)
+    assert step is not None
+    assert (step.step, step.after) == ("c", ("a",))
+    assert (step.numbers, step.others) == ((1, 3, 5, 7, 9, 11), (2, 4, 6, 8, 10, 12))
+    assert (step.failed, step.others_failed) == (6, 0)
+
+
 def test_an_argument_that_tells_attempts_apart_is_a_branch() -> None:
     traces = [
         Trace("task", n, n % 2 == 0, (Step("pay", {"to": "AB"[n % 2], "text": f"thanks {n}"}),))

@@ -151,8 +151,9 @@ def _sums_of_wholes(multiples: Sequence[int], counts: Sequence[int], reach: int)
     span = 0
     for step, times in zip(multiples, counts, strict=True):
         for _ in range(times):
-            inner = 0.5 * chances[reach - span : reach + span + 1]
-            chances[reach - span : reach + span + 1] = 0.0
+            reached = slice(reach - span, reach + span + 1)
+            inner = 0.5 * chances[reached]
+            chances[reached] = 0.0
             span += step
             chances[reach - span : reach + span + 1 - 2 * step] += inner
             chances[reach - span + 2 * step : reach + span + 1] += inner

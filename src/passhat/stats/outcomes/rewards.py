@@ -339,10 +339,14 @@ def grade(
     stated = ~np.isnan(scores) & (scores != -1)
     if bounds is None and is_binary(scores) and (scores == verdicts)[stated].all():
         return None, ()
-    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
-    if bounds is None and (low < -REWARD_TOLERANCE or high > 1 + REWARD_TOLERANCE):
-        return None, (f"scores from {low:g} to {high:g} are not kept: no score range was stated",)
-    scores = np.clip(scores, 0, 1) if bounds is None else bounds.scale(scores)
+    if bounds is None:
+        low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+        if low < -REWARD_TOLERANCE or high > 1 + REWARD_TOLERANCE:
+            remark = f"scores from {low:g} to {high:g} are not kept: no score range was stated"
+            return None, (remark,)
+        scores = np.clip(scores, 0, 1)
+    else:
+        scores = bounds.scale(scores)
     absent = np.isnan(scores) & (verdicts != -1)
     scores[absent] = verdicts[absent]
     count = counted(int(absent.sum()), "attempt")

@@ -105,3 +105,19 @@ def test_each_end_of_one_attempt_per_task_keeps_its_half_of_the_error(
     for rate in [i / 101 for i in range(101)] + [1 - 1.01 * tail, 1.01 * tail, 1 - tail / tasks]:
         for others in (0.0, rate, 1.0):
             assert _one_end_misses([rate] + [others] * (tasks - 1), level) <= tail + 1e-9
+
+
+@pytest.mark.parametrize("tasks", [2, 5, 40])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_one_pass_and_one_failure_have_the_end_of_hoeffdings_inequality(
+    tasks: int, level: float
+) -> None:
+    least = (1 - level) / 2 / tasks
+    for passed in range(tasks + 1):
+        outcomes = Outcomes.from_counts(1, [1] * passed + [0] * (tasks - passed))
+        intervals = TheseTasks(outcomes.histogram(), Terms(level=level))
+        low, high = intervals.one_attempt_each(PassHat(1))
+        plain_low, plain_high = clopper_pearson(passed, tasks, level)
+        assert low == pytest.approx(min(plain_low, least) if passed == 1 else plain_low)
+        is_last = passed == tasks - 1
+        assert high == pytest.approx(max(plain_high, 1 - least) if is_last else plain_high)

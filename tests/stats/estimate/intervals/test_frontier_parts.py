@@ -14,6 +14,7 @@ from scipy.stats import binom, binomtest, norm
 
 from hypothesis_profiles import max_examples
 from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.intervals import interior_point
 from passhat.stats.estimate.intervals.frontier import (
     Attempted,
     Calibration,
@@ -257,3 +258,20 @@ def test_whichever_attempts_all_pass_keep_the_rates_at_which_that_is_likely_enou
         ends = TheseTasks(_cells(list(sizes), passes.tolist()), Terms(level=level)).interval(metric)
         assert ends is not None
         assert ends[0] <= metric.value_at_rate(rates).mean()
+
+
+@pytest.mark.parametrize("rates", [7, 30, 401, 450])
+@pytest.mark.parametrize("has_blocks", [False, True])
+def test_both_ways_to_solve_a_step_solve_it(rates: int, has_blocks: bool) -> None:
+    """On small grids by Cholesky, on larger ones by Woodbury's formula; rows are fewer."""
+    rng = np.random.default_rng(rates)
+    rows, diagonal = rng.random((9, rates)), rng.random(9) + 0.1
+    scale, known = rng.random(rates) + 0.1, rng.random((3, rates))
+    half = rng.random((2, 2))
+    blocks = [(4, half @ half.T + np.eye(2))] if has_blocks else []
+    weight = np.diag(diagonal)
+    for at, block in blocks:
+        weight[at : at + 2, at : at + 2] = block
+    expected = np.linalg.solve(np.diag(1 / scale) + rows.T @ weight @ rows, known.T).T
+    found = interior_point._solver(rows, diagonal, blocks, scale)(known)
+    assert found == pytest.approx(expected, rel=1e-7, abs=1e-9)
