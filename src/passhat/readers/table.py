@@ -233,7 +233,7 @@ def _is_table(source: Source, path: str, options: ReadOptions) -> bool:
     """Whether the records at a path are a table that needs no further word."""
     chunks = RecordRows(source, path, Losses()).chunks()
     first = next(drop_index(chunks, options.columns.values()), None)
-    if first is None or not _has_columns(first, options):
+    if not first or not _has_columns(first, options):
         return False
     first, _ = Rewrites(options.columns, False).take(first, range(len(next(iter(first.values())))))
     columns = ColumnMap.resolve(first, options.columns, options.labels)
