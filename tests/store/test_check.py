@@ -21,9 +21,10 @@ TALK = [{"role": "agent", "text": "yes"}]
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """Three attempts: the first with a conversation and calls, the second with calls alone."""
     with open_store(":memory:") as opened:
+        monkeypatch.setattr(opened, "log_problem", lambda **_: None)  # it has no file
         opened.begin(RUN, 3)
         opened.claim(RUN.id, [("a", 1), ("a", 2), ("b", 1), ("b", 2)])
         opened.finish(
