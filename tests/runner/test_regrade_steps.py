@@ -141,7 +141,7 @@ def test_what_cannot_be_judged_again_says_why(
     assert (found.now is None) is (outcome is not Outcome.SAME)
 
 
-def test_a_judge_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_does_not_answer_is_not_waited_for() -> None:
     found, _ = _again(_attempt(), result=TimeoutError())
     assert (found.outcome, found.why) == (NO, "the judge did not answer within 600 s")
 
