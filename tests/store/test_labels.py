@@ -318,6 +318,7 @@ def test_votes_are_those_of_judges(
 ) -> None:
     body = zlib.compress(json.dumps([call]).encode())
     queries: Any = SimpleNamespace(_all=lambda *_: [("t", 2, body)])
+    assert JudgeVotes("t", 2, "m", ()).lost == 0
     expected = [] if votes is None else [JudgeVotes("t", 2, "m", *votes)]
     assert load_votes(queries, 1) == expected
 

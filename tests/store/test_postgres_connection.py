@@ -369,3 +369,71 @@ def test_a_connection_that_broke_is_made_again(log: list[str], name: str) -> Non
     assert not connection.is_open
     connection.execute("SELECT 3")
     assert log[-2:] == ["connect", "SELECT 3"]
+
+
+# -- a store on it ---------------------------------------------------------------------------------
+
+
+def _store(log: list[str], **parts: Any) -> Any:
+    from passhat.store.postgres import PostgresStore
+
+    store: Any = object.__new__(PostgresStore)
+    calls = {
+        name: lambda *_, name=name: log.append(name) for name in ("interrupt", "close", "execute")
+    }
+    store._db = SimpleNamespace(**{**calls, "is_open": True, "in_transaction": False})
+    store._beating = SimpleNamespace(
+        execute=lambda *_: log.append("beat"), close=lambda: log.append("closed")
+    )
+    store._token = "TOKEN"
+    vars(store).update(parts)
+    return store
+
+
+def test_a_statement_of_a_store_is_interrupted() -> None:
+    log: list[str] = []
+    _store(log).interrupt()
+    assert log == ["interrupt"]
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_lease_is_ended_over_the_one_connection_that_there_is(is_full: bool) -> None:
+    log: list[str] = []
+    store = _store(log)
+    if is_full:
+
+        def fail(*_: object) -> None:
+            raise TooManyConnections("is full.", source="s")
+
+        store._beating.execute = fail
+    store._end_lease(True)
+    assert log == ["execute" if is_full else "beat", "closed"]
+    log.clear()
+    store._end_lease(False)
+    assert log == ["closed"]
+
+
+@pytest.mark.parametrize(
+    ("is_open", "in_transaction", "calls"),
+    [(True, False, 2), (True, True, 1), (False, False, 1), (False, True, 1)],
+)
+def test_a_query_is_repeated_over_a_new_connection(
+    monkeypatch: pytest.MonkeyPatch, is_open: bool, in_transaction: bool, calls: int
+) -> None:
+    asked: list[str] = []
+
+    def read(_store: object, statement: str, _values: object = ()) -> list[object]:
+        asked.append(statement)
+        if len(asked) == 1:
+            raise StoreUnavailable("is away.", source="s")
+        return [(1,)]
+
+    monkeypatch.setattr("passhat.store.base.Store.read", read)
+    store = _store([])
+    store._db.is_open, store._db.in_transaction = is_open, in_transaction
+    if calls == 2:
+        assert store.read("SELECT 1") == [(1,)]
+    else:
+        with pytest.raises(StoreUnavailable):
+            store.read("SELECT 1")
+    assert len(asked) == calls

@@ -315,3 +315,13 @@ def test_a_conversation_is_compressed_from_a_size_on(size: int, is_packed: bool)
     assert body.startswith(b"[") is not is_packed
     assert (len(body) == size) is not is_packed
     assert unpack_transcript(body) == talk
+
+
+@pytest.mark.parametrize(
+    ("attempts", "missing", "status"),
+    [(0, 0, "stopped"), (1, 0, "complete"), (1, 1, "stopped"), (2, 1, "complete")],
+)
+def test_a_run_of_missing_attempts_alone_is_not_complete(
+    attempts: int, missing: int, status: str
+) -> None:
+    assert summarize_run(_head(1), RunCounts(1, attempts, 0, missing)).status == status
