@@ -147,6 +147,7 @@ def test_what_waits_is_interrupted_and_a_lease_that_was_not_begun_stays(tmp_path
     with open_store(str(tmp_path / "s.db")) as opened:
         store: Any = opened
         interrupted: list[str] = []
+        assert store._ending is False
         beating = SimpleNamespace(
             interrupt=lambda: interrupted.append("beat"), close=lambda: interrupted.append("closed")
         )
@@ -490,3 +491,27 @@ def test_a_run_that_is_being_made_is_removed_by_force_alone(
         else:
             store.remove(run.id, force=force)
         assert len(store.runs()) == int(is_refused)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("ok", True),
+        ("row 3 missing from index", False),
+        (ReadError("is damaged.", source="s"), False),
+        (StoreUnavailable("is locked.", source="s"), None),
+    ],
+)
+def test_a_file_is_sound_if_the_database_says_so(answer: object, expected: bool | None) -> None:
+    def execute(_sql: str) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return SimpleNamespace(fetchone=lambda: (answer,))
+
+    store: Any = object.__new__(SqliteStore)
+    store._db = SimpleNamespace(execute=execute)
+    if expected is None:
+        with pytest.raises(StoreUnavailable):
+            store.is_sound()
+    else:
+        assert store.is_sound() is expected
