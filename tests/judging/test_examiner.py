@@ -272,7 +272,8 @@ def _examiner(
     def judge(_task: CodeTask, program: str, judge: str) -> CodeVerdict:
         name = f"r{judge}" if "return 2" in program else judge
         log.append(name)
-        return (verdicts or {})[name]
+        found: CodeVerdict = (verdicts or {})[name]
+        return found
 
     if verdicts is not None:
         examiner._judge_with_retries = judge

@@ -17,7 +17,11 @@ from passhat.judging.interpreters import Granted, Interpreter, find_interpreter,
 
 
 def _interpreter(root: Path, *, packages: bool = False, **parts: Any) -> Interpreter:
-    fields = {"executable": f"{root}/bin/python", "prefix": f"{root}/env", "base": f"{root}/base"}
+    fields: dict[str, Any] = {
+        "executable": f"{root}/bin/python",
+        "prefix": f"{root}/env",
+        "base": f"{root}/base",
+    }
     return Interpreter(**fields, stdlib=f"{root}/lib/py", packages=packages, **parts)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -309,7 +311,7 @@ def test_a_program_may_have_a_function_with_a_name_of_python() -> None:
     ],
 )
 def test_what_the_sandbox_of_the_tests_is_told(
-    parts: dict[str, str], expected: dict[str, object]
+    parts: dict[str, Any], expected: dict[str, object]
 ) -> None:
     brief = CodeTask("t", **parts).brief()
     assert {name: brief[name] for name in expected} == expected

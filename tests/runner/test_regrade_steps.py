@@ -12,10 +12,11 @@ import pytest
 from passhat.runner import regrade
 from passhat.runner.redaction import Redactor
 from passhat.runner.regrade import Outcome, _conversation, _judge_again, _NotRegradable
+from passhat.stats.labels.judge_error import AGAIN
 from passhat.stats.outcomes import Verdict
 from passhat.store import JudgementSource, StoredJudgement
 from passhat.store.rows import Ended
-from passhat.suites.base import Judgement, Task, Turn
+from passhat.suites.base import REMARKS, Judgement, Task, Turn
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 
@@ -173,7 +174,7 @@ def test_turns_and_answers_of_a_conversation(words: list[str], expected: Any) ->
 
 
 def test_remarks_of_judges_are_no_part_of_a_conversation() -> None:
-    remarks = [f"{role}: x" for role in sorted(regrade.REMARKS)]
+    remarks = [f"{role}: x" for role in sorted(REMARKS)]
     assert _conversation(_attempt("user: q", "agent: a", *remarks)) == (["q"], ["a"])
     with pytest.raises(_NotRegradable, match="no conversation is stored"):
         _conversation(_attempt(*remarks[:1]))
@@ -244,14 +245,14 @@ def test_every_form_keeps_the_answer() -> None:
         assert form is not None
         assert "an answer" in form
         assert form != " an answer "
-    assert regrade.VARIANTS[regrade.AGAIN]("x") == "x"
+    assert regrade.VARIANTS[AGAIN]("x") == "x"
 
 
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
-        ([True, True, True, True], {regrade.AGAIN: True, "padded": True, "reformatted": True}),
-        ([True, None, False], {regrade.AGAIN: True, "reformatted": False}),
+        ([True, True, True, True], {AGAIN: True, "padded": True, "reformatted": True}),
+        ([True, None, False], {AGAIN: True, "reformatted": False}),
         ([None], None),
     ],
 )

@@ -20,6 +20,7 @@ from passhat.runner.run import RunPlan
 from passhat.runner.run_spec import Loaded, RunSpec, _digest_of
 from passhat.runner.task_choice import Shard
 from passhat.runner.time_limits import AttemptLimits
+from passhat.runner.workers import MOST_WORKERS
 from passhat.stats.plan import Allocation
 from passhat.store import PlannedAttempts, RunRecord
 from passhat.suites.base import Suite, Task
@@ -195,7 +196,7 @@ def test_whose_fault_a_late_answer_is(
 ) -> None:
     spec = _spec(timeouts_are=timeouts_are)
     hooks = dict.fromkeys(("body", "open_client", "send", "warm"))
-    chat = object.__new__(type("_Chat", (ChatAgent,), {**hooks}))
+    chat: Any = object.__new__(type("_Chat", (ChatAgent,), {**hooks}))
     assert spec.timeouts_are_missing(chat) is for_chat
     assert spec.timeouts_are_missing(_Yes()) is for_others
 
@@ -306,8 +307,8 @@ class _Function(Agent):
     ("options", "workspaces", "kind"),
     [
         ({"agent": "python:m:f"}, False, "worker"),
-        ({"agent": "python:m:f", "jobs": run_spec.MOST_WORKERS}, False, "worker"),
-        ({"agent": "python:m:f", "jobs": run_spec.MOST_WORKERS + 1}, False, "own"),
+        ({"agent": "python:m:f", "jobs": MOST_WORKERS}, False, "worker"),
+        ({"agent": "python:m:f", "jobs": MOST_WORKERS + 1}, False, "own"),
         ({"agent": "python:m:f", "in_process": True}, False, "own"),
         ({"agent": "python:m:f", "isolate": True}, False, "isolated"),
         ({"agent": "python:m:f", "isolate": True, "in_process": True}, False, "isolated"),

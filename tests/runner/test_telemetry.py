@@ -10,7 +10,7 @@ import pytest
 
 from passhat.agents.base import ModelCall
 from passhat.errors import InvalidValue
-from passhat.runner import telemetry
+from passhat.runner import spans, telemetry
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import (
     Telemetry,
@@ -169,7 +169,13 @@ def test_what_is_no_address_of_a_collector_is_refused(url: str) -> None:
 
 def _telemetry(told: list[str], **parts: Any) -> Any:
     made: Any = object.__new__(Telemetry)
-    fields = {"_sender": None, "_prices": None, "_dropped": 0, "_trouble": "", "_receiver": None}
+    fields: dict[str, Any] = {
+        "_sender": None,
+        "_prices": None,
+        "_dropped": 0,
+        "_trouble": "",
+        "_receiver": None,
+    }
     fields |= {"_for_programs": False, "_waits": False, "_elsewhere": False, "_started": False}
     fields |= {"_attempt_count": 1, "_span_count": 1, "_tell": told.append}
     fields["_in_process"] = SimpleNamespace(close=lambda: told.append("in process"))
@@ -201,7 +207,7 @@ SILENT = "no spans received at http://127.0.0.1:7: the agent should send OTLP ov
         ({"_attempt_count": 0, "_span_count": 0, "_receiver": _receiver("/x")}, []),
         ({"_span_count": 1, "_receiver": _receiver("/x")}, []),
         ({"_span_count": 0, "_receiver": _receiver("/x")}, [PATH]),
-        ({"_span_count": 0, "_receiver": _receiver("/x", telemetry.GRPC)}, [GRPC]),
+        ({"_span_count": 0, "_receiver": _receiver("/x", spans.GRPC)}, [GRPC]),
         ({"_span_count": 0, "_elsewhere": True}, [ELSEWHERE]),
         ({"_span_count": 0, "_elsewhere": True, "_receiver": _receiver("/x")}, [PATH]),
         ({"_span_count": 0, "_waits": True, "_receiver": _receiver()}, [SILENT]),

@@ -98,7 +98,7 @@ class _Questions(QuestionSuite):
         self.words = words
 
     @property
-    def judge_words(self) -> Any:
+    def judge_words(self) -> Any:  # type: ignore[override]
         return self.words
 
 

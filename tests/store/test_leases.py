@@ -268,11 +268,15 @@ def test_without_a_claim_nothing_was_begun() -> None:
 # -- a heartbeat, without its thread ---------------------------------------------------------------
 
 
+def _nothing(_begun: bool = False) -> None:
+    """A step that does nothing."""
+
+
 @pytest.mark.parametrize("seconds", [0.0, 0.99, -1.0, float("nan")])
 def test_a_lease_that_is_too_short_is_refused(seconds: float) -> None:
     with pytest.raises(InvalidValue, match="a lease must last at least 1 s, not"):
-        Heartbeat(list, list, list, seconds)
-    assert Heartbeat(list, list, list, 1.0)._every == pytest.approx(1 / 6)
+        Heartbeat(_nothing, _nothing, _nothing, seconds)
+    assert Heartbeat(_nothing, _nothing, _nothing, 1.0)._every == pytest.approx(1 / 6)
 
 
 @pytest.mark.parametrize(("left", "expired"), [(-1.0, True), (0.0, True), (0.01, False)])
@@ -283,7 +287,9 @@ def test_claims_expire_with_their_lease(left: float, expired: bool) -> None:
 @pytest.mark.parametrize("is_alive", [True, False])
 def test_a_renewal_under_way_is_interrupted_when_the_store_is_closed(is_alive: bool) -> None:
     log: list[str] = []
-    heart = Heartbeat(list, lambda begun: log.append(f"end {begun}"), lambda: log.append("cut"), 9)
+    heart = Heartbeat(
+        _nothing, lambda begun: log.append(f"end {begun}"), lambda: log.append("cut"), 9
+    )
     thread: Any = SimpleNamespace(
         join=lambda *seconds: log.append(f"join {seconds}"), is_alive=lambda: is_alive
     )
@@ -299,7 +305,7 @@ def test_a_server_that_is_away_is_not_waited_for_at_the_end() -> None:
     def end(_begun: bool) -> None:
         raise StoreUnavailable("is away.", source="s")
 
-    Heartbeat(list, end, list, 9.0).stop()
+    Heartbeat(_nothing, end, _nothing, 9.0).stop()
 
 
 @pytest.mark.parametrize(
@@ -328,7 +334,7 @@ def test_after_trouble_a_lease_is_renewed_soon(
         limits.append(most)
         yield
 
-    heart: Any = Heartbeat(renew, list, list, seconds)
+    heart: Any = Heartbeat(renew, _nothing, _nothing, seconds)
     heart._over, heart._interrupt_after = SimpleNamespace(wait=wait), limit
     heart._keep()
     assert waited == pauses
@@ -350,8 +356,8 @@ def test_a_call_that_takes_longer_is_interrupted(monkeypatch: pytest.MonkeyPatch
         def cancel(self) -> None:
             log.append("cancel")
 
-    monkeypatch.setattr(leases.threading, "Timer", Timer)
-    heart = Heartbeat(list, list, list, 6.0)
+    monkeypatch.setattr(threading, "Timer", Timer)
+    heart = Heartbeat(_nothing, _nothing, _nothing, 6.0)
     with pytest.raises(ValueError, match="inside"), heart._interrupt_after(2.5):
         raise ValueError("inside")
     assert log == [2.5, "start, daemon True", "cancel"]

@@ -238,9 +238,9 @@ def test_streams_end_with_the_connection(log: list[str]) -> None:
 
 @pytest.mark.parametrize("is_read", [True, False])
 def test_rows_are_taken_from_the_server_or_from_what_is_left(is_read: bool) -> None:
-    rows = [1, 2, 3]
+    rows: list[Any] = [1, 2, 3]
 
-    def take(count: int = 3) -> list[int]:
+    def take(count: int = 3) -> list[Any]:
         block, rows[:] = rows[:count], rows[count:]
         return block
 
@@ -249,7 +249,8 @@ def test_rows_are_taken_from_the_server_or_from_what_is_left(is_read: bool) -> N
     if is_read:
         stream.take_rest()
         assert rows == []
-    assert [stream.take(2), stream.take(2), stream.take(2)] == [[1, 2], [3], []]
+    taken: list[Any] = [stream.take(2), stream.take(2), stream.take(2)]
+    assert taken == [[1, 2], [3], []]
 
 
 # -- notices ---------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ class _End:
 def _examine(monkeypatch: pytest.MonkeyPatch, brief: dict[str, Any], **parts: Any) -> Any:
     kind = type("_End", (_End,), parts)
     monkeypatch.setattr(examine, "TestsEnd", kind)
-    monkeypatch.setattr(examine.sys, "addaudithook", lambda _: None)
+    monkeypatch.setattr(sys, "addaudithook", lambda _: None)
     monkeypatch.setattr(examine, "_judgements", [])
     return examine.examine(3, brief, [0], "")
 

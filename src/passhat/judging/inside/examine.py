@@ -370,5 +370,5 @@ def _run_case(case: type[unittest.TestCase]) -> None:
             assert not fails, "a test that is to fail passes"
     case.tearDownClass()
     case.doClassCleanups()
-    for _, error, _ in getattr(case, "tearDown_exceptions", ()):  # it only notes them
-        raise error
+    for _, noted, _ in getattr(case, "tearDown_exceptions", ()):  # they are not raised there
+        raise noted
