@@ -145,3 +145,85 @@ def test_a_pipe_does_not_cross(sides: tuple[Path, Folder, Folder]) -> None:
     os.mkfifo(root / "pipe")
     with pytest.raises(wire.NotPlain, match="neither data"):
         near.changes()
+
+
+def test_what_is_on_another_device_stays_where_it_is(sides: tuple[Path, Folder, Folder]) -> None:
+    """The interpreter is mounted below the folder, where there is no sandbox of its own."""
+    root, near, _ = sides
+    (root / "d").mkdir()
+    (root / "d" / "a").write_bytes(b"1")
+    assert sorted(dict(near._entries())) == ["d", "d/a"]
+    near._device += 1
+    assert list(near._entries()) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "is_inside"),
+    [
+        ("a", True),
+        ("d/a", True),
+        ("..a", True),
+        ("..", False),
+        ("d/../a", False),
+        ("/root", True),
+        ("/root/a", True),
+        ("/rooted", False),
+        ("/root/../a", False),
+        ("/", False),
+    ],
+)
+def test_a_link_leads_nowhere_else(target: str, is_inside: bool) -> None:
+    assert module._stays_inside(target, "/root") is is_inside
+
+
+@pytest.mark.parametrize("path", ["", "/a", "a/", "a//b", ".", "..", "a/../b", "a\0"])
+def test_a_path_out_of_the_folder_is_refused(sides: tuple[Path, Folder, Folder], path: str) -> None:
+    root, _, far = sides
+    with pytest.raises(ValueError, match="the path"):
+        far._inner(path)
+    assert far._inner("a/b..") == f"{far._root}/a/b.."
+    assert root.name == "one"
+
+
+@pytest.mark.parametrize("before", ["", "file", "folder", "link"])
+@pytest.mark.parametrize("kind", ["-", "d", "l"])
+def test_an_entry_takes_the_place_of_another(
+    sides: tuple[Path, Folder, Folder], tmp_path: Path, before: str, kind: str
+) -> None:
+    _, _, far = sides
+    place = tmp_path / "other" / "x"
+    if before:
+        _change(tmp_path / "other", {"file": "write"}.get(before, before), "x", b"old and longer")
+    content = {"-": b"new", "d": b"", "l": b"a"}[kind]
+    far._write(str(place), (kind, 0o640, 5_000_000_000, content))
+    assert module._kind_at(str(place)) == kind
+    if kind == "-":
+        assert place.read_bytes() == b"new"
+        state = place.stat()
+        assert (state.st_mode & 0o777, state.st_mtime_ns) == (0o640, 5_000_000_000)
+    elif kind == "l":
+        assert str(place.readlink()) == "a"
+    module._remove(str(place))
+    assert module._kind_at(str(place)) == ""
+    module._remove(str(place))
+
+
+def test_a_file_that_cannot_be_read_is_sent_and_stays_as_it_is(
+    sides: tuple[Path, Folder, Folder],
+) -> None:
+    root, near, _ = sides
+    file = root / "x"
+    file.write_bytes(b"1")
+    file.chmod(0o200)
+    assert dict(near._entries())["x"][1:2] == (0o200,)
+    assert file.stat().st_mode & 0o777 == 0o200
+
+
+def test_after_a_file_that_cannot_be_sent_nothing_is(sides: tuple[Path, Folder, Folder]) -> None:
+    root, near, _ = sides
+    os.mkfifo(root / "pipe")
+    with pytest.raises(wire.NotPlain):
+        near.changes()
+    (root / "pipe").unlink()
+    (root / "a").write_bytes(b"1")
+    assert near.changes() == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passhat.judging import tasks as module
 from passhat.judging.tasks import (
     Case,
     CodeSuite,
@@ -254,3 +257,175 @@ def test_a_program_may_have_a_function_with_a_name_of_python() -> None:
     assert task.problem is None
     assert task.brief()["free"] == ["sum"]
     assert CodeTask("none", tests="assert sum([1]) == 1", canonical="x = 1").problem is not None
+
+
+# -- what the tests' sandbox is told ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"tests": "assert f(1) == 2"}, {"pure": True, "one_namespace": True, "free": ["f"]}),
+        ({"tests": "assert f(1)"}, {"has_reference": False, "methods": [], "library": {}}),
+        (
+            {"tests": "assert f(1)", "canonical": "class C:\n    def m(self): pass"},
+            {"has_reference": True, "methods": ["m"]},
+        ),
+        ({"tests": "from solution import f\nassert f(1)"}, {"one_namespace": False}),
+        ({"tests": "import candidate\nassert candidate.f(1)"}, {"one_namespace": False}),
+        # A helper that the tests use is run with them.
+        (
+            {"tests": "assert f(1) == g(2)", "helpers": "def g(x): return x\n"},
+            {"helpers": "def g(x): return x\n", "setup": "def g(x): return x\n", "free": ["f"]},
+        ),
+        (
+            {"tests": "assert f(1)", "helpers": "def g(x): return x\n"},
+            {"helpers": "", "setup": "def g(x): return x\n"},
+        ),
+        (
+            {"tests": "assert f(1)", "helpers": "def g(x): return x\n", "prompt": "def f(x):\n"},
+            {"helpers": "", "setup": ""},
+        ),
+        (
+            {"tests": "assert f(1)", "helpers": "def f(x): pass\n", "entry_point": "f"},
+            {"helpers": "", "free": ["f"], "entry_point": "f"},
+        ),
+        ({"tests": "assert f(math.pi)"}, {"setup": "import math\n", "modules": ["math"]}),
+        (
+            {"tests": "assert f(math.pi)", "helpers": "import math\n"},
+            {"setup": "import math\n", "helpers": "import math\n", "modules": ["math"]},
+        ),
+        ({"tests": "import numpy\nimport pytest\nimport os\nassert f(1)"}, {"imports": ["numpy"]}),
+        ({"tests": "assert f(random.random())"}, {"random": True, "pure": False}),
+        ({"tests": "assert f(1)"}, {"random": False, "files": False, "inexact": False}),
+        ({"tests": "assert f(open('x'))"}, {"files": True, "inexact": True, "pure": False}),
+        ({"tests": "import sys\nassert f(sys.path)"}, {"files": True}),
+        ({"tests": "assert f(1) is g(1)"}, {"inexact": True, "pure": True}),
+        ({"tests": "assert f(1) is None"}, {"inexact": False}),
+        ({"tests": "import math\nassert f(1)"}, {"late_imports": [("math", "import math")]}),
+        (
+            {"tests": "from solution import f\nimport math\nassert f(1)"},
+            {"late_imports": []},
+        ),
+        ({"tests": "f(1)\nassert g(1)\nx = h(1)\nh(2)"}, {"discarded": ["f"]}),
+    ],
+)
+def test_what_the_sandbox_of_the_tests_is_told(
+    parts: dict[str, Any], expected: dict[str, object]
+) -> None:
+    brief = CodeTask("t", **parts).brief()
+    assert {name: brief[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "is_pure"),
+    [
+        ("assert f(1) == sum([1])", True),
+        ("def check(c):\n    assert c(1).count(2)", True),
+        ("import math\nassert f(1)", False),
+        ("class C: pass", False),
+        ("with f(1): pass", False),
+        ("async def f(): pass", False),
+        ("del x", False),
+        ("f.a = 1", False),
+        ("assert f._a", False),
+        ("assert print(f(1))", False),
+        ("assert __name__", False),
+        ("assert setattr(f, 'a', 1)", False),
+    ],
+)
+def test_tests_that_change_nothing_but_their_names(tests: str, is_pure: bool) -> None:
+    assert module._changes_nothing(tests) is is_pure
+
+
+@pytest.mark.parametrize(
+    ("tests", "is_identity"),
+    [
+        ("assert f(1) is g(1)", True),
+        ("assert f(1) is not g(1)", True),
+        ("assert f(1) is None", False),
+        ("assert True is f(1)", False),
+        ("assert f(1) == g(1)", False),
+        ("assert 1 < f(1) is g", False),
+        ("assert f(1) in [g]", False),
+    ],
+)
+def test_comparisons_of_identity(tests: str, is_identity: bool) -> None:
+    assert module._compares_identity(tests) is is_identity
+
+
+@pytest.mark.parametrize(
+    ("line", "bound_name", "root"),
+    [
+        ("import os", "os", "os"),
+        ("import os.path", "os", "os"),
+        ("import os.path as p", "p", "os"),
+        ("from os import path", "path", "os"),
+        ("from os.path import join as j", "j", "os"),
+    ],
+)
+def test_an_import_binds_a_name(line: str, bound_name: str, root: str) -> None:
+    (found,) = module._list_imports(module._parse(line).body)
+    assert (found.bound_name, found.root, str(found)) == (bound_name, root, line)
+
+
+@pytest.mark.parametrize(
+    ("program", "names", "modules", "expected"),
+    [
+        ("import math", {"math"}, set(), {"math": ("math", "")}),
+        ("import os.path", {"os"}, set(), {"os": ("os", "")}),
+        ("import os.path as p", {"p"}, set(), {"p": ("os.path", "")}),
+        ("from math import pi as p", {"p"}, set(), {"p": ("math", "pi")}),
+        ("from math import pi", {"e"}, set(), {}),
+        ("from numpy import pi", {"pi"}, set(), {}),
+        ("from math import pi\npi = 3", {"pi"}, set(), {}),
+        ("from math import pi\ndef pi(): pass", {"pi"}, set(), {}),
+        ("x = math", {"math"}, {"math"}, {"math": ("math", "")}),
+        ("math = 1", {"math"}, {"math"}, {}),
+    ],
+)
+def test_names_that_are_the_librarys(
+    program: str, names: set[str], modules: set[str], expected: dict[str, tuple[str, str]]
+) -> None:
+    assert module._library_names(program, names, modules) == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "reason", "words"),
+    [
+        ("assert pytest.importorskip('x')", MissingReason.UNSUPPORTED, "pytest.importorskip in"),
+        ("with pytest.raises(ValueError): f(1)", None, ""),
+        ("async def test_f(): assert f(1)", MissingReason.UNSUPPORTED, "the asynchronous test"),
+        ("async def go(): return f(1)", None, ""),
+        ("def test_f(db): assert f(db)", MissingReason.JUDGE_ERROR, "test_f needs a fixture 'db'"),
+        ("def test_f(db=1): assert f(db)", None, ""),
+        ("def helper(db): assert f(db)", None, ""),
+        ("@pytest.fixture\ndef db(): return 1\ndef test_f(db): assert f(db)", None, ""),
+        ("@pytest.mark.parametrize('db', [1])\ndef test_f(db): assert f(db)", None, ""),
+        ("def test_f(tmp_path): assert f(tmp_path)", None, ""),
+        ("def test_f(x, tmp_path=2): assert f(x)", MissingReason.JUDGE_ERROR, "fixture 'x'"),
+    ],
+)
+def test_parts_of_pytest_that_the_judge_does_not_have(
+    tests: str, reason: MissingReason | None, words: str
+) -> None:
+    found = module._find_unsupported(tests)
+    assert (None if found is None else found[0]) == reason
+    assert words in (found or (None, ""))[1]
+
+
+def test_fingerprints_are_of_prompts_and_of_tests() -> None:
+    def suite(**parts: object) -> CodeSuite:
+        fields = {"prompt": "p", "entry_point": "e", "text": "", "helpers": "h", "tests": "t"}
+        return CodeSuite.of("s", [CodeTask("a", **{**fields, **parts})])  # type: ignore[arg-type]
+
+    first = suite()
+    for name in ("prompt", "entry_point", "text"):
+        other = suite(**{name: "x"})
+        assert other.fingerprint != first.fingerprint
+        assert other.tests_fingerprint == first.tests_fingerprint
+    for name, value in (("helpers", "x"), ("tests", "x"), ("cases", (Case(b"1", b"2"),))):
+        other = suite(**{name: value})
+        assert other.fingerprint == first.fingerprint
+        assert other.tests_fingerprint != first.tests_fingerprint
+    assert len(first.fingerprint) == len(first.tests_fingerprint) == 16

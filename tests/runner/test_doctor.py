@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, PasshatError, StoreUnavailable
 from passhat.runner import doctor
 from passhat.runner.doctor import Finding, Level
 from passhat.store import open_store
+from passhat.store.schema import VERSION
 
 OK, WARNING, PROBLEM = Level.OK, Level.WARNING, Level.PROBLEM
 
@@ -202,3 +204,169 @@ def test_a_port_that_is_none_does_not_answer() -> None:
     ((_, level, found, _),) = _parts(doctor._check_reachable("a2a:http://host:99999999/"))
     assert level is PROBLEM
     assert str(found).startswith("host does not answer (Port")
+
+
+# -- a server, by its answers ----------------------------------------------------------------------
+
+
+class _Server:
+    """A connection whose server answers one row, or none, to each statement."""
+
+    name = "postgresql://host/db"
+
+    def __init__(self, *rows: tuple[object, ...] | None) -> None:
+        self.rows = list(rows)
+        self.asked: list[str] = []
+
+    def execute(self, sql: str, _parameters: object = ()) -> object:
+        self.asked.append(sql.split()[0])
+        row = self.rows.pop(0) if self.rows else None
+        return SimpleNamespace(fetchone=lambda: row)
+
+    def notifies(self, seconds: float) -> int:
+        self.asked.append(f"waits {seconds:g}")
+        return self.rows.pop(0)[0]  # type: ignore[index, return-value]
+
+
+@pytest.mark.parametrize(
+    ("row", "level", "found"),
+    [
+        (("13.0", 130_000), OK, "answers, PostgreSQL 13.0"),
+        (("16.2", 160_002), OK, "answers, PostgreSQL 16.2"),
+        (("12.9", 129_999), PROBLEM, "answers, PostgreSQL 12.9"),
+        (None, PROBLEM, "answers, PostgreSQL "),
+    ],
+)
+def test_an_old_server_is_a_problem(row: tuple[str, int] | None, level: Level, found: str) -> None:
+    server: Any = _Server(row)
+    advice = "" if level is OK else "passhat needs PostgreSQL 13 or newer."
+    assert _parts(doctor._server(server)) == [("store", level, f"{server.name} {found}", advice)]
+
+
+OLDER = "The next command that writes brings them up to date, and older passhats then refuse."
+
+
+@pytest.mark.parametrize(
+    ("version", "row", "words"),
+    [(VERSION, (3,), "3 runs"), (VERSION, (1,), "1 run"), (VERSION, None, "0 runs")],
+)
+def test_tables_of_this_version_are_counted(
+    monkeypatch: pytest.MonkeyPatch, version: int, row: tuple[int] | None, words: str
+) -> None:
+    monkeypatch.setattr(doctor, "postgres_version", lambda *_: version)
+    server: Any = _Server(row, ("me", False, None))
+    assert _parts(doctor._tables(server)) == [
+        ("store", OK, f"tables of version {version}, {words}", ""),
+        ("store", OK, "me may write", ""),
+    ]
+    assert server.asked == ["SELECT", "SELECT", "BEGIN", "INSERT", "ROLLBACK"]
+
+
+def test_older_tables_are_a_warning_and_none_are_made_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "postgres_version", lambda *_: VERSION - 1)
+    server: Any = _Server((2,))
+    found = f"tables of version {VERSION - 1}, 2 runs; this passhat has {VERSION}"
+    assert _parts(doctor._tables(server)) == [("store", WARNING, found, OLDER)]
+    monkeypatch.setattr(doctor, "postgres_version", lambda *_: None)
+    server = _Server(("me", "team", True))
+    found = "there are no tables yet; the first run makes them"
+    assert _parts(doctor._tables(server)) == [("store", OK, found, "")]
+
+
+@pytest.mark.parametrize(
+    ("row", "user", "schema"),
+    [
+        (("me", "team", False), "me", "team"),
+        (("me", None, False), "me", "public"),
+        (None, "", "public"),
+    ],
+)
+def test_who_may_not_make_tables_is_named(
+    row: tuple[object, ...] | None, user: str, schema: str
+) -> None:
+    server: Any = _Server(row)
+    assert _parts([doctor._check_tables_rights(server)]) == [
+        (
+            *("store", PROBLEM, f"there are no tables yet, and {user} may not make any"),
+            f'As the owner of the database: GRANT CREATE ON SCHEMA {schema} TO "{user}"',
+        )
+    ]
+
+
+READ_ONLY = "Name the main server, not a copy that follows it, or lift the read-only setting."
+GRANT = 'As the owner of the tables: GRANT SELECT, INSERT, UPDATE, DELETE ON runs, tasks TO "me"'
+
+
+@pytest.mark.parametrize(
+    ("row", "found", "advice"),
+    [
+        (None, "takes nothing: sessions are read-only", READ_ONLY),
+        (("me", True, "runs, tasks"), "takes nothing: sessions are read-only", READ_ONLY),
+        (
+            ("me", False, "runs, tasks"),
+            "me may not write to runs, tasks; reports and passhat view work",
+            GRANT,
+        ),
+    ],
+)
+def test_who_may_not_write_is_told_how(
+    row: tuple[object, ...] | None, found: str, advice: str
+) -> None:
+    server: Any = _Server(row)
+    assert _parts([doctor._check_writing(server)]) == [("store", PROBLEM, found, advice)]
+    assert server.asked == ["SELECT"]
+
+
+@pytest.mark.parametrize(("count", "level"), [(0, WARNING), (1, OK)])
+def test_whether_notices_arrive(count: int, level: Level) -> None:
+    server: Any = _Server()
+    other: Any = _Server(None, (count,))
+    ((what, found_level, found, advice),) = _parts([doctor._check_notices(server, other)])
+    assert (what, found_level) == ("store", level)
+    assert str(found).startswith("notices arrive" if count else "notices do not arrive")
+    assert bool(advice) is (level is WARNING)
+    assert (server.asked, other.asked) == (["SELECT"], ["LISTEN", "waits 5"])
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (InvalidValue("password missing"), doctor._ADVICE[0][1]),
+        (InvalidValue('role "x" does not exist'), doctor._ADVICE[1][1]),
+        (InvalidValue('database "x" does not exist'), doctor._ADVICE[2][1]),
+        (InvalidValue("no pg_hba.conf entry"), doctor._ADVICE[3][1]),
+        (InvalidValue("too many connections"), doctor._ADVICE[4][1]),
+        (StoreUnavailable("is away.", source="s", hint="Wait."), doctor._AWAY),
+        (InvalidValue("is odd.", hint="Fix it."), "Fix it."),
+        (InvalidValue("is odd."), ""),
+    ],
+)
+def test_what_to_do_about_an_error_of_a_server(error: PasshatError, advice: str) -> None:
+    assert doctor._advice(error) == advice
+
+
+def test_a_finding_as_data_has_no_empty_advice() -> None:
+    assert Finding("a", OK, "b")._as_dict() == {
+        "what": "a",
+        "level": "ok",
+        "found": "b",
+        "advice": None,
+    }
+    assert Finding("a", PROBLEM, "b", "c")._as_dict()["advice"] == "c"
+
+
+def test_everything_is_examined_in_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "_sandbox", lambda: Finding("sandbox", OK, "holds"))
+    monkeypatch.setattr(doctor, "_suite", lambda word: f"{word} loads")
+    monkeypatch.setattr(doctor, "_agent", lambda word: f"{word} loads")
+    place = str(tmp_path / "s.db")
+    for sandbox in (True, False):
+        found = doctor.examine(place, ["demo:a"], ["x", "y"], {}, sandbox=sandbox)
+        named = [one.what for one in found]
+        assert named == [
+            *("python", "packages", "extras", "key", "key", "store", "disk"),
+            *(["sandbox"] if sandbox else []),
+            *("suite", "suite", "agent"),
+        ]

@@ -14,7 +14,14 @@ import pytest
 
 from passhat.agents import Agent, AttemptInfo, Session, Usage
 from passhat.agents.base import ModelCall
-from passhat.runner.redaction import Redactor, encode_data, secret_values
+from passhat.runner import redaction
+from passhat.runner.redaction import (
+    Redactor,
+    encode_data,
+    make_encodable,
+    make_plain,
+    secret_values,
+)
 from passhat.runner.run_spec import RunSpec, run
 from passhat.store import open_store
 from passhat.suites.base import Turn
@@ -282,3 +289,150 @@ def test_a_key_is_redacted_from_its_shortest_form_on(begin: str, fewest: int) ->
     assert letters[:fewest] not in redact(f"it is {begin}{letters[:fewest]} today")
     shorter = f"it is {begin}{letters[: fewest - 1]} today"
     assert redact(shorter) == shorter
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def test_patterns_that_need_a_sign_are_looked_for_only_with_it() -> None:
+    """Most texts have few of the signs: without the groups each takes several times as long."""
+    (_, with_hyphens), (_, with_names) = redaction._GROUPS
+    assert {literal for literal, _ in with_names} == {*redaction._NAMES, "auth"} & {
+        literal for literal, _ in redaction._PATTERNS
+    }
+    assert all({"-", "_"} & set(literal) for literal, _ in with_hyphens)
+    apart = [*with_hyphens, *with_names, *redaction._ALWAYS]
+    assert {id(pair) for pair in apart} == {id(pair) for pair in redaction._PATTERNS}
+    assert not {"-", "_"} & {sign for literal, _ in redaction._ALWAYS for sign in literal}
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], "0123456789"),
+        ([(0, 2)], "#23456789"),
+        ([(8, 10)], "01234567#"),
+        ([(2, 4), (4, 6)], "01##6789"),
+        ([(2, 6), (3, 5)], "01#6789"),
+        ([(2, 6), (3, 8)], "01#89"),
+        ([(4, 6), (1, 2)], "0#23#6789"),
+        ([(0, 10)], "#"),
+    ],
+)
+def test_places_of_secrets_are_replaced(spans: list[tuple[int, int]], expected: str) -> None:
+    assert redaction._without("0123456789", spans, "#") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("abcdefg", "abcdefg"),
+        ("abcdefgh", "[redacted]"),
+        ("x abcdefghij y", "x [redacted] y"),
+        ("x abcdefghij", "x [redacted]"),
+        ("x ijklmnop y", "x [redacted] y"),
+        ("abcdefghijklmnop", "[redacted]"),
+        ("abcdefgh abcdefghX", "[redacted] [redacted]X"),
+        ("jklmnop", "jklmnop"),
+    ],
+)
+def test_the_beginning_or_end_of_a_secret_is_replaced(text: str, expected: str) -> None:
+    assert redaction._without_part(text, "abcdefghijklmnop") == expected
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, []),
+        ({"API_KEY": "short12"}, []),
+        ({"API_KEY": "just8can"}, ["just8can"]),
+        ({"db_pass": "just8can", "PASSAGE": "just8can2"}, ["just8can"]),
+        (
+            {"MY_CREDS": "just8can", "my_auth_x": "just8can22", "AUTHOR": "Jane Doe Smith"},
+            ["just8can22", "just8can"],
+        ),
+        ({"URL": "http://me:secretpw@host"}, ["secretpw"]),
+        ({"URL": "http://me:seven77@host"}, []),
+        ({"ANY": "aB3aB3aB3aB3aB3aB3aB3aB3"}, []),  # few different signs
+        ({"ANY": "abcdefgHIJKL12345mnop"}, ["abcdefgHIJKL12345mnop"]),
+        ({"ANY": "abcdefgHIJKL12345mn"}, []),  # too short
+        ({"ANY": "abcdefghijkl12345mnopq"}, []),  # no capital letter
+    ],
+)
+def test_which_values_of_the_environment_are_secrets(
+    environment: dict[str, str], expected: list[str]
+) -> None:
+    assert secret_values(environment) == expected
+
+
+class _Odd:
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (None, None),
+        (True, True),
+        (0, 0),
+        (0.5, 0.5),
+        ("a\ud800", "a???"),
+        ((1, "b"), [1, "b"]),
+        ({1: {2: [3]}}, {"1": {"2": [3]}}),
+        ({(1, 2): None}, {"(1, 2)": None}),
+        (Usage(1.0, 2.0), str(Usage(1.0, 2.0))),
+        (_Odd(), "a _Odd"),
+        ([_Odd()], ["a _Odd"]),
+    ],
+)
+def test_any_data_is_made_plain(data: Any, expected: Any) -> None:
+    found = make_plain(data)
+    if isinstance(expected, str) and "?" in expected:
+        found = found.replace("\ufffd", "?")
+    assert found == expected
+
+
+def test_data_that_is_too_deep_is_text() -> None:
+    data: Any = "in"
+    for _ in range(redaction._DEEPEST + 1):
+        data = [data]
+    found = make_plain(data)
+    for _ in range(redaction._DEEPEST):
+        assert isinstance(found, list)
+        (found,) = found
+    assert found == "['in']"
+
+
+@pytest.mark.parametrize("text", ["", "plain", "漢字", "é"])
+def test_valid_text_stays(text: str) -> None:
+    assert make_encodable(text) == text
+
+
+def test_texts_are_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_MOST_REPEATED", 2)
+    monkeypatch.setattr(redaction, "_LONGEST_REPEATED", 10)
+    redact = Redactor()
+    for text, count in (
+        ("short77", 0),
+        ("just8can", 1),
+        ("just8can", 1),
+        ("x" * 11, 1),
+        ("x" * 10, 2),
+        ("another one"[:9], 1),
+    ):
+        assert redact(text) == text
+        assert len(redact._clean_texts) == count
+
+
+@pytest.mark.parametrize("length", [99, 100, 101, 1000])
+def test_a_text_is_shortened_in_its_middle(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    monkeypatch.setattr(redaction, "_MARGIN", 10)
+    text = "".join(chr(97 + place % 26) for place in range(length))
+    found = Redactor().shorten(text, 100)
+    if length <= 100:
+        assert found == text
+    else:
+        left_out = length - 100
+        middle = f"\n[... {left_out:,} characters left out ...]\n"
+        assert found == f"{text[:50]}{middle}{text[-50:]}"

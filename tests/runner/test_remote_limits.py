@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from passhat.agents import Agent, ProviderFault, Usage, load_agent
 from passhat.agents.chat import ChatAgent
-from passhat.runner.budget import Budget, Sum
+from passhat.runner.budget import Account, Budget, Sum
 from passhat.runner.remote_limits import (
     AccountElsewhere,
+    Answer,
     Gatekeeper,
     LimitUpdate,
     RemoteLimits,
+    _SharedPace,
     settle,
 )
 
@@ -149,3 +153,98 @@ def test_what_a_worker_had_begun_when_it_died_counts_as_the_most_it_could_be() -
         assert budget.spent.cost == pytest.approx(2.5)
 
     played(model(), play)
+
+
+# -- one message at a time -------------------------------------------------------------------------
+
+
+def _worker_pace(*, limited: bool) -> tuple[RemoteLimits, Any]:
+    line = RemoteLimits()
+    return line, _SharedPace(line, "p", limited=limited)
+
+
+def test_a_worker_tells_of_a_pause_and_once_of_an_answer() -> None:
+    line, pace = _worker_pace(limited=False)
+    pace.hold(60.0)
+    assert pace.left > 50
+    for _ in range(2):
+        pace.note_answer()
+    told = asyncio.run(line.poll())
+    assert told == [LimitUpdate("p", pause=60.0), LimitUpdate("p", answered=True)]
+
+
+@pytest.mark.parametrize(("before", "answered"), [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize("pause", [0.0, 60.0])
+def test_what_another_worker_heard_is_taken_over_and_not_told_again(
+    before: bool, answered: bool, pause: float
+) -> None:
+    line, pace = _worker_pace(limited=False)
+    pace.answered = before
+    pace.apply(LimitUpdate("p", pause, answered))
+    assert pace.answered is (before or answered)
+    assert (pace.left > 50) is (pause > 0)
+    line.close()
+    assert asyncio.run(line.poll()) == []
+
+
+def test_messages_about_other_providers_and_questions_are_left_alone() -> None:
+    async def play() -> str:
+        line, pace = _worker_pace(limited=False)
+        line._paces = {"p": pace}
+        asking = asyncio.create_task(line.ask(line.question()))
+        await asyncio.sleep(0)
+        (question,) = await line.poll()
+        assert not isinstance(question, LimitUpdate)
+        line.receive([LimitUpdate("other", 60.0), Answer(question.id + 1, "not this one")])
+        assert not asking.done()
+        line.receive([Answer(question.id, "no"), Answer(question.id, "again")])
+        refused = await asking
+        assert line._open == {}
+        line.receive([Answer(question.id, "late")])
+        return refused
+
+    assert asyncio.run(play()) == "no"
+
+
+def test_a_worker_reports_its_usage_once() -> None:
+    async def play() -> None:
+        line = RemoteLimits()
+        account = AccountElsewhere(line, ("t", 1))
+        account.settle(Usage(1.0, 2.0))
+        account.forgo()
+        reserving = asyncio.create_task(account.reserve(Usage(9.0, 9.0)))
+        await asyncio.sleep(0)
+        (question,) = await line.poll()
+        assert not isinstance(question, LimitUpdate)
+        assert (question.attempt, question.settled) == (("t", 1), (Usage(1.0, 2.0), None))
+        assert question.worst == Usage(9.0, 9.0)
+        line.receive([Answer(question.id)])
+        await reserving
+        assert account.take_unreported() == ()
+
+    asyncio.run(play())
+
+
+def test_an_attempt_that_is_over_gets_no_answer_but_that() -> None:
+    gate = Gatekeeper([])
+    assert not gate.is_needed
+    assert gate.current_updates() == []
+    question = replace(RemoteLimits().question(), attempt=("t", 1))
+    assert asyncio.run(gate.answer(question)) == Answer(question.id, "the attempt is over")
+    assert Gatekeeper([model()]).is_needed
+
+
+@pytest.mark.parametrize(("pause", "answered"), [(0.0, False), (60.0, False), (0.0, True)])
+def test_the_gatekeeper_keeps_what_workers_hear(pause: float, answered: bool) -> None:
+    gate = Gatekeeper([model()])
+    (before,) = gate.current_updates()
+    assert (before.pause, before.answered) == (0.0, False)
+    gate.apply(LimitUpdate(before.provider, pause, answered))
+    (after,) = gate.current_updates()
+    assert ((after.pause > 50), after.answered) == (pause > 0, answered)
+
+
+def test_usage_is_put_on_the_account_that_it_belongs_to() -> None:
+    account = Account()
+    settle(account, (None, Usage(1.0, 0.5), Usage(2.0, 0.5)))
+    assert account.usage == Usage(3.0, 1.0)

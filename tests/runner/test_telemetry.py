@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from passhat.agents.base import ModelCall
 from passhat.errors import InvalidValue
+from passhat.runner import spans, telemetry
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import (
+    Telemetry,
     _attempt_attributes,
     _model_attributes,
     _Sender,
@@ -158,3 +162,148 @@ def test_a_verdict_is_a_score(sent: list[Any], verdict: Verdict, score: float) -
 def test_what_is_no_address_of_a_collector_is_refused(url: str) -> None:
     with pytest.raises(InvalidValue, match="otlp takes the address of a collector"):
         _Sender(url, "agent", "run", "suite")
+
+
+# -- what is said when a run ends ------------------------------------------------------------------
+
+
+def _telemetry(told: list[str], **parts: Any) -> Any:
+    made: Any = object.__new__(Telemetry)
+    fields: dict[str, Any] = {
+        "_sender": None,
+        "_prices": None,
+        "_dropped": 0,
+        "_trouble": "",
+        "_receiver": None,
+    }
+    fields |= {"_for_programs": False, "_waits": False, "_elsewhere": False, "_started": False}
+    fields |= {"_attempt_count": 1, "_span_count": 1, "_tell": told.append}
+    fields["_in_process"] = SimpleNamespace(close=lambda: told.append("in process"))
+    vars(made).update({**fields, **parts})
+    return made
+
+
+def _receiver(*refused: str) -> Any:
+    names = dict.fromkeys(refused, 1)
+    return SimpleNamespace(refused=names, url="http://127.0.0.1:7", close=lambda: None)
+
+
+def _sender(lost: int) -> Any:
+    return SimpleNamespace(lost=lost, url="http://c", close=lambda: None)
+
+
+GRPC = "no spans received: the agent sends them by gRPC"
+PATH = "no spans received: the agent posts to /x, not to /v1/traces"
+ELSEWHERE = "no spans received: OTEL_EXPORTER_OTLP_ENDPOINT is set"
+SILENT = "no spans received at http://127.0.0.1:7: the agent should send OTLP over HTTP"
+
+
+@pytest.mark.parametrize(
+    ("parts", "begins"),
+    [
+        ({}, []),
+        ({"_span_count": 0}, []),
+        ({"_trouble": "it broke"}, ["it broke"]),
+        ({"_attempt_count": 0, "_span_count": 0, "_receiver": _receiver("/x")}, []),
+        ({"_span_count": 1, "_receiver": _receiver("/x")}, []),
+        ({"_span_count": 0, "_receiver": _receiver("/x")}, [PATH]),
+        ({"_span_count": 0, "_receiver": _receiver("/x", spans.GRPC)}, [GRPC]),
+        ({"_span_count": 0, "_elsewhere": True}, [ELSEWHERE]),
+        ({"_span_count": 0, "_elsewhere": True, "_receiver": _receiver("/x")}, [PATH]),
+        ({"_span_count": 0, "_waits": True, "_receiver": _receiver()}, [SILENT]),
+        ({"_span_count": 0, "_receiver": _receiver()}, []),
+        ({"_dropped": 1}, ["1 span of the agent not kept"]),
+        ({"_dropped": 2}, ["2 spans of the agent not kept"]),
+        ({"_sender": _sender(0)}, []),
+        ({"_sender": _sender(1)}, ["1 span could not be sent to http://c;"]),
+        (
+            {"_dropped": 2, "_sender": _sender(3), "_trouble": "it broke"},
+            ["it broke", "2 spans of the agent", "3 spans could not be sent"],
+        ),
+    ],
+)
+def test_what_is_said_of_spans_when_a_run_ends(parts: dict[str, Any], begins: list[str]) -> None:
+    told: list[str] = []
+    asyncio.run(_telemetry(told, **parts).close())
+    assert told[0] == "in process"
+    assert len(told) == 1 + len(begins)
+    assert all(line.startswith(begin) for line, begin in zip(told[1:], begins, strict=True))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_spans_of_an_attempt_are_counted_and_read(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    found = _telemetry([], _waits=waits, _attempt_count=2, _span_count=3, _dropped=4)
+    inbox: Any = SimpleNamespace(spans=lambda: ["a", "b"], dropped=5, wait_until_complete=wait)
+    monkeypatch.setattr(telemetry, "calls_in", lambda spans, _: spans)
+    assert asyncio.run(found.collect_calls(inbox)) == ["a", "b"]
+    assert (found._attempt_count, found._span_count, found._dropped) == (3, 5, 9)
+    assert waited == ([telemetry._LATE_SECONDS] if waits else [])
+
+    def fail(*_: object) -> Any:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(telemetry, "calls_in", fail)
+    assert asyncio.run(found.collect_calls(inbox)) == []
+    assert found._trouble == "spans of the agent cannot be read (ValueError: odd)"
+
+
+def test_an_attempt_that_cannot_be_sent_is_stored_all_the_same() -> None:
+    nothing: Any = None
+    _telemetry([]).send(nothing, 0.0, nothing, [])
+
+    def fail(*_: object) -> None:
+        raise ValueError("odd")
+
+    found = _telemetry([], _sender=SimpleNamespace(send=fail))
+    found.send(nothing, 0.0, nothing, [])
+    assert found._trouble == "attempts cannot be sent (ValueError: odd)"
+    sent: list[object] = []
+    found = _telemetry([], _sender=SimpleNamespace(send=lambda *words: sent.append(words)))
+    found.send("inbox", 1.0, "record", [])
+    assert (sent, found._trouble) == ([("inbox", 1.0, "record", [])], "")
+
+
+@pytest.mark.parametrize("has_receiver", [True, False])
+@pytest.mark.parametrize("for_programs", [True, False])
+def test_an_attempt_has_an_inbox_from_its_beginning_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, has_receiver: bool, for_programs: bool
+) -> None:
+    log: list[str] = []
+
+    def receiver() -> Any:
+        names = ("start", "open", "forget")
+        calls = {name: lambda *_, name=name: log.append(f"receiver {name}") for name in names}
+        return SimpleNamespace(url="http://127.0.0.1:7", **calls)
+
+    inside = SimpleNamespace(
+        open=lambda _: log.append("open"), forget=lambda _: log.append("forget")
+    )
+    monkeypatch.setattr(telemetry, "SpanReceiver", receiver)
+    found = _telemetry(
+        [],
+        _receiver=receiver() if has_receiver else None,
+        _for_programs=for_programs,
+        _in_process=inside,
+    )
+
+    async def play() -> list[str]:
+        found._starting = asyncio.Lock()
+        inboxes = [await found.begin() for _ in range(2)]
+        for inbox in inboxes:
+            found.end(inbox)
+        return [inbox.endpoint for inbox in inboxes]
+
+    endpoints = asyncio.run(play())
+    assert bool(endpoints[0]) is for_programs
+    is_open = has_receiver or for_programs
+    opening = (["receiver open"] if is_open else []) + ["open"]
+    ending = (["receiver forget"] if is_open else []) + ["forget"]
+    assert log == [*(["receiver start"] if is_open else []), *opening * 2, *ending * 2]
+    assert found.url == ("http://127.0.0.1:7" if is_open else "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -183,3 +184,36 @@ def test_the_whole_course_of_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     courses["how often it looks"] = [[watch._pause, watch._held_up] for watch in watches]
     check_results(Path(__file__).with_name("clocks.json"), courses)
+
+
+# -- where a watch begins --------------------------------------------------------------------------
+
+
+def _start_and_stop(log: list[object]) -> None:
+    watch = LoopWatch(1.0, log.append)
+    watch._keep = lambda: None  # type: ignore[method-assign]
+    try:
+        watch.start()
+        log.append([watch._handler is not None, watch._thread_id == threading.get_ident()])
+        watch.stop()
+        log.append(watch._handler)
+    except ValueError as error:
+        log.append(error)
+
+
+@pytest.mark.parametrize("nudge", [time_limits._NUDGE, None])
+def test_the_signal_of_a_watch_is_handled_in_the_main_thread_alone(
+    monkeypatch: pytest.MonkeyPatch, nudge: signal.Signals | None
+) -> None:
+    monkeypatch.setattr(time_limits, "_NUDGE", nudge)
+    before = signal.getsignal(signal.SIGURG)
+    log: list[object] = []
+    _start_and_stop(log)
+    assert log == [[nudge is not None, True], None]
+    assert signal.getsignal(signal.SIGURG) == before
+    log.clear()
+    thread = threading.Thread(target=_start_and_stop, args=(log,))
+    thread.start()
+    thread.join()
+    assert log == [[False, True], None]
+    assert signal.getsignal(signal.SIGURG) == before

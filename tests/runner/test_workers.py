@@ -7,17 +7,19 @@ import os
 import pickle
 import signal
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from passhat.agents.base import AgentFault, AttemptInfo, ModelCall
+from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
 from passhat.runner import workers
 from passhat.runner.boundary import BackgroundErrors
 from passhat.runner.budget import Account
 from passhat.runner.worker_process import ENCODER, EXIT, SIZE, Reply
-from passhat.runner.workers import _Nursery, _Worker, _WorkerSession
+from passhat.runner.workers import WorkerAgent, _Nursery, _Worker, _WorkerSession
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 
@@ -309,5 +311,98 @@ def test_a_worker_that_is_not_as_it_was_is_ended() -> None:
         session._is_answering = True  # given up at its limit
         await session.close()
         assert agent.log == ["end worker"]
+
+    asyncio.run(course())
+
+
+# -- starting workers ------------------------------------------------------------------------------
+
+
+class _Nurseries:
+    """Nurseries of which only the one with a number starts a worker; the others break off."""
+
+    def __init__(self, working: int) -> None:
+        self.working = working
+        self.made: list[Any] = []
+        self.ends: list[socket.socket] = []
+
+    def __call__(self, *_: object) -> Any:
+        number = len(self.made)
+        nursery = SimpleNamespace(
+            is_gone=False, number=number, fork=lambda end: self.fork(number, end), close=list
+        )
+        self.made.append(nursery)
+        return nursery
+
+    def fork(self, number: int, end: socket.socket) -> None:
+        if number == self.working:
+            self.ends.append(end.dup())
+            self.ends[-1].send(SIZE.pack(4321))
+
+
+@pytest.mark.parametrize(("working", "count"), [(0, 1), (1, 2), (4, 5), (5, 5)])
+def test_a_worker_that_breaks_off_is_started_again_by_another_nursery(
+    monkeypatch: pytest.MonkeyPatch, working: int, count: int
+) -> None:
+    nurseries = _Nurseries(working)
+    killed: list[object] = []
+    monkeypatch.setattr(workers, "_Nursery", nurseries)
+    monkeypatch.setattr(_Worker, "kill", lambda worker: killed.append(worker))
+
+    async def course() -> None:
+        agent = WorkerAgent(FunctionAgent(lambda prompt: prompt))
+        if working < workers._START_TRIES:
+            worker = await agent._start_worker()
+            assert worker.pid == 4321
+            assert agent._workers == {worker}
+            assert agent._nursery is nurseries.made[-1]
+            worker._transport.abort()  # type: ignore[union-attr]
+            await asyncio.sleep(0)
+        else:
+            with pytest.raises(WorldFault, match="no worker process could be started"):
+                await agent._start_worker()
+            assert agent._workers == set()
+        lost = nurseries.made[: min(working, count)]
+        assert agent._lost_nurseries == lost
+        assert len(killed) == len(lost)
+
+    asyncio.run(course())
+    for end in nurseries.ends:
+        end.close()
+    assert len(nurseries.made) == count
+
+
+def test_a_nursery_that_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    nurseries = _Nurseries(0)
+    monkeypatch.setattr(workers, "_Nursery", nurseries)
+    agent = WorkerAgent(FunctionAgent(lambda prompt: prompt))
+    first = agent.start()
+    assert agent.start() is first
+    nurseries.made[0].is_gone = True
+    second = agent.start()
+    assert second is not first
+    assert agent._lost_nurseries == [first]
+    agent._replace_nursery()
+    agent._replace_nursery()
+    assert agent._lost_nurseries == [first, second]
+
+
+def test_idle_workers_are_used_again_and_those_that_are_gone_are_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def course() -> None:
+        agent = WorkerAgent(FunctionAgent(lambda prompt: prompt))
+        ended: list[object] = []
+        gone, good = _Worker(), _Worker()
+        gone.is_gone = True
+        monkeypatch.setattr(_Worker, "kill", lambda worker: ended.append(worker))
+        for worker in (good, gone):
+            agent.take_back(worker)
+        session: Any = await agent.session(AttemptInfo("t", 1, 2))
+        assert session._worker is good
+        assert (ended, agent._idle) == ([gone], [])
+        agent.take_back(good)
+        agent.end(good)
+        assert (ended, agent._idle) == ([gone, good], [])
 
     asyncio.run(course())

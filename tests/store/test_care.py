@@ -60,6 +60,8 @@ def test_a_file_of_a_released_version_is_read_as_it_is_and_migrated_when_written
         assert check(store).whole
         with pytest.raises(PasshatError):
             store.remove(run.id)
+        done = back_up(store, str(tmp_path / "backup.db"))
+        assert (done.runs, done.attempts) == (1, 3)
     assert digest(path) == digest(released)
     with open_store(str(path)) as store:
         # The claim of the old runner has no lease: it is free.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from passhat.errors import StoreConflict
+from passhat.errors import InvalidValue, ReadError, StoreConflict
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
 from passhat.store import (
@@ -21,7 +22,8 @@ from passhat.store import (
     copy,
     open_store,
 )
-from passhat.store.copy import copy_runs, digest_of, merge_runs
+from passhat.store.copy import back_up, copy_runs, digest_of, merge_runs
+from passhat.store.sqlite import SqliteStore
 from passhat.suites.base import Judgement, Task
 
 TASKS = [Task(f"t{i}", "?", {"kind": "a"}) for i in range(6)]
@@ -207,3 +209,114 @@ def test_a_zero_byte_becomes_the_sign_for_it_and_everything_else_stays(stores: l
         original = source.attempt(RUN.id, "t0", number)
         assert original is not None
         assert ended.transcript == original.transcript
+
+
+# -- conflicts, backups and damage, one by one -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("agent = 'x'", "has another agent in"),
+        ("suite = 'x', name = 'y'", "has another suite and name in"),
+        ("protocol = '{}'", "has another protocol in"),
+        ("allocation = '{}'", "has other numbers of attempts per task in"),
+        ("planned = 1", ""),
+        ("started = '1999'", ""),
+        ("revision = 'x'", ""),
+    ],
+)
+def test_another_run_with_the_same_id_is_refused(
+    stores: list[Store], change: str, words: str
+) -> None:
+    source, target = fill(stores[0], {"t0": 1}), fill(stores[1], {"t1": 1})
+    target._db.execute(f"UPDATE runs SET {change}")
+
+    def look() -> None:
+        copy._refuse_conflicts(source, [target], RUN.id, lambda *_: None)
+
+    if words:
+        with pytest.raises(StoreConflict, match=words):
+            look()
+    else:
+        look()
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_tasks_with_other_labels_are_refused(stores: list[Store], is_refused: bool) -> None:
+    source, target = fill(stores[0], {"t0": 1}), fill(stores[1], {"t1": 1})
+    if is_refused:
+        target._db.execute("UPDATE tasks SET labels = '{}' WHERE task = 't3'")
+        with pytest.raises(StoreConflict, match=r"task 't3' of run .* has other labels in"):
+            list(merge_runs([source], target))
+        assert target.runs()[0].attempts == 1
+    else:
+        (merged,) = merge_runs([source], target)
+        assert (merged.added, target.runs()[0].attempts) == (1, 2)
+
+
+def test_a_merge_keeps_the_earlier_beginning_and_the_larger_plan(stores: list[Store]) -> None:
+    source, target = fill(stores[0], {"t0": 1}), fill(stores[1], {"t1": 1})
+    source._db.execute("UPDATE runs SET planned = 12, started = '2001'")
+    target._db.execute("UPDATE runs SET planned = 9, started = '2000'")
+    list(merge_runs([source], target))
+    assert target.read("SELECT planned, started FROM runs") == [(12, "2000")]
+    source._db.execute("UPDATE runs SET planned = 3, started = '1999'")
+    list(merge_runs([source], target))
+    assert target.read("SELECT planned, started FROM runs") == [(12, "1999")]
+
+
+def test_an_attempt_without_its_task_stays_where_it_is(stores: list[Store]) -> None:
+    source = fill(stores[0], {"t0": 1, "t1": 1})
+    (block,) = copy.blocks(source, RUN.id)
+    assert [row[0] for row in block.rows(source, "attempts", ["number"])] == ["t0", "t1"]
+    keys = {name: key for key, name in block.names.items()}
+    source._db.execute("PRAGMA foreign_keys = OFF")
+    source._db.execute(
+        "INSERT INTO attempts (run, task, number, verdict, why, finished) "
+        "VALUES (1, ?, 7, 1, '', '')",
+        (keys["t0"],),
+    )
+    part = replace(block, names={key: name for key, name in block.names.items() if name != "t0"})
+    wide = replace(part, names={**part.names, 99: "gone"})
+    assert [row[0] for row in part.rows(source, "attempts", ["number"])] == ["t1"]
+    assert [row[0] for row in wide.rows(source, "attempts", ["number"])] == ["t1"]
+    low = replace(part, names={0: "gone", **part.names})
+    assert [row[0] for row in low.rows(source, "attempts", ["number"])] == ["t1"]
+
+
+def test_a_backup_that_cannot_be_read_leaves_nothing(
+    stores: list[Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = fill(stores[0], {"t0": 1})
+    target = tmp_path / "backups.db"
+    Path(f"{target}.part").write_text("of an earlier try")
+    is_sound = SqliteStore.is_sound
+
+    def leave_logs(store: SqliteStore) -> bool:
+        for end in ("-wal", "-shm"):
+            Path(f"{store._file}{end}").touch()
+        return is_sound(store) and store.path == source.path
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteStore, "is_sound", leave_logs)
+        patched.setattr(SqliteStore, "close", lambda store: store._db.close())
+        with pytest.raises(ReadError, match="the backup cannot be read back"):
+            back_up(source, str(target))
+    assert list(tmp_path.glob("backups.db*")) == []
+    done = back_up(source, str(target))
+    assert (done.runs, done.attempts) == (1, 1)
+    for name in (str(target), "postgresql://host/db"):
+        with pytest.raises(InvalidValue, match="is not a new file"):
+            back_up(source, name)
+
+
+def test_rows_that_did_not_arrive_are_counted(stores: list[Store]) -> None:
+    source, target = fill(stores[0], {"t0": 2}), stores[1]
+    list(copy_runs(source, target, [RUN.id]))
+    target._db.execute("DELETE FROM transcripts")
+    with pytest.raises(ReadError, match=r"2 rows of transcripts of run .* did not arrive"):
+        copy._verify(source, target, RUN.id, 2, lambda *_: None)
+    # What the target has more is no damage.
+    again = copy._verify(target, source, RUN.id, 2, lambda *_: None)
+    assert (again.equal, again.attempts, again.added) == (False, 2, 2)

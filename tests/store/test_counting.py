@@ -289,3 +289,65 @@ def test_counts_without_tasks_or_rows_are_empty() -> None:
     counter.add([])
     counter.add([(2, 1, "", 3), (5, 0, "timeout", 1), (9, 1, "", 4)])  # 9 is no task
     assert counter.by_verdict.sum() == 4
+
+
+@pytest.mark.parametrize("keys", [[4], [0], [4, 4, 9]])
+@pytest.mark.parametrize("has_scores", [True, False])
+def test_attempts_without_their_task_are_left_out(keys: list[int], has_scores: bool) -> None:
+    """A task that is gone is a damage: what it leaves behind is neither counted nor measured."""
+    with open_store(":memory:") as store:
+        run = RunRecord("agent", Protocol(suite="s"), [Task(name, "?") for name in "abc"])
+        store.begin(run, 1)
+        places = [(name, 1) for name in "abc"]
+        store.claim(run.id, places)
+        score = 0.5 if has_scores else None
+        judgements = [Judgement(PASSED, score=score), Judgement(FAILED, "timeout", score=score)]
+        records = [
+            AttemptRecord(*place, judgements[number % 2], seconds=float(number))
+            for number, place in enumerate(places)
+        ]
+        store.finish(run.id, records)
+        store._db.execute("PRAGMA foreign_keys = OFF")
+        for number, key in enumerate(keys):
+            store._db.execute(
+                "INSERT INTO attempts (run, task, number, verdict, why, seconds, finished) "
+                "VALUES (1, ?, ?, 1, '', 9.0, '')",
+                (key, 9 + number),
+            )
+        columns = store.load_measures(run.id)
+        assert columns.verdicts.tolist() == [1, 0, 1]
+        assert columns.starts.tolist() == [0, 1, 2, 3]
+        assert columns.measures["seconds"].tolist() == [0.0, 1.0, 2.0]
+        counts = store.counts(run.id)
+        assert (counts.n.tolist(), counts.c.tolist()) == ([1, 1, 1], [1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "c", "m"),
+    [
+        ([], [0, 0], [0, 0], [0, 0]),
+        ([(5, 1, "", 2)], [0, 0], [0, 2], [0, 0]),
+        ([(3, 0, "x", 1), (5, -1, "y", 4)], [1, 0], [0, 0], [0, 4]),
+        ([(4, 1, "", 2), (6, 1, "", 2), (2, 1, "", 2)], [0, 0], [0, 0], [0, 0]),
+    ],
+)
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_a_tally_counts_by_verdict_and_task(
+    rows: list[tuple[int, int, str, int]], n: list[int], c: list[int], m: list[int], is_sorted: bool
+) -> None:
+    step = 1 if is_sorted else -1
+    tally = _Tally(np.array([3, 5][::step]))
+    tally.add(rows)
+    assert tally.by_verdict.tolist() == [m[::step], n[::step], c[::step]]
+
+
+def test_reasons_are_ordered_by_how_often_they_occur_and_then_by_name() -> None:
+    tally = _Tally(np.array([1]))
+    tally.add([(1, 0, "b", 2), (1, 0, "a", 2), (1, 0, "c", 3), (1, 0, None, 1), (1, -1, "z", 1)])
+    tally.add([(1, 0, "c", -3), (1, 1, "passed", 4)])
+    reasons = tally.reasons()
+    assert [list(words.items()) for words in reasons.values()] == [
+        [("a", 2), ("b", 2), ("", 1)],
+        [("z", 1)],
+    ]
+    assert list(reasons) == [FAILED, MISSING]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,17 +16,24 @@ from passhat.readers import Needs, read
 from passhat.readers.store import import_run, run_from_store
 from passhat.reporting.export import as_csv_rows, as_json_lines
 from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes.labels import LabelCounts
 from passhat.store import AttemptRecord, RunRecord, Store, open_reading, open_store
 from passhat.store.copy import copy_runs, merge_runs
 from passhat.store.labels import (
+    DrawnAttempt,
+    JudgeVotes,
     Label,
     StoredLabel,
+    _single_draws,
     add_labels,
     choose_anchors,
+    count_labels,
     decide_label,
+    labels_from_attempts,
     load_draws,
     load_label_counts,
     load_labels,
+    load_votes,
     parse_labels,
     save_draw,
 )
@@ -194,3 +205,145 @@ def test_labels_that_cannot_be_read_are_named() -> None:
     for text in ("{", '[{"person": "a", "label": "maybe"}]', "[1]"):
         with pytest.raises((ReadError, InvalidValue)):
             parse_labels("a", 1, text)
+
+
+# -- counting --------------------------------------------------------------------------------------
+
+PASSED, FAILED, MISSING = Verdict.PASSED, Verdict.FAILED, Verdict.MISSING
+
+
+def _label(task: str, label: Label | None, person: str = "p", number: int = 1) -> StoredLabel:
+    return StoredLabel(task, number, person, label, "", "")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "tasks"),
+    [
+        ({}, []),
+        ({("a", 1): (MISSING, "")}, []),
+        ({("a", 1): (PASSED, "")}, ["a"]),
+        ({("a", 1): (FAILED, "")}, ["a"]),
+        ({("a", 2): (PASSED, "")}, []),
+        ({("a", 1): (FAILED, ""), ("b", 1): (PASSED, "")}, ["a", "b"]),
+    ],
+)
+def test_only_attempts_with_a_verdict_are_counted(
+    verdicts: dict[tuple[str, int], tuple[Verdict, str]], tasks: list[str]
+) -> None:
+    counts = count_labels([_label("a", Label.RIGHT), _label("b", Label.WRONG)], verdicts)
+    seen: list[list[tuple[str, bool, bool | None]]] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            LabelCounts, "from_rows", classmethod(lambda _, rows, **__: seen.append(list(rows)))
+        )
+        count_labels([_label("a", Label.RIGHT), _label("b", Label.WRONG)], verdicts)
+    expected = {"a": True, "b": False}
+    (rows,) = seen
+    assert rows == [(task, verdicts[task, 1][0] is PASSED, expected[task]) for task in tasks]
+    assert counts.people == 1
+
+
+def test_labels_that_were_taken_back_are_no_labels_and_categories_are_of_failures() -> None:
+    labels = [_label("a", None), _label("b", Label.WRONG), _label("c", Label.RIGHT, "q")]
+    verdicts = {("b", 1): (FAILED, "timeout"), ("c", 1): (PASSED, "odd"), ("a", 1): (FAILED, "x")}
+    counts = count_labels(labels, verdicts)
+    assert list(counts.categories) == ["timeout"]
+    assert counts.people == 2
+    assert counts.draws == ()
+
+
+def _attempts(*parts: tuple[str, str]) -> Any:
+    attempts = [
+        SimpleNamespace(task=task, number=1, verdict=PASSED, why=None, extras={"labels": text})
+        for task, text in parts
+    ]
+    return type("_Attempts", (list,), {"extras": ("labels",)})(attempts)
+
+
+def test_labels_of_an_export_are_counted_with_its_verdicts() -> None:
+    right = '[{"person": "p", "label": "right"}, {"draw": "d", "place": 2}]'
+    counts = labels_from_attempts(_attempts(("a", right), ("b", "")))
+    assert counts is not None
+    assert (counts.people, counts.draws) == (1, ("d",))
+    assert labels_from_attempts(_attempts(("a", ""))) is None
+    assert labels_from_attempts(_attempts(("a", '[{"draw": "d", "place": 1}]'))) is None
+    assert labels_from_attempts(None) is None
+    without = _attempts(("a", right))
+    type(without).extras = ("cost",)
+    assert labels_from_attempts(without) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "draws"),
+    [
+        ("[]", [], []),
+        ("[{}]", [], []),
+        ('[{"draw": "", "place": 1}]', [], []),
+        ('[{"draw": "d"}]', [], [("d", 0)]),
+        ('[{"draw": "d", "place": null}]', [], [("d", 0)]),
+        ('[{"draw": "d", "place": 3}, {"draw": "e", "place": 1}]', [], [("d", 3), ("e", 1)]),
+        ('[{"person": "", "label": "right"}]', [], []),
+        ('[{"person": "p", "label": "right"}]', [("p", Label.RIGHT, "", "")], []),
+        (
+            '[{"person": "p", "label": "wrong", "note": "n", "at": "2026"}]',
+            [("p", Label.WRONG, "n", "2026")],
+            [],
+        ),
+        ('[{"person": "p", "label": "right", "note": null}]', [("p", Label.RIGHT, "", "")], []),
+    ],
+)
+def test_labels_and_draws_of_an_attempt_are_read(
+    text: str, labels: list[tuple[Any, ...]], draws: list[tuple[str, int]]
+) -> None:
+    found, places = parse_labels("t", 4, text)
+    assert [(one.person, one.label, one.note, one.at) for one in found] == labels
+    assert [(one.draw, one.place) for one in places] == draws
+    assert {(one.task, one.number) for one in found} <= {("t", 4)}
+    assert {(one.task, one.number) for one in places} <= {("t", 4)}
+
+
+@pytest.mark.parametrize(
+    ("call", "votes"),
+    [
+        ({"name": "m"}, None),
+        ({"name": "m", "votes": []}, None),
+        ({"name": "m", "votes": None, "lost_votes": None}, None),
+        ({"name": "m", "lost_votes": 0}, None),
+        ({"name": "m", "lost_votes": 1}, ((), 1)),
+        ({"name": "m", "votes": [True, False]}, ((True, False), 0)),
+        ({"name": "m", "votes": [False], "lost_votes": 2}, ((False,), 2)),
+    ],
+)
+def test_votes_are_those_of_judges(
+    call: dict[str, Any], votes: tuple[tuple[bool, ...], int] | None
+) -> None:
+    body = zlib.compress(json.dumps([call]).encode())
+    queries: Any = SimpleNamespace(_all=lambda *_: [("t", 2, body)])
+    assert JudgeVotes("t", 2, "m", ()).lost == 0
+    expected = [] if votes is None else [JudgeVotes("t", 2, "m", *votes)]
+    assert load_votes(queries, 1) == expected
+
+
+def _drawn(draw: str, *places: tuple[str, int]) -> list[DrawnAttempt]:
+    return [DrawnAttempt(draw, at, task, number) for at, (task, number) in enumerate(places)]
+
+
+@pytest.mark.parametrize(
+    ("labeled", "by_attempts"),
+    [
+        ([], {"a", "b"}),
+        ([("a", 1)], {"a", "b"}),
+        ([("a", 1), ("a", 2)], {"b"}),
+        ([("b", 1)], {"a", "b"}),  # an earlier task is not finished
+        ([("a", 1), ("a", 2), ("b", 1)], set()),
+    ],
+)
+def test_tasks_before_the_first_unfinished_one_are_whole(
+    labeled: list[tuple[str, int]], by_attempts: set[str]
+) -> None:
+    draws = [
+        *_drawn("sample 2 of 9, seed 1", ("a", 1), ("b", 1)),
+        *_drawn("whole tasks 2 of 3, seed 1", ("a", 1), ("a", 2), ("b", 1))[::-1],
+    ]
+    by_verdict, found = _single_draws(draws, labeled)
+    assert (set(by_verdict), set(found)) == (set(), by_attempts)

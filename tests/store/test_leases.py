@@ -6,8 +6,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -261,3 +263,108 @@ def test_without_a_claim_nothing_was_begun() -> None:
     heart, events = _beating(lambda: None)
     heart.stop()
     assert events == ["end False"]
+
+
+# -- a heartbeat, without its thread ---------------------------------------------------------------
+
+
+def _nothing(_begun: bool = False) -> None:
+    """A step that does nothing."""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.99, -1.0, float("nan")])
+def test_a_lease_that_is_too_short_is_refused(seconds: float) -> None:
+    with pytest.raises(InvalidValue, match="a lease must last at least 1 s, not"):
+        Heartbeat(_nothing, _nothing, _nothing, seconds)
+    assert Heartbeat(_nothing, _nothing, _nothing, 1.0)._every == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize(("left", "expired"), [(-1.0, True), (0.0, True), (0.01, False)])
+def test_claims_expire_with_their_lease(left: float, expired: bool) -> None:
+    assert leases.HeldClaims("t", 1, 1, left).expired is expired
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_renewal_under_way_is_interrupted_when_the_store_is_closed(is_alive: bool) -> None:
+    log: list[str] = []
+    heart = Heartbeat(
+        _nothing, lambda begun: log.append(f"end {begun}"), lambda: log.append("cut"), 9
+    )
+    thread: Any = SimpleNamespace(
+        join=lambda *seconds: log.append(f"join {seconds}"), is_alive=lambda: is_alive
+    )
+    heart._thread = thread
+    heart.stop()
+    assert log == ["join (2.0,)", *(["cut", "join ()"] if is_alive else []), "end True"]
+    assert heart._over.is_set()
+    heart.stop()
+    assert log[-1] == "end False"
+
+
+def test_a_server_that_is_away_is_not_waited_for_at_the_end() -> None:
+    def end(_begun: bool) -> None:
+        raise StoreUnavailable("is away.", source="s")
+
+    Heartbeat(_nothing, end, _nothing, 9.0).stop()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "trouble", "pauses"),
+    [
+        (12.0, [False, True, True, False], [2.0, 2.0, 1.0, 1.0, 2.0]),
+        (3.0, [True, False], [0.5, 0.5, 0.5]),
+    ],
+)
+def test_after_trouble_a_lease_is_renewed_soon(
+    seconds: float, trouble: list[bool], pauses: list[float]
+) -> None:
+    waited: list[float] = []
+    limits: list[float] = []
+
+    def renew() -> None:
+        if trouble[len(waited) - 1]:
+            raise StoreUnavailable("is locked.", source="s")
+
+    def wait(pause: float) -> bool:
+        waited.append(pause)
+        return len(waited) > len(trouble)
+
+    @contextmanager
+    def limit(most: float) -> Iterator[None]:
+        limits.append(most)
+        yield
+
+    heart: Any = Heartbeat(renew, _nothing, _nothing, seconds)
+    heart._over, heart._interrupt_after = SimpleNamespace(wait=wait), limit
+    heart._keep()
+    assert waited == pauses
+    assert set(limits) == {seconds / 3}
+
+
+def test_a_call_that_takes_longer_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[object] = []
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds: float, _call: object) -> None:
+            log.append(seconds)
+
+        def start(self) -> None:
+            log.append(f"start, daemon {self.daemon}")
+
+        def cancel(self) -> None:
+            log.append("cancel")
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+    heart = Heartbeat(_nothing, _nothing, _nothing, 6.0)
+    with pytest.raises(ValueError, match="inside"), heart._interrupt_after(2.5):
+        raise ValueError("inside")
+    assert log == [2.5, "start, daemon True", "cancel"]
+
+
+def test_tokens_differ_and_the_clock_goes_on() -> None:
+    assert len({leases.new_token() for _ in range(99)}) == 99
+    assert {len(leases.new_token()) for _ in range(9)} == {11}
+    assert leases.clock_id() == leases.clock_id()
+    assert leases.clock_now() <= leases.clock_now()

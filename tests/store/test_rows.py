@@ -14,20 +14,33 @@ from hypothesis import strategies as st
 from passhat.errors import InvalidValue, ReadError
 from passhat.protocol import Protocol, Question
 from passhat.stats.outcomes import Verdict
-from passhat.store import JudgementSource, RunRecord, StoredJudgement, open_store
+from passhat.store import (
+    AttemptRecord,
+    CallRecords,
+    JudgementSource,
+    RunRecord,
+    StoredJudgement,
+    StoredRun,
+    open_store,
+)
 from passhat.store.rows import (
     AttemptLine,
     AttemptSet,
+    CallCounts,
+    Origins,
     PlannedAttempts,
     RunCounts,
     RunHead,
+    call_cells,
     damage_reported,
+    finished_cells,
+    origin_cells,
     pack_transcript,
     protocol_from,
     summarize_run,
     unpack_transcript,
 )
-from passhat.suites.base import Task
+from passhat.suites.base import Judgement, Task
 
 ATTEMPTS = st.sets(st.tuples(st.sampled_from(["a", "b", "ü"]), st.integers(0, 130)))
 
@@ -206,3 +219,109 @@ def test_runs_are_found_by_name_id_and_age(tmp_path: Path) -> None:
         with pytest.raises(InvalidValue, match="there is no run 'x'") as caught:
             store.find("x")
         assert one in str(caught.value.hint)
+
+
+# -- defaults and cells ----------------------------------------------------------------------------
+
+
+def test_what_is_not_recorded_is_none_or_nothing() -> None:
+    assert CallCounts() == CallCounts(0, 0, None, None, 0, 0, 0)
+    assert Origins() == Origins({}, 0, 0, 0)
+    assert RunCounts() == RunCounts(0, 0, 0, 0)
+    head = _head(1)
+    assert (head.total, head.judged, head.revision) == (None, 0, "")
+    run = StoredRun("i", "a", "s", 1, 2, 3, 0, 3, "", "complete")
+    assert (run.total, run.allocation, run.revision, run.name) == (0, "", "", "")
+    assert (run.title, run.is_fresh) == ("a i", False)
+    record = AttemptRecord("t", 1, Judgement.passed())
+    assert (record.retries, record.answer_hash, record.is_judged) == (0, "", True)
+    assert (record.seconds, record.steps, record.tokens, record.cost) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (None, Question()),
+        ("pass^2", Question()),
+        ({}, Question()),
+        ({"metric": "pass^4"}, Question("pass^4")),
+        ({"metric": "pass^4", "level": 0.9}, Question("pass^4", level=0.9)),
+    ],
+)
+def test_the_question_of_a_protocol_is_read(question: object, expected: Question) -> None:
+    assert protocol_from({"suite": "s", "question": question}) == Protocol(
+        suite="s", question=expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("decoding", "expected"), [(None, {}), ("x", {}), ({"temperature": 0.5}, {"temperature": 0.5})]
+)
+def test_the_settings_of_a_protocol_are_read(decoding: object, expected: dict[str, object]) -> None:
+    assert dict(protocol_from({"decoding": decoding}).decoding) == expected
+
+
+@pytest.mark.parametrize(
+    ("length", "cells"),
+    [(0, ("", "d")), (200, ("w" * 200, "d")), (201, ("w" * 200, f"{'w' * 201} d"))],
+)
+def test_a_word_that_is_too_long_goes_on_in_the_detail(length: int, cells: tuple[str, str]) -> None:
+    judgement = Judgement(Verdict.FAILED, "w" * length, "d")
+    found = finished_cells(AttemptRecord("t", 3, judgement), "now", 7, 8)
+    assert found[:3] == (0, *cells)
+    assert found[3:] == (*(None,) * 5, 0, "", "now", None, None, 7, 8, 3, None)
+
+
+def test_the_cells_of_an_attempt_are_in_their_order() -> None:
+    talk = [{"role": "agent", "text": "a"}]
+    record = AttemptRecord(
+        *("t", 3, Judgement(Verdict.PASSED, "", "d", score=0.5), 1, 2.0, 3.0, 4.0, 5.0, 6, "hash"),
+        leak="other#1",
+        transcript=talk,
+    )
+    assert finished_cells(record, "now", 7, 8) == (
+        *(1, "", "d", 1, 2.0, 3.0, 4.0, 5.0, 6, "hash", "now", "other#1", 0.5, 7, 8, 3),
+        pack_transcript(talk),
+    )
+
+
+@pytest.mark.parametrize(
+    ("served", "conversation", "cells"),
+    [
+        (None, "", ()),
+        ((), "", ()),
+        (None, "c", ("", "c")),
+        ((), "c", ("", "c")),
+        ((("m", ""),), "", ('[["m", ""]]', "")),
+        ((("m", "f"),), "c", ('[["m", "f"]]', "c")),
+    ],
+)
+def test_where_answers_came_from_is_written_where_it_is_known(
+    served: tuple[tuple[str, str], ...] | None, conversation: str, cells: tuple[str, ...]
+) -> None:
+    calls = None if served is None else CallRecords(1, 2, 3, 4, 5, 6, b"[]", served)
+    record = AttemptRecord("t", 1, Judgement.passed(), calls=calls, conversation=conversation)
+    assert origin_cells(record) == cells
+    if calls is None:
+        assert call_cells(record) == ()
+    else:
+        assert call_cells(record)[:6] == (1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.parametrize(("size", "is_packed"), [(399, False), (400, True)])
+def test_a_conversation_is_compressed_from_a_size_on(size: int, is_packed: bool) -> None:
+    talk = [{"t": "x" * (size - len('[{"t":""}]'))}]
+    body = pack_transcript(talk)
+    assert body.startswith(b"[") is not is_packed
+    assert (len(body) == size) is not is_packed
+    assert unpack_transcript(body) == talk
+
+
+@pytest.mark.parametrize(
+    ("attempts", "missing", "status"),
+    [(0, 0, "stopped"), (1, 0, "complete"), (1, 1, "stopped"), (2, 1, "complete")],
+)
+def test_a_run_of_missing_attempts_alone_is_not_complete(
+    attempts: int, missing: int, status: str
+) -> None:
+    assert summarize_run(_head(1), RunCounts(1, attempts, 0, missing)).status == status

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from passhat.errors import ReadError, StoreUnavailable
+from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, base, open_store, sqlite
 from passhat.store.check import _stretches, postgres_is_sound
 from passhat.store.counting import has_graded_scores
+from passhat.store.leases import HeldClaims
 from passhat.store.opening import is_same_place
 from passhat.store.sqlite import SqliteConnection, SqliteStore
 from passhat.suites.base import Judgement, Task
@@ -146,6 +147,7 @@ def test_what_waits_is_interrupted_and_a_lease_that_was_not_begun_stays(tmp_path
     with open_store(str(tmp_path / "s.db")) as opened:
         store: Any = opened
         interrupted: list[str] = []
+        assert store._ending is False
         beating = SimpleNamespace(
             interrupt=lambda: interrupted.append("beat"), close=lambda: interrupted.append("closed")
         )
@@ -323,3 +325,193 @@ def test_a_table_that_cannot_be_read_is_not_sound(at: int) -> None:
 
 def _unavailable() -> StoreUnavailable:
     return StoreUnavailable("away", source="s")
+
+
+# -- opening, claiming and writing -----------------------------------------------------------------
+
+
+def test_a_path_is_kept_whatever_the_working_folder_is_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with SqliteStore("s.db") as store:
+        assert (store.path, store._file) == ("s.db", str(tmp_path / "s.db"))
+    before = sorted(tmp_path.iterdir())
+    with SqliteStore(":memory:") as store:
+        assert (store.path, store._file) == (":memory:", ":memory:")
+        assert store.runs() == []
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def _three(store: Store) -> RunRecord:
+    run = RunRecord("agent", Protocol(suite="s"), [Task(name, "?") for name in "abc"])
+    store.begin(run, 2)
+    return run
+
+
+def test_a_task_that_is_added_to_a_run_can_be_claimed_at_once() -> None:
+    with SqliteStore(":memory:") as store:
+        run = _three(store)
+        assert store.claim(run.id, [("a", 1)]) == [("a", 1)]
+        store.begin(RunRecord(run.agent, run.protocol, [*run.tasks, Task("d", "?")]), 2)
+        assert store.claim(run.id, [("d", 1)]) == [("d", 1)]
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked", "claimed"),
+    [
+        ([], [("a", 1), ("b", 2)], [("a", 1), ("b", 2)]),
+        ([("a", 1)], [("a", 1)], []),
+        ([("a", 1)], [("b", 1), ("a", 1), ("a", 2)], [("b", 1), ("a", 2)]),
+        ([("a", 1), ("b", 1)], [("b", 1), ("a", 1)], []),
+    ],
+)
+def test_claims_of_another_runner_are_left_to_it(
+    taken: list[tuple[str, int]], asked: list[tuple[str, int]], claimed: list[tuple[str, int]]
+) -> None:
+    with SqliteStore(":memory:") as store:
+        run = _three(store)
+        own_token = store._token
+        store._token = "other"
+        store.claim(run.id, taken)
+        store._token = own_token
+        assert store.claim(run.id, asked) == claimed
+        assert store.claim(run.id, asked) == claimed  # ours already
+        (held,) = store.list_claims(run.id) if taken else [SimpleNamespace(claims=0)]
+        assert held.claims == len(taken)
+
+
+def test_an_attempt_that_has_ended_is_not_claimed_again() -> None:
+    with SqliteStore(":memory:") as store:
+        run = _three(store)
+        store.claim(run.id, [("a", 1), ("a", 2)])
+        store.finish(run.id, [AttemptRecord("a", 1, Judgement(Verdict.PASSED))])
+        assert store.claim(run.id, [("a", 1), ("a", 2)]) == [("a", 2)]
+
+
+def test_a_lease_is_renewed_over_one_connection_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteStore(str(tmp_path / "s.db")) as store:
+        opened: list[str] = []
+        connect = sqlite._connect
+
+        def note(file: str, name: str) -> SqliteConnection:
+            opened.append(file)
+            return connect(file, name)
+
+        monkeypatch.setattr(sqlite, "_connect", note)
+        seen = []
+        for _ in range(3):
+            store._beat()
+            ((beats,),) = store.read("SELECT beats FROM leases")
+            seen.append(beats)
+        assert seen == [seen[0], seen[0] + 1, seen[0] + 2]
+        assert opened == [store._file]
+        store._end_lease(True)
+        store._beating = None
+
+
+@pytest.mark.parametrize(
+    ("size", "open_lease", "sound", "expected"),
+    [
+        (None, False, True, None),
+        (None, True, True, "absent"),
+        (None, True, False, None),
+        (0, True, True, "absent"),
+    ],
+)
+def test_a_log_is_absent_where_a_runner_was_at_work(
+    tmp_path: Path, size: int | None, open_lease: bool, sound: bool, expected: str | None
+) -> None:
+    with SqliteStore(":memory:") as store:
+        run = _three(store)
+        if open_lease:
+            store.claim(run.id, [("a", 1)])
+        store._file = str(tmp_path / "s.db")
+        if size is not None:
+            (tmp_path / "s.db-wal").write_bytes(b"x" * size)
+        assert store.log_problem(sound=sound) == expected
+        store._file = ":memory:"
+
+
+def test_the_size_of_a_store_is_that_of_its_pages() -> None:
+    with SqliteStore(":memory:") as store:
+        ((pages,),) = store.read("PRAGMA page_count")
+        ((size,),) = store.read("PRAGMA page_size")
+        assert store.size() == pages * size
+
+
+def test_a_wait_is_in_seconds() -> None:
+    with SqliteStore(":memory:") as store:
+        store.wait_at_most(1.25)
+        assert store.read("PRAGMA busy_timeout") == [(1250,)]
+
+
+def test_what_another_connection_or_this_one_writes_is_another_version(tmp_path: Path) -> None:
+    place = str(tmp_path / "s.db")
+    with SqliteStore(place) as store, SqliteStore(place) as other:
+        seen = [store.data_version()]
+        assert store.data_version() == seen[0]
+        run = _three(store)
+        seen.append(store.data_version())
+        other.claim(run.id, [("a", 1)])
+        seen.append(store.data_version())
+        assert len(set(seen)) == 3
+
+
+def test_a_run_that_is_not_there_is_removed_without_a_trace() -> None:
+    with SqliteStore(":memory:") as store:
+        run = _three(store)
+        store.remove("nothing")
+        assert [one.id for one in store.runs()] == [run.id]
+        store.remove(run.id)
+        store.remove(run.id)
+        assert store.runs() == []
+        assert store.failure_messages(run.id) == {}
+
+
+@pytest.mark.parametrize(
+    ("left", "force", "is_refused"),
+    [(1.0, False, True), (0.0, False, False), (1.0, True, False)],
+)
+def test_a_run_that_is_being_made_is_removed_by_force_alone(
+    monkeypatch: pytest.MonkeyPatch, left: float, force: bool, is_refused: bool
+) -> None:
+    with SqliteStore(":memory:") as store:
+        run = _three(store)
+        claims = [HeldClaims("x", 2, 1, left), HeldClaims("y", 9, 1, -1.0)]
+        monkeypatch.setattr(store, "list_claims", lambda _: claims)
+        if is_refused:
+            with pytest.raises(InvalidValue) as caught:
+                store.remove(run.id, force=force)
+            assert caught.value.message == (
+                f"run {run.id} is being made: another runner has claimed 2 attempts."
+            )
+        else:
+            store.remove(run.id, force=force)
+        assert len(store.runs()) == int(is_refused)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("ok", True),
+        ("row 3 missing from index", False),
+        (ReadError("is damaged.", source="s"), False),
+        (StoreUnavailable("is locked.", source="s"), None),
+    ],
+)
+def test_a_file_is_sound_if_the_database_says_so(answer: object, expected: bool | None) -> None:
+    def execute(_sql: str) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return SimpleNamespace(fetchone=lambda: (answer,))
+
+    store: Any = object.__new__(SqliteStore)
+    store._db = SimpleNamespace(execute=execute)
+    if expected is None:
+        with pytest.raises(StoreUnavailable):
+            store.is_sound()
+    else:
+        assert store.is_sound() is expected

@@ -30,6 +30,7 @@ from passhat.stats.outcomes.columns import (
 from passhat.stats.outcomes.rewards import RewardWords
 
 _MOST_CODES = 4
+_NUMBERS = ("id", "idx", "index", "no", "nr", "number")
 _FLAG = re.compile(r"(is|has|had|was|used|uses|with|needs?|can|did|contains)_")
 
 
@@ -62,6 +63,7 @@ def find_pivots(table: SampleTable) -> Iterator[Outcome]:
     if is_numbered and not any(is_model_name(c.name) for c in graded):
         yield from _pivot(graded, {})
     codes = [c for c in plain if c.is_whole and "1" in c.words and len(c.words) <= _MOST_CODES]
+    codes = [c for c in codes if c.fold not in _NUMBERS and "[" not in c.name]
     if not all(c.is_verdict for c in codes):
         yield from _pivot(codes, {"success": "1"})
     texts = [c for c in plain if not (c.numbers or c.is_mostly_verdict or c.is_inner)]

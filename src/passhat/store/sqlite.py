@@ -133,16 +133,16 @@ class SqliteStore(Store):
             before = self._db.total_changes
             self._db.execute_rows(_CLAIM, sorted(rows))  # in the order of the table
             if self._db.total_changes - before == len(rows):
-                ours = [1] * len(rows)
+                ours = [True] * len(rows)
             else:  # another runner is here
                 ours = [self._is_ours(row) for row in rows]
         self._heart.start()
         return [attempt for attempt, is_ours in zip(attempts, ours, strict=True) if is_ours]
 
-    def _is_ours(self, row: Row) -> int:
+    def _is_ours(self, row: Row) -> bool:
         """Whether we claimed it, now or before, and still hold it."""
         statement = _OURS.replace("IS NOT NULL", "IS NULL")
-        return int(self._db.execute(statement, row).fetchone() is not None)
+        return self._db.execute(statement, row).fetchone() is not None
 
     def list_claims(self, run: str) -> list[HeldClaims]:
         key = self._find_key(run)

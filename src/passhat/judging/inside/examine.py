@@ -370,3 +370,5 @@ def _run_case(case: type[unittest.TestCase]) -> None:
             assert not fails, "a test that is to fail passes"
     case.tearDownClass()
     case.doClassCleanups()
+    for _, noted, _ in getattr(case, "tearDown_exceptions", ()):  # they are not raised there
+        raise noted
