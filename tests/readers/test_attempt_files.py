@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,8 @@ def _counts(run: Run) -> Counts:
     return len(outcomes), outcomes.scored, outcomes.passes, outcomes.total_missing
 
 
-def _read(path: Path, **options: str) -> dict[str, Counts]:
-    return {run.name: _counts(run) for run in read(path, **options)}
+def _read(path: Path) -> dict[str, Counts]:
+    return {run.name: _counts(run) for run in read(path)}
 
 
 def _write(folder: Path, files: Mapping[str, object]) -> Path:
@@ -44,7 +45,8 @@ def _by_first_hint(path: Path) -> dict[str, Counts]:
     line = next(one for one in str(caught.value.hint).splitlines() if "passhat report" in one)
     words = shlex.split(line[line.index("passhat report") :])
     pairs = re.split(r",(?=\w+=)", words[words.index("--map") + 1])
-    columns, options = {}, {}
+    columns: dict[str, str] = {}
+    options: dict[str, Any] = {}
     for name, _, value in (pair.partition("=") for pair in pairs):
         rule = re.search(r" (==|!=|>=) ", value)
         if name == "success" and rule:
@@ -60,7 +62,7 @@ def _by_first_hint(path: Path) -> dict[str, Counts]:
 
 
 def test_two_agents_are_not_joined_by_their_tasks(tmp_path: Path) -> None:
-    files = {
+    files: dict[str, object] = {
         f"{agent}/{task}/attempt_{number}/result.json": {"task": task, "status": "success"}
         for agent in ("hare", "tortoise")
         for task in ("sort", "find")

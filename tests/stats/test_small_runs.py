@@ -144,6 +144,10 @@ class Dice(random.Random):
                 options[name] = self.choice(values)
         return options
 
+    def any_of(self, *values: Any) -> Any:
+        """One of some values of any type."""
+        return self.choice(values)
+
     def metrics(self, most: int) -> list[str]:
         return self.sample(METRICS, self.randint(1, most))
 
@@ -417,7 +421,7 @@ def _table(dice: Dice) -> tuple[list[str], list[dict[str, object]]]:
     """The names of the columns of a table of attempts, and its rows."""
     names = {word: dice.choice(choices) for word, choices in NAMES.items()}
     trials = dice.choice([None, [1, 2, 3], [0, 1, 2], [2, 3, 9], ["a", "b"], ["1.0", "2", "10"]])
-    tasks = dice.choice([["a", "b", "c"], ["a", "A", "b"], ["1", "3.0", 2], ["x/1", " y ", "z"]])
+    tasks = dice.any_of(["a", "b", "c"], ["a", "A", "b"], ["1", "3.0", 2], ["x/1", " y ", "z"])
     cells = dice.choice(CELLS)
     others: dict[str, list[object]] = {
         "model": ["m", "n"],
@@ -579,7 +583,7 @@ def _outcome_facts(dice: Dice, outcomes: Outcomes) -> list[object]:
 
 def _matrix(dice: Dice, rows: int = 3) -> list[list[object]]:
     sets = [[1, 0], [True, False, None], ["pass", "fail"], [0.5, 1, 0], [1, -1], [2, 1]]
-    cells = [*dice.choice(sets), *dice.choice([[], [], [np.nan], [pd.NA]])]
+    cells = [*dice.any_of(*sets), *dice.any_of([], [], [np.nan], [pd.NA])]
     width = dice.choice([1, 2, 3])
     return [[dice.choice(cells) for _ in range(width)] for _ in range(rows)]
 
@@ -621,7 +625,19 @@ def _series(dice: Dice) -> Any:
 
 def _given_data(dice: Dice) -> object:
     single: list[Callable[[Dice], Any]] = [_matrix, _by_task, _frame, _series]
-    odd = [None, "abc", 3, [], {}, {"a": []}, [[]], {"a": 1}, np.float64(1), [[1], 2], [1, 0]]
+    odd: list[Any] = [
+        None,
+        "abc",
+        3,
+        [],
+        {},
+        {"a": []},
+        [[]],
+        {"a": 1},
+        np.float64(1),
+        [[1], 2],
+        [1, 0],
+    ]
     masked = np.ma.masked_values([[1.0, 0.0, 9.0]] * 2, 9.0)
     sides: list[Callable[[Dice], Any]] = [_matrix, _by_task, Dice.run]
     kinds: dict[str, Callable[[], Any]] = {
@@ -809,7 +825,7 @@ def _options(dice: Dice) -> object:
     ]
     rule = f"{dice.choice(words)} {dice.choice(signs)} {dice.choice(limits)}"
     options: dict[str, Any] = {}
-    for name, values in {
+    given: dict[str, list[Any]] = {
         "missing": ["fail", "bound", "x"],
         "level": [0.9, 1, 0, 1.5, True, "0.9", 95],
         "about": ["new-tasks", "re-runs", "these_tasks", "this run", "x", 3],
@@ -817,10 +833,11 @@ def _options(dice: Dice) -> object:
         "cluster": ["family", "", 3],
         "alow": [True],
         "allow": [True, 1],
-    }.items():
+    }
+    for name, values in given.items():
         if dice.random() < 0.15:
             options[name] = dice.choice(values)
-    ks = [dice.choice([(2, 3), (1, 1), (0, 2), (2.5, 3), ("2", 3)]) for _ in range(2)]
+    ks = [dice.any_of((2, 3), (1, 1), (0, 2), (2.5, 3), ("2", 3)) for _ in range(2)]
     texts = dice.choice(["1..5", "5..1", "0..", "a..b", "0..1", "-1..1", "0..inf"])
     calls: dict[str, Callable[..., object]] = {
         "rule": lambda: [repr(parse_rule(rule)), str(parse_rule(rule))],
@@ -833,7 +850,7 @@ def _options(dice: Dice) -> object:
         "counts": lambda: (
             [pass_at_k(5, c, k) for c, k in ks] + [pass_hat_k(4, c, k) for c, k in ks]
         ),
-        "share": lambda: [as_share(dice.choice([0.5, "2/3", "1.5", 0, 1, "x", 0.3]))],
+        "share": lambda: [as_share(dice.any_of(0.5, "2/3", "1.5", 0, 1, "x", 0.3))],
     }
     return [rule, to_data(options), _answers(calls)]
 
@@ -846,7 +863,7 @@ def _tests(dice: Dice) -> object:
     c_a, c_b = (np.array([dice.randint(0, n) for _ in range(tasks)]) for _ in "ab")
     c_m = np.array([dice.randint(0, m) for _ in range(tasks)])
     sizes = np.full(tasks, n), np.full(tasks, m)
-    side = dice.choice(["two-sided", "greater", "less"])
+    side = dice.any_of("two-sided", "greater", "less")
     d = (c_b - c_a) / dice.choice([n, 7, np.pi])
     p_values = np.array([round(dice.random() ** 3, 3) for _ in range(tasks)])
     columns = np.stack([d, -d / 2, (c_a - n / 2) / n], axis=1)
@@ -903,7 +920,7 @@ def _sequence(dice: Dice) -> object:
     total, count = dice.choice([None, None, 5, 12, 30]), dice.randint(1, 30)
     thresholds = dice.sample([0, 0.25, 0.5, 0.9, 1], 2)
     binary, rate = dice.random() < 0.5, dice.choice([0, 0.3, 0.8, 1])
-    side = dice.choice(["two-sided", "two-sided", "lower", "upper"])
+    side = dice.any_of("two-sided", "two-sided", "lower", "upper")
     level = dice.choice([0.8, 0.95])
     sequence = ConfidenceSequence(
         level, sides=side, total=total, thresholds=thresholds, points=20, binary=binary
@@ -926,7 +943,7 @@ def _sequence(dice: Dice) -> object:
         looks.append(
             [round(bounds.low, 4), round(bounds.high, 4), bounds.crossed, "".join(decisions)]
         )
-    return [*looks[:1], looks[-6:], consumption_order("abcd", dice.choice([1, "x"]))]
+    return [*looks[:1], looks[-6:], consumption_order("abcd", dice.any_of(1, "x"))]
 
 
 def _agreement(dice: Dice) -> object:
@@ -1012,7 +1029,7 @@ def _confirmed(dice: Dice) -> object:
     fall = dice.choice([0, 0.2, 0.5])
     lower = [0.0 if dice.random() < 0.1 else max(rate - fall, 0) for rate in rates]
     base, new = _counts(dice, rates, n, names), _counts(dice, lower, n, names)
-    terms = Terms(missing=dice.choice(["bound", "fail"]), level=dice.choice([0.9, 0.95]))
+    terms = Terms(missing=dice.any_of("bound", "fail"), level=dice.choice([0.9, 0.95]))
     options = GateOptions(terms, metric=dice.choice(["pass^1", "pass^1", "pass^2", "rate"]))
     suspects = find_suspects(Run("new", "x", new), Run("old", "x", base), options)
     metric, alpha = parse_metric(options.metric), 1 - terms.level
@@ -1254,11 +1271,11 @@ def _rounds(dice: Dice) -> object:
     base = dice.run(tasks, "base", scored=False).outcomes if has_base else None
     watcher = Watcher(
         rules,
-        tasks=dice.choice([names, names, tasks]),
+        tasks=dice.any_of(names, names, tasks),
         attempts=attempts,
         options=GateOptions(about_terms),
         against=base,
-        seed=dice.choice([0, "x"]),
+        seed=dice.any_of(0, "x"),
     )
     by_attempt = dice.random() < 0.6
     looks: list[object] = []

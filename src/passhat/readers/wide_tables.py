@@ -415,8 +415,9 @@ def _model_columns(columns: ColumnMap, names: Sequence[str], chunk: Chunk) -> li
     ]
     if families:
         return min(families, key=lambda entry: _verdict_rank((entry[0],)))[1]
-    if any(map(is_judge_name, names)):
-        return []  # verdicts of judges on one model
+    plainer = tuple(f"{name.strip()}_" for name in names if not is_model_name(name))
+    if any(map(is_judge_name, names)) or any(name.startswith(plainer) for name in names):
+        return []  # verdicts of judges on one model: passed, and passed_by_gpt
     plain = _without_measures(names)
     plain = [name for name in plain if not SUMMARIES.fullmatch(name.strip())]
     by_name = [name for name in plain if _MODEL.match(name.strip())]

@@ -442,11 +442,12 @@ def test_a_slice_with_one_value_has_no_groups() -> None:
 
 def test_values_of_labeled_tasks_lie_between_0_and_1_unless_stated() -> None:
     rng = np.random.default_rng(8)
-    parts = [rng.integers(0, 5, (1, tasks)) / 4 for tasks in (12, 12, 30)]
-    plain, stated = WholeTasks(*parts), WholeTasks(*parts, lowest=0.0, highest=1.0)
+    a, b, c = (rng.integers(0, 5, (1, tasks)) / 4 for tasks in (12, 12, 30))
+    plain, stated = WholeTasks(a, b, c), WholeTasks(a, b, c, lowest=0.0, highest=1.0)
     assert plain.interval(0.9) == stated.interval(0.9)
-    assert plain.interval(0.9) != WholeTasks(*parts, highest=2.0).interval(0.9)
-    assert WholeTasks(*(np.ones((1, 4)) for _ in range(3))).points.tolist() == [1.0]
+    assert plain.interval(0.9) != WholeTasks(a, b, c, highest=2.0).interval(0.9)
+    ones = np.ones((1, 4))
+    assert WholeTasks(ones, ones, ones).points.tolist() == [1.0]
 
 
 def test_a_plan_of_labels_for_error_rates_ends_at_its_goal() -> None:

@@ -127,7 +127,7 @@ def gather_documents(
         return None
     named = ColumnMap.resolve(rows[0]).names_of("model", "task", "trial", "suite")
     keys = [tuple(map(str, map(row.get, named.values()))) for row in rows]
-    if "model" in named and len(set(keys)) < len(keys):
+    if {"model", "task"} <= named.keys() and len(set(keys)) < len(keys):
         return None  # of several runs of an agent
     said = f"{len(rows):,} files are an attempt each"
     said += f"; left out, without a verdict: {some(others, 4)}" if others else ""
