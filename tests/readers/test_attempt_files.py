@@ -319,3 +319,28 @@ def test_tables_of_a_database_are_not_joined_by_their_own_ids(tmp_path: Path) ->
         database.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?)", rows)
         database.commit()
     assert _by_first_hint(path) == {"x": (2, 8, 4, 0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("question,1st,2nd,3rd\na,✓,✗,✓\nb,✓,–,✗\n", (2, 5, 3, 1)),
+        ("compito\tsuperati\na\t3 su 4\nb\t0 su 5\n", (2, 9, 3, 0)),
+        ("aufgabe,task,bestanden\nx,a,3 von 4\nx,b,1 von 4\n", (2, 8, 4, 0)),
+        ("# marks: P = pass, F = fail, - = none\ntask,marks,who\na,PPF,k\nb,P-F,m\n", (2, 5, 3, 1)),
+    ],
+)
+def test_words_of_counts_and_remarks_with_commas(
+    tmp_path: Path, text: str, expected: Counts
+) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8")
+    assert list(_read(path).values()) == [expected]
+
+
+def test_what_a_judge_said_is_proposed_as_the_verdict(tmp_path: Path) -> None:
+    words = ("safe", "unsafe", "no_verdict", "safe")
+    lines = [f"x,p{n},{k},{words[(n + k) % 4]}" for n in range(4) for k in range(3)]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["model,prompt_id,try,judge", *lines]))
+    assert _by_first_hint(path) == {"x": (4, 9, 6, 3)}

@@ -311,6 +311,7 @@ def find_header(head: bytes) -> tuple[int, str]:
     for above, line in enumerate(lines):
         cells = len(next(csv.reader([line], delimiter=delimiter), []))
         is_title = line.strip() and _filled(line, delimiter) < 2
+        is_title = is_title or re.match(r"\s*#\s.*[=:]", line[:200]) is not None  # a remark
         if line.strip() and not is_title and not (line.lstrip().startswith("#") and cells != width):
             return above, delimiter
     return 0, delimiter

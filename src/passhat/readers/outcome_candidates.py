@@ -253,7 +253,8 @@ def _word_outcomes(column: Column, likeness: float) -> Iterator[Outcome]:
         yield from _letter_outcomes(column, likeness)
         return
     words = RewardWords()
-    if column.is_time or is_judge_name(column.name):
+    is_about = any(map(GOOD_WORDS.match, column.words)) and any(map(_is_bad, column.words))
+    if column.is_time or (is_judge_name(column.name) and not is_about):
         return  # a day, or the name of a judge
     if any(r == 1 for r in column.rewards) and all(
         r is not None or is_odd_ending(word)

@@ -33,7 +33,7 @@ from passhat.stats.outcomes.rewards import (
 )
 
 FRACTION = re.compile(
-    r"\s*(\d+)\s*(?:/|of|out of)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?"
+    r"\s*(\d+)\s*(?:/|of|out of|von|sur|su|de|di|из)\s*(\d+)\s*(?:\(\s*[\d.,]+\s*%\s*\)\s*)?"
     r"(?:(?:runs|attempts|trials|tries)?\s*(?:pass(?:ed|es)?|ok|solved|succeeded|correct)\s*)?",
     re.IGNORECASE,
 )
@@ -368,7 +368,7 @@ def _parse_heading(heading: str) -> tuple[_Family, str, int] | None:
         return None
     before, after = _name_words(match[1]), _name_words(match[3].strip().removesuffix("次"))
     before += ["number"] if before and match[1].rstrip().endswith(("#", "№")) else []
-    after = [word for word in after if word not in ("回", "回目", "次目", "회")]
+    after = [w for w in after if w not in ("回", "回目", "次目", "회", "st", "nd", "rd", "th")]
     trial = [word for word in before if word in _TRIAL_WORDS]
     verdict = [word for word in (*before, *after) if word in _VERDICT_WORDS]
     rest = [word for word in before if word not in (*trial, *verdict)]

@@ -23,6 +23,7 @@ _MARKS_OF = (
 )
 _COUNT_BEHIND = re.compile(r"(?<=\D)\s*[(\[]?\s*\d{1,4}\s*/\s*\d{1,4}\s*[)\]]?$")
 _SUM = re.compile(r"\d{1,6}(?:[.,]\d+)?\s*(?:%|(?:/|of)\s*(\d{1,6}))?(?:\s*\([^()]*\))?")
+_SIDE_BY_SIDE = re.compile(r"[^\W\d_]{2}")
 _LONGEST_MARKS, _LOOKED_AT = 200, 500
 
 
@@ -50,6 +51,8 @@ def find_spelled(chunk: Chunk, stated: Mapping[str, str]) -> tuple[Rewrite, str]
         return None
     texts = {str(cell) for name in names for cell in distinct_cells(chunk[name])}
     is_spaced = len(names) > 1 and " " in "".join(texts)
+    # A dash between letters parts them only where no two letters are side by side.
+    is_spaced |= any("-" in text for text in texts) and any(map(_SIDE_BY_SIDE.search, texts))
     if success not in (None, *names) or (all(map(is_verdict_list, texts)) and not is_spaced):
         return None  # beside a verdict, or read as it is
 
