@@ -344,3 +344,20 @@ def test_what_a_judge_said_is_proposed_as_the_verdict(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["model,prompt_id,try,judge", *lines]))
     assert _by_first_hint(path) == {"x": (4, 9, 6, 3)}
+
+
+def test_the_time_of_a_row_is_no_task(tmp_path: Path) -> None:
+    rows = [f"2026-02-11T22:{n}:29,local,{n > 31}" for n in range(30, 35)]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["when,agent,passed", *rows]))
+    with pytest.raises(ReadError, match="no column was recognized as task"):
+        read(path)
+
+
+def test_a_report_about_tools_beside_logs_is_no_table_of_tasks(tmp_path: Path) -> None:
+    report = "# Tools\n\n| Tool | Success Rate |\n|---|---|\n| click | 0% |\n| type | 100% |\n"
+    table = "task_id,passed\na,1\nb,0\n"
+    folder = _write(tmp_path / "runs", {"ai_report.md": report, "results.csv": table})
+    assert list(_read(folder).values()) == [(2, 2, 1, 0)]
+    with pytest.raises(PasshatError):
+        read(_write(tmp_path / "alone", {"ai_report.md": report, "other.json": {"a": 1}}))

@@ -586,7 +586,7 @@ def _holds_answers(cells: Sequence[object]) -> bool:
 def _may_be_task(columns: ColumnMap, chunk: Chunk, name: str) -> bool:
     """Whether a column may name tasks: every row its own, for each model."""
     cells = [str(cell).strip() for cell in chunk[name]]
-    is_text = any(not re.fullmatch(r"[\d.,%-]*", cell) for cell in cells)
+    is_text = any(not re.fullmatch(r"[\d.,%:TZ+/ -]*", cell) for cell in cells)  # nor times
     is_time = _TIME_NAME.fullmatch(fold_name(name)) is not None
     return is_text and not is_time and _is_key(columns, chunk, name)
 

@@ -133,7 +133,7 @@ class Source:
     def is_prose(self) -> bool:
         """Whether the name is that of a file of any kind: a table only by certain headings."""
         endings = ("", ".txt", ".log", ".diff", ".patch", ".out", ".rst")
-        return self.path.suffix.lower() in endings
+        return self.is_markdown or self.path.suffix.lower() in endings
 
     @property
     def is_markdown(self) -> bool:
